@@ -23,18 +23,9 @@ import torch
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.records import Prediction, Span, Status, Word, encode
 from veriglot.training.grounding.examples import read_labelled
-from veriglot.training.grounding.network import predict
-from veriglot.training.grounding.pipeline import (
-    calibrate,
-    first_stage,
-    folds_of,
-    is_answer,
-    is_held_out,
-    rows_of,
-    script_of_tag,
-    second_stage,
-)
+from veriglot.training.grounding.pipeline import first_stage, is_held_out, predict, rows_of, second_stage
 from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
+from veriglot.training.trainer import calibrate, folds_of, script_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,8 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
-    from veriglot.training.grounding.examples import Row
-    from veriglot.training.grounding.network import Network
+    from veriglot.training.grounding.pipeline import Network, Row
 
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 BINS = 15
@@ -197,8 +187,8 @@ def main() -> None:
     lexicon = Lexicon(commonness.table(), vectors.keys, vectors.vectors)
     rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, options.seed)], lexicon)
     network = first_stage(rows, options.seed, say, options.epochs)
-    answers = [row for row in rows if is_answer(row)]
-    held_out = [row for row in rows if is_held_out(row) and not is_answer(row)]
+    answers = [row for row in rows if row.is_answer]
+    held_out = [row for row in rows if is_held_out(row) and not row.is_answer]
     fold = folds_of(answers)
 
     def tuned(seen: list[Row]) -> Network:

@@ -16,8 +16,7 @@ import veriglot
 from parallel_questions import LANGUAGES, ROLES, item_of, read_questions
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task
 from veriglot.text.segmentation import space_of
-from veriglot.training.grounding.examples import read_labelled, share_of
-from veriglot.training.grounding.pipeline import HELD_OUT
+from veriglot.training.grounding.examples import HELD_OUT, read_labelled, share_of
 from veriglot.training.grounding.synthetic_data import quotable
 
 if TYPE_CHECKING:

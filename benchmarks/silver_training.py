@@ -28,8 +28,7 @@ import torch
 
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.training.grounding.examples import read_labelled
-from veriglot.training.grounding.network import predict
-from veriglot.training.grounding.pipeline import first_stage, is_answer, is_held_out, rows_of
+from veriglot.training.grounding.pipeline import first_stage, is_held_out, predict, rows_of
 from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
 
 if TYPE_CHECKING:
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.training.grounding.examples import Example, Row
+    from veriglot.training.grounding.examples import Example
+    from veriglot.training.grounding.pipeline import Row
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 DRAWS = 500
 BEGINNING = 500  # code points by which evidence is known again
@@ -188,7 +188,7 @@ def main() -> None:
     unseen = [row for row in rows_of(drawn(clean, 4000, 2), lexicon) if is_held_out(row)]
     scored: dict[str, dict[str, list[list[Judged]]]] = {}
     for name, pool in pools.items():
-        rows = [row for row in rows_of(pool, lexicon) if not is_answer(row)]
+        rows = [row for row in rows_of(pool, lexicon) if not row.is_answer]
         scored[name] = {"gold": [], "natural": [], "clean": []}
         for seed in range(1, options.seeds + 1):
             network = first_stage(rows, seed, lambda _: None, options.epochs)

@@ -13,9 +13,8 @@ from veriglot.datasets.translation.alignment import Alignment, LexicalAligner, S
 from veriglot.formats.writer import write
 from veriglot.text.segmentation import words
 from veriglot.training.grounding.examples import Answer, read_labelled
-from veriglot.training.grounding.synthetic_data import count_words
+from veriglot.training.grounding.synthetic_data import Paragraph, count_words, paragraphs
 from veriglot.training.reader.pipeline import Gaps, clozes, gaps
-from veriglot.training.semantic.examples import Paragraph, paragraphs
 
 if TYPE_CHECKING:
     from pathlib import Path

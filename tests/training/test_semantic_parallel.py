@@ -15,19 +15,15 @@ from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample
 from veriglot.text.normalization import fold
 from veriglot.training.grounding.examples import Answer, Example, Labelled, Labels, read_labelled, share_of
-from veriglot.training.semantic.examples import (
-    aligned,
+from veriglot.training.grounding.synthetic_data import (
     answers_across,
-    examples_of,
-    is_held_out,
     is_test_article,
     is_test_source,
     paragraphs,
-    relation_of,
     sentences_across,
-    translations_of,
     without_tests,
 )
+from veriglot.training.semantic.dataset import aligned, examples_of, is_held_out, relation_of, translations_of
 
 if TYPE_CHECKING:
     from typing import Any

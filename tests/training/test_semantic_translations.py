@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parallel_data import token_layer, translation
 
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
-from veriglot.training.semantic.examples import TOKENS, labelled_translations
+from veriglot.training.semantic.dataset import TOKENS, labelled_translations
 
 if TYPE_CHECKING:
     from veriglot.training.grounding.examples import Example

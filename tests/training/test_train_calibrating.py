@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from veriglot.detectors.calibration import sigmoid
-from veriglot.training.grounding.examples import TYPES, Example, Row
-from veriglot.training.grounding.pipeline import calibrate
+from veriglot.training.grounding.examples import TYPES, Example
+from veriglot.training.grounding.pipeline import Row
+from veriglot.training.trainer import calibrate
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration

@@ -38,7 +38,7 @@ def network_of(place: Path, *, seed: int = 0) -> Any:
     import torch
 
     from veriglot.encoders.e5 import E5File
-    from veriglot.training.reader.network import ReaderNetwork
+    from veriglot.training.reader.pipeline import ReaderNetwork
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)

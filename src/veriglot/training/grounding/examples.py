@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.features import extract
 from veriglot.formats.reader import read
 from veriglot.records import Kind, Task
 from veriglot.records.taxonomy import taxonomy
@@ -30,12 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.grounding.document import Lexicon
     from veriglot.records import Annotation, Sample
 
 __all__ = [
-    "TYPES", "Answer", "Article", "Example", "Labelled", "Labels", "Mark", "Row", "WordLabels", "labels_of", "majority",
-    "read_labelled", "row_of", "share_of",
+    "HELD_OUT", "TYPES", "Answer", "Article", "Example", "Labelled", "Labels", "Mark", "WordLabels", "labels_of",
+    "majority", "read_labelled", "share_of",
 ]  # fmt: skip
 
 
@@ -79,6 +77,10 @@ class Example:
     shares: tuple[tuple[int, int, float], ...] | None = None
     evidence_language: str | None = None
     translation: bool = False
+
+
+HELD_OUT = 0.1
+"""The share of texts that trains nothing."""
 
 
 def share_of(text: str) -> float:
@@ -374,47 +376,17 @@ class WordLabels:
     def __len__(self) -> int:
         return len(self.target)
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is a natural answer to a question, which the first stage of a training does not see."""
+        return self.example.kind == "natural" and self.example.source == "qa"
+
 
 @dataclass(frozen=True)
 class Labels(WordLabels):
     """All that is known of each word of an example: `types` too, of FAVA, shape (n, 6)."""
 
     types: NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Row(Labels):
-    """One example as arrays.
-
-    Attributes:
-        values: features, float16, shape (n, f).
-        vector: the row of each word in the lexicon's vectors, or -1, shape (n,).
-        sentence: the sentence of each word, shape (n,).
-        bounds: the words, half-open in code points, shape (n, 2).
-    """
-
-    values: NDArray[np.float16]
-    vector: NDArray[np.int32]
-    sentence: NDArray[np.int32]
-    bounds: NDArray[np.int32]
-
-
-def row_of(example: Example, lexicon: Lexicon) -> Row | None:
-    """The arrays of an example; None where response or evidence hold no word."""
-    extract_result = extract(example.response, example.passages, example.question, example.language, lexicon)
-    if extract_result is None:
-        return None
-    labels = labels_of(example, extract_result.response.bounds, extract_result.markup)
-    return Row(
-        example,
-        labels.target,
-        labels.weight,
-        labels.types,
-        extract_result.values.astype(np.float16),
-        extract_result.vector_place.astype(np.int32),
-        extract_result.sentence.astype(np.int32),
-        extract_result.response.bounds.astype(np.int32),
-    )
 
 
 def labels_of(example: Example, bounds: NDArray[np.int64], markup: NDArray[np.bool_]) -> Labels:

@@ -2,36 +2,43 @@
 
 The first stage learns from everything but natural answers; the second goes on with those few, mixed with some of the
 rest. So natural answers can be left out in parts and the figure on the rest be honest, at the price of the short
-second stage alone (`benchmarks/grounding_natural.py`). A tenth of the other texts trains nothing.
-"""
+second stage alone (`benchmarks/grounding_natural.py`). A tenth of the other texts trains nothing."""
 
 from __future__ import annotations
 
 import copy
-from collections import Counter, defaultdict
+from collections import Counter
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from string import Template
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from veriglot.detectors.grounding.detector import FILES, Line, Manifest, response_evidence
-from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
+from veriglot.detectors.grounding.detector import FILES, OUTPUTS, Manifest, Model
 from veriglot.detectors.grounding.document import MEANING, VECTOR_SCALE, Document, Lexicon, vector_key
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
-from veriglot.errors import InputError, MissingExtraError, UnknownNameError, WeightsError
-from veriglot.records.languages import get_language
+from veriglot.errors import InputError, MissingExtraError, WeightsError
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.training.calibration import logistic
-from veriglot.training.grounding.examples import TYPES, Row, WordLabels, read_labelled, row_of, share_of
-from veriglot.training.grounding.network import Network, Plan, WithLearnedVectors, export, fit, predict, statistics
+from veriglot.training.grounding.examples import HELD_OUT, TYPES, Labels, WordLabels, labels_of, read_labelled, share_of
 from veriglot.training.grounding.synthetic_data import clean_texts, count_words, made_by_rule
+from veriglot.training.trainer import (
+    Blocks,
+    Plan,
+    by_folds,
+    calibrate,
+    counts_table,
+    figures_table,
+    fit_on,
+    model_card,
+    onnx_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,150 +48,7 @@ if TYPE_CHECKING:
     from veriglot.training.grounding.examples import Example, Labelled
     from veriglot.training.grounding.synthetic_data import Commonness
 
-__all__ = [
-    "HELD_OUT",
-    "by_folds",
-    "calibrate",
-    "counts_table",
-    "figures_table",
-    "is_answer",
-    "languages_line",
-    "left_out_list",
-    "train",
-]
-
-
-# Fitting the lines that turn logits into probabilities, on responses that no weight was fitted on.
-
-
-_MIN_WORDS = 1500  # held-out words that a script needs for a line of its own
-_PRIOR = 500.0  # words' worth of pull towards the default line
-
-
-def calibrate(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> Calibration:
-    """Lines by script, the default, and the weights of the response score.
-
-    Rows labelled by people fit the lines. Held-out rows that were made like the training rows, by a model or by
-    rule, are far easier than what users bring, and lines fitted on them would promise too much; they serve only
-    where there is nothing else. The response score needs clean responses and is fitted on all.
-
-    Args:
-        rows: held-out rows.
-        logits: what a network that did not see them says of them, each of shape (n, 7).
-    """
-    chosen = [i for i, row in enumerate(rows) if row.example.kind == "natural"] or list(range(len(rows)))
-    default = logistic(*_words([rows[i] for i in chosen], [logits[i] for i in chosen]))
-    by_script: dict[str, list[int]] = defaultdict(list)
-    for i in chosen:
-        script = script_of_tag(rows[i].example.language)
-        if script is not None:
-            by_script[script].append(i)
-    lines, tags = {}, set()
-    for script, members in by_script.items():
-        if sum(len(rows[i]) for i in members) >= _MIN_WORDS:
-            some = _words([rows[i] for i in members], [logits[i] for i in members])
-            lines[script] = _line(logistic(*some, start=default, pull=_PRIOR))
-            tags |= {(rows[i].example.language or "").split("-")[0] for i in members}
-    return Calibration(lines, tuple(sorted(tags)), _line(default), _response_weights(rows, logits))
-
-
-def script_of_tag(tag: str | None) -> str | None:
-    """The script of a language, or None where the language table does not hold it."""
-    try:
-        return get_language(tag or "").script
-    except UnknownNameError:
-        return None
-
-
-def _words(
-    rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Logits and ones, targets, and weights of every word."""
-    values = np.concatenate([row[:, 0] for row in logits]).astype(np.float64)
-    targets = np.concatenate([row.target for row in rows]).astype(np.float64)
-    weights = np.concatenate([(row.weight > 0).astype(np.float64) for row in rows])
-    return np.stack([values, np.ones_like(values)], axis=1), targets, weights
-
-
-def _line(weights: NDArray[np.float64]) -> Line:
-    return Line(slope=float(weights[0]), offset=float(weights[1]))
-
-
-def _response_weights(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> tuple[float, ...]:
-    evidence = np.array([np.append(response_evidence(row[:, 0]), 1.0) for row in logits])
-    any_marked = np.array([float((row.target >= 0.5).any()) for row in rows])
-    return tuple(logistic(evidence, any_marked, np.ones(len(rows))).tolist())
-
-
-_GROUPS = 15
-
-
-def counts_table(rows: Sequence[WordLabels]) -> str:
-    """Responses and words of each kind and source, as a Markdown table."""
-    counts: Counter[tuple[str, str]] = Counter()
-    words: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        counts[row.example.kind, row.example.source] += 1
-        words[row.example.kind, row.example.source] += len(row)
-    lines = [f"| {kind} | {source} | {n} | {words[kind, source]} |" for (kind, source), n in sorted(counts.items())]
-    return "\n".join(["| kind | source | responses | words |", "|---|---|---|---|", *lines])
-
-
-def figures_table(
-    held_out: Sequence[WordLabels],
-    logits: Sequence[NDArray[np.float32]],
-    calibration: Calibration,
-    threshold: float,
-) -> str:
-    """How well held-out words of each kind and source were told apart, as a Markdown table.
-
-    Args:
-        held_out: what trained nothing.
-        logits: what a network that did not see them says of them, each of shape (n, 7).
-        calibration: what makes probabilities of the logits.
-        threshold: probability from which a word is marked.
-    """
-    lines = [
-        "| kind | source | words | unsupported | marked | F1 | calibration error |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for kind, source in sorted({(row.example.kind, row.example.source) for row in held_out}):
-        chosen = [i for i, row in enumerate(held_out) if (row.example.kind, row.example.source) == (kind, source)]
-        truth = np.concatenate([held_out[i].target >= 0.5 for i in chosen])
-        chances = np.concatenate([_confidences(held_out[i], logits[i], calibration) for i in chosen])
-        marked = chances >= threshold
-        both = int((marked & truth).sum())
-        f1 = f"{2 * both / (marked.sum() + truth.sum()):.3f}" if truth.any() else "-"
-        lines.append(
-            f"| {kind} | {source} | {len(truth)} | {truth.mean():.3f} | {marked.mean():.3f} | {f1} |"
-            f" {_calibration_error(truth, chances):.3f} |"
-        )
-    return "\n".join(lines)
-
-
-def _confidences(row: WordLabels, logits: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
-    tag = row.example.language or ""
-    return calibration.confidences(logits[:, 0], tag, script_of_tag(tag))
-
-
-def _calibration_error(truth: NDArray[np.bool_], chances: NDArray[np.float64]) -> float:
-    """Expected calibration error over groups of equal width."""
-    group = np.minimum((chances * _GROUPS).astype(int), _GROUPS - 1)
-    total = 0.0
-    for g in np.unique(group):
-        inside = group == g
-        total += float(inside.mean() * abs(truth[inside].mean() - chances[inside].mean()))
-    return total
-
-
-def languages_line(rows: Sequence[WordLabels]) -> str:
-    """The base tags of all responses, in order."""
-    return " ".join(sorted({(row.example.language or "").split("-")[0] for row in rows}))
-
-
-def left_out_list(left_out: Counter[str]) -> str:
-    """What was not used, by reason, as a Markdown list."""
-    return "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items()) if count) or "- none"
+__all__ = ["train"]
 
 
 # Distilling word vectors from a multilingual sentence encoder.
@@ -287,13 +151,9 @@ def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     return Distilled(keys, full)
 
 
-L = TypeVar("L", bound=WordLabels)
-
-HELD_OUT = 0.1
 _OTHERS_FOR_VECTORS = 5000  # rows beside the silver ones from which the projection is learned
 _MIXED = 3500  # rows of the first stage that the second sees again
 _REPEATS = 10  # of each natural answer in the second stage
-_FOLDS = 5
 # Summaries are many and alike; checked claims are few and close to what models really do.
 _SOURCE_SCALE = {"summarization": 0.7, "open": 2.0}
 _ANSWER_SCALE = 2.0
@@ -342,65 +202,18 @@ def train(
     rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, seed)], lexicon)
     say(f"took features of {len(rows)} responses")
     network = first_stage(rows, seed, say, epochs)
-    answers = [row for row in rows if is_answer(row)]
-    judged = cross_fitted(network, rows, answers, seed, say)
-    held_out = [row for row in rows if is_held_out(row) and not is_answer(row)]
-    network = second_stage(network, rows, answers, seed, say)
-    judged += zip(held_out, predict(network, held_out), strict=True)
-    trained = [row for row in rows if is_answer(row) or not is_held_out(row)]
-    _ship(network, lexicon, trained, judged, out, seed=seed, left_out=labelled.left_out)
-    say(f"wrote {out}")
-
-
-def cross_fitted(
-    network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Callable[[str], None]
-) -> list[tuple[Row, NDArray[np.float32]]]:
-    """Every natural answer with its logits from a second stage that did not see it."""
-    return by_folds(
+    answers = [row for row in rows if row.is_answer]
+    judged = by_folds(
         answers,
         lambda seen, unseen: predict(second_stage(network, rows, seen, seed, lambda _: None), unseen),
         say,
     )
-
-
-def by_folds(
-    answers: Sequence[L],
-    judged: Callable[[list[L], list[L]], list[NDArray[np.float32]]],
-    say: Callable[[str], None],
-) -> list[tuple[L, NDArray[np.float32]]]:
-    """Every answer with its logits from a network that did not see it.
-
-    Args:
-        answers: the answers.
-        judged: the logits of the second list, from a network that learned from the first.
-        say: told of each fold.
-    """
-    results: list[tuple[L, NDArray[np.float32]]] = []
-    fold = folds_of(answers)
-    for k in sorted(set(fold)):
-        seen = [row for row, part in zip(answers, fold, strict=True) if part != k]
-        unseen = [row for row, part in zip(answers, fold, strict=True) if part == k]
-        results += zip(unseen, judged(seen, unseen), strict=True)
-        say(f"second stage without fold {k + 1} of {_FOLDS}")
-    return results
-
-
-def folds_of(answers: Sequence[WordLabels]) -> list[int]:
-    """A fold for each natural answer, 0 to 4, balanced inside each language."""
-    fold = [0] * len(answers)
-    by_language: dict[str | None, list[int]] = defaultdict(list)
-    for i, row in enumerate(answers):
-        by_language[row.example.language].append(i)
-    for members in by_language.values():
-        Random(0).shuffle(members)  # noqa: S311  a seeded draw, not a secret
-        for rank, i in enumerate(members):
-            fold[i] = rank % _FOLDS
-    return fold
-
-
-def is_answer(row: WordLabels) -> bool:
-    """Whether a row is a natural answer to a question, which the first stage does not see."""
-    return row.example.kind == "natural" and row.example.source == "qa"
+    held_out = [row for row in rows if is_held_out(row) and not row.is_answer]
+    network = second_stage(network, rows, answers, seed, say)
+    judged += zip(held_out, predict(network, held_out), strict=True)
+    trained = [row for row in rows if row.is_answer or not is_held_out(row)]
+    _ship(network, lexicon, trained, judged, out, seed=seed, left_out=labelled.left_out)
+    say(f"wrote {out}")
 
 
 def is_held_out(row: WordLabels) -> bool:
@@ -415,7 +228,7 @@ def rows_of(examples: Iterable[Example], lexicon: Lexicon) -> list[Row]:
 
 def _scale(row: Row) -> float:
     if row.example.kind == "natural":
-        return _ANSWER_SCALE if is_answer(row) else _SOURCE_SCALE.get(row.example.source, 1.0)
+        return _ANSWER_SCALE if row.is_answer else _SOURCE_SCALE.get(row.example.source, 1.0)
     if row.example.kind == "silver":
         return _WITH_VECTORS_SCALE if (row.vector >= 0).mean() > 0.5 else 1.0
     return _MADE_SCALE
@@ -454,7 +267,7 @@ def _projection(
 
 def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epochs: int = 6) -> Network:
     """Train on every row that is neither held out nor a natural answer."""
-    chosen = [row for row in rows if not is_answer(row) and not is_held_out(row)]
+    chosen = [row for row in rows if not row.is_answer and not is_held_out(row)]
     if not chosen:
         raise InputError(
             "The data holds nothing to train on.",
@@ -472,7 +285,7 @@ def second_stage(
     """Go on with natural answers, mixed with rows of the first stage; the network given is not changed."""
     if not answers:
         return network
-    others = [row for row in rows if not is_answer(row) and not is_held_out(row)]
+    others = [row for row in rows if not row.is_answer and not is_held_out(row)]
     mixed = Random(seed).sample(others, min(len(others), _MIXED)) + list(answers) * _REPEATS  # noqa: S311
     tuned = copy.deepcopy(network)
     fit(tuned, mixed, Plan(epochs=3, rate=2e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
@@ -501,7 +314,10 @@ def _ship(
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     held_out, logits = [row for row, _ in judged], [values for _, values in judged]
     calibration = calibrate(held_out, logits)
-    card = _card(trained, held_out, logits, calibration, seed, left_out)
+    card = model_card(
+        __package__, trained, left_out, revision=REVISION, seed=seed, held_out=counts_table(held_out),
+        calibrated=" ".join(calibration.languages), figures=figures_table(held_out, logits, calibration, THRESHOLD),
+    )  # fmt: skip
     with whole_folder(out) as part:
         export(network, part / "network.onnx")
         lexicon.save(part)
@@ -524,22 +340,260 @@ def _feature_names(row: Row, lexicon: Lexicon) -> tuple[str, ...]:
     return features.names if features is not None else ()
 
 
-def _card(
-    trained: Sequence[Row],
-    held_out: Sequence[Row],
-    logits: Sequence[NDArray[np.float32]],
-    calibration: Calibration,
-    seed: int,
-    left_out: Counter[str],
-) -> str:
-    template = Template(files(__package__).joinpath("model_card.md").read_text("utf-8"))
-    return template.substitute(
-        revision=REVISION,
-        seed=seed,
-        trained=counts_table(trained),
-        held_out=counts_table(held_out),
-        left_out=left_out_list(left_out),
-        languages=languages_line(trained),
-        calibrated=" ".join(calibration.languages),
-        figures=figures_table(held_out, logits, calibration, THRESHOLD),
+# The network.
+#
+# Convolutions see a word's neighbours; two layers pool every sentence, look at the sentences beside it, and hand the
+# result back to its words, since most unsupported text comes in whole sentences. No attention: time stays linear.
+
+
+_CLIP = 6.0
+
+
+class Network(nn.Module):
+    """Word features to logits.
+
+    Args:
+        means: mean of each feature over the training words, shape (f,).
+        deviations: its standard deviation, never 0, shape (f,).
+        width: channels; a multiple of 16.
+        dropout: share of numbers dropped in training.
+    """
+
+    def __init__(self, means: Tensor, deviations: Tensor, width: int = 96, dropout: float = 0.15) -> None:
+        super().__init__()
+        self.means: Tensor
+        self.deviations: Tensor
+        self.register_buffer("means", means)
+        self.register_buffer("deviations", deviations)
+        self.enter = nn.Linear(len(means), width)
+        self.blocks = Blocks(width, dropout)
+        self.norm = nn.LayerNorm(width)
+        self.leave = nn.Linear(width, OUTPUTS)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, features: Tensor, present: Tensor, pool: Tensor) -> Tensor:
+        """Logits.
+
+        Args:
+            features: shape (b, n, f).
+            present: 1 for words, 0 for padding, shape (b, n, 1).
+            pool: row s holds 1/k for the k words of sentence s and 0 elsewhere, shape (b, s, n).
+
+        Returns:
+            Shape (b, n, 7): unsupported, then the six FAVA types.
+        """
+        scaled = ((features - self.means) / self.deviations).clamp(-_CLIP, _CLIP)
+        hidden = self.blocks(self.enter(self.dropout(scaled)), present, pool)
+        out: Tensor = self.leave(self.norm(hidden))
+        return out
+
+
+class WithLearnedVectors(nn.Module):
+    """A network that learns its own projection of the encoder's vectors; the last feature is the word's row, or -1.
+
+    Args:
+        network: takes the features without the row, then the projected vector.
+        vectors: the encoder's vectors, shape (v, 512).
+        start: the projection to start from, shape (512, l).
+    """
+
+    def __init__(self, network: Network, vectors: Tensor, start: Tensor) -> None:
+        super().__init__()
+        self.network = network
+        self.vectors = vectors  # no parameter: it is never changed, and too large to copy with the state
+        self.project = nn.Linear(start.shape[0], start.shape[1], bias=False)
+        self.project.weight.data = start.T.contiguous()
+        self.dropout = nn.Dropout(0.3)
+
+    def forward(self, features: Tensor, present: Tensor, pool: Tensor) -> Tensor:
+        """Logits, as `Network.forward`; `features` has the row of the word's vector last."""
+        rows = features[..., -1].long()
+        known = (rows >= 0).unsqueeze(-1)
+        vectors = self.vectors[rows.clamp(min=0)].to(features.dtype) * known
+        projected = self.project(self.dropout(vectors))
+        out: Tensor = self.network(torch.cat([features[..., :-1], projected], dim=-1), present, pool)
+        return out
+
+
+# Fitting the network: batches by length, and predictions one response at a time.
+
+
+_BATCH_WORDS = 6000
+_SORTED = 512  # rows among which batches of like length are made
+
+
+def statistics(rows: Sequence[Row], *, with_rows: bool = False, most: int = 2000) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of each feature over a sample of the rows; both of shape (f,)."""
+    step = max(1, len(rows) // most)
+    values = np.concatenate([_inputs(row, with_rows=with_rows)[:200] for row in rows[::step]]).astype(np.float32)
+    return torch.from_numpy(values.mean(axis=0)), torch.from_numpy(values.std(axis=0) + 0.05)
+
+
+def _inputs(row: Row, *, with_rows: bool) -> NDArray[np.float32]:
+    values = row.values.astype(np.float32)
+    return np.concatenate([values, row.vector[:, None].astype(np.float32)], axis=1) if with_rows else values
+
+
+def _batch(rows: Sequence[Row], scale: Callable[[Row], float], *, with_rows: bool) -> list[Tensor]:
+    longest = max(len(row) for row in rows)
+    sentences = max(int(row.sentence[-1]) + 1 for row in rows)
+    width = rows[0].values.shape[1] + with_rows
+    values = np.zeros((len(rows), longest, width), np.float32)
+    present = np.zeros((len(rows), longest, 1), np.float32)
+    pool = np.zeros((len(rows), sentences, longest), np.float32)
+    target = np.zeros((len(rows), longest), np.float32)
+    types = np.zeros((len(rows), longest, rows[0].types.shape[1]), np.float32)
+    weight = np.zeros((len(rows), longest), np.float32)
+    for i, row in enumerate(rows):
+        n = len(row)
+        values[i, :n] = _inputs(row, with_rows=with_rows)
+        present[i, :n] = 1
+        pool[i, row.sentence, np.arange(n)] = 1 / np.bincount(row.sentence)[row.sentence]
+        target[i, :n], types[i, :n], weight[i, :n] = row.target, row.types, row.weight * scale(row)
+    return [torch.from_numpy(a) for a in (values, present, pool, target, types, weight)]
+
+
+def _batches(rows: Sequence[Row], rng: np.random.Generator) -> list[list[Row]]:
+    order = rng.permutation(len(rows))
+    batches: list[list[Row]] = []
+    for at in range(0, len(order), _SORTED):
+        near = sorted((rows[i] for i in order[at : at + _SORTED]), key=len)
+        batch: list[Row] = []
+        for row in near:
+            batch.append(row)
+            if len(batch) * len(row) >= _BATCH_WORDS:
+                batches.append(batch)
+                batch = []
+        if batch:
+            batches.append(batch)
+    rng.shuffle(batches)
+    return batches
+
+
+def fit(
+    network: nn.Module,
+    rows: Sequence[Row],
+    plan: Plan,
+    *,
+    scale: Callable[[Row], float] = lambda _: 1.0,
+    with_rows: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Train in place, seeded, on one thread.
+
+    Args:
+        network: takes values, presence and pooling (`Network`).
+        rows: the training rows, none empty.
+        plan: epochs, learning rate, seed, weight of the type loss.
+        scale: weight of a row beside the weights of its words.
+        with_rows: whether the word's place in the vectors is the last feature (`WithLearnedVectors`).
+        say: told the mean loss after each epoch.
+    """
+
+    def judged(batch: Sequence[Row]) -> tuple[Tensor, list[Tensor]]:
+        values, present, pool, *labels = _batch(batch, scale, with_rows=with_rows)
+        return network(values, present, pool), labels
+
+    fit_on(network, plan, lambda rng: _batches(rows, rng), judged, say=say)
+
+
+def predict(network: nn.Module, rows: Sequence[Row]) -> list[NDArray[np.float32]]:
+    """Logits of each row, one response at a time as the detector does it; each of shape (n, 7)."""
+    logits = []
+    with torch.no_grad():
+        for row in rows:
+            values, present, pool, *_ = _batch([row], lambda _: 1.0, with_rows=False)
+            logits.append(network(values, present, pool)[0].numpy())
+    return logits
+
+
+# From PyTorch to ONNX, checked.
+
+
+_TOLERANCE = 2e-3  # of a logit
+_LENGTHS = ((1, 1), (7, 2), (90, 5), (700, 40))  # words and sentences
+
+
+class _ForOne(nn.Module):
+    """The network for one response, without padding."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, features: Tensor, pool: Tensor) -> Tensor:
+        out: Tensor = self.network(features, torch.ones_like(features[..., :1]), pool)
+        return out
+
+
+def export(network: Network, path: Path) -> None:
+    """Write the network as one self-contained ONNX file.
+
+    Raises:
+        WeightsError: the file does not give what the network gives.
+    """
+    single = _ForOne(network).eval()
+    width = len(network.means)
+    words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
+    path.write_bytes(
+        onnx_bytes(
+            single,
+            (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
+            inputs=("features", "pool"),
+            outputs=("logits",),
+            axes=({1: words}, {1: sentences, 2: words}),
+        )
+    )
+    _check(single, Model(path), width)
+
+
+def _check(single: nn.Module, model: Model, width: int) -> None:
+    rng = np.random.default_rng(0)
+    for length, count in _LENGTHS:
+        features = rng.normal(size=(length, width)).astype(np.float32)
+        sentence = np.sort(np.concatenate([np.arange(count), rng.integers(0, count, length - count)]))
+        logits = model.logits(features, sentence)
+        pool = np.zeros((1, count, length), np.float32)
+        pool[0, sentence, np.arange(length)] = 1 / np.bincount(sentence)[sentence]
+        with torch.no_grad():
+            expected = single(torch.from_numpy(features[None]), torch.from_numpy(pool))[0].numpy()
+        if logits.shape != (length, OUTPUTS) or np.abs(logits - expected).max() > _TOLERANCE:
+            raise WeightsError(f"The exported network differs from the trained one at {length} words.")
+
+
+# Examples as arrays.
+
+
+@dataclass(frozen=True)
+class Row(Labels):
+    """One example as arrays.
+
+    Attributes:
+        values: features, float16, shape (n, f).
+        vector: the row of each word in the lexicon's vectors, or -1, shape (n,).
+        sentence: the sentence of each word, shape (n,).
+        bounds: the words, half-open in code points, shape (n, 2).
+    """
+
+    values: NDArray[np.float16]
+    vector: NDArray[np.int32]
+    sentence: NDArray[np.int32]
+    bounds: NDArray[np.int32]
+
+
+def row_of(example: Example, lexicon: Lexicon) -> Row | None:
+    """The arrays of an example; None where response or evidence hold no word."""
+    extract_result = extract(example.response, example.passages, example.question, example.language, lexicon)
+    if extract_result is None:
+        return None
+    labels = labels_of(example, extract_result.response.bounds, extract_result.markup)
+    return Row(
+        example,
+        labels.target,
+        labels.weight,
+        labels.types,
+        extract_result.values.astype(np.float16),
+        extract_result.vector_place.astype(np.int32),
+        extract_result.sentence.astype(np.int32),
+        extract_result.response.bounds.astype(np.int32),
     )

@@ -2,8 +2,7 @@
 
 Three kinds come from an article: quotations that its passages support (`clean`), quotations whose sentences were taken
 out of the passages (`removed`: on topic, and unsupported), and quotations with words exchanged (`changed`).
-Rewording that keeps the meaning is applied to all kinds alike, so that it tells nothing.
-"""
+Rewording that keeps the meaning is applied to all kinds alike, so that it tells nothing."""
 
 from __future__ import annotations
 
@@ -19,27 +18,27 @@ from veriglot.datasets.rules.material import quotable, without_brackets
 from veriglot.detectors.grounding.document import FREQUENCY_BITS, Document, Lexicon
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
-from veriglot.training.grounding.examples import Example, Mark
+from veriglot.training.grounding.examples import HELD_OUT, Example, Mark, share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from veriglot.training.grounding.examples import Answer, Article, Labelled
 
 __all__ = [
-    "LONGEST",
-    "RIGHT",
     "Commonness",
-    "Draft",
-    "Pool",
-    "around",
-    "changed",
+    "Paragraph",
+    "answers_across",
     "clean_texts",
     "count_words",
+    "evidence_language",
+    "is_held_out_group",
     "made_by_rule",
-    "reworded",
+    "paragraphs",
+    "sentences_across",
+    "without_tests",
 ]
 
 
@@ -212,22 +211,13 @@ def article_example(article: Article, pool: Pool, commonness: Commonness, rng: R
         chosen = listed[first : first + count]
     else:
         chosen = [listed[i] for i in sorted(rng.sample(range(len(listed)), count))]
-    way = rng.random()
-    kind = "clean" if way < _CLEAN else "removed" if way < _REMOVED else "changed"
     passages = list(article.passages)
-    draft = Draft(space_of(language))
-    must = rng.randrange(count)
-    for i, sentence in enumerate(chosen):
-        if kind == "removed" and (i == must or rng.random() < 0.35):
-            passages = [p.replace(sentence, " ") for p in passages]
-            draft.add(sentence, [Mark(0, len(sentence))])
-            continue
-        text, marks = sentence, list[Mark]()
-        if rng.random() < 0.5:
-            text = reworded(sentence, language, commonness, rng)
-        if kind == "changed" and (i == must or rng.random() < 0.5):
-            text, marks = changed(text, language, pool, commonness, rng) or (text, marks)
-        draft.add(text, marks)
+
+    def taken_out(sentence: str) -> str:
+        passages[:] = [passage.replace(sentence, " ") for passage in passages]
+        return sentence
+
+    kind, draft = _drafted(chosen, language, pool, commonness, rng, (_CLEAN, _REMOVED, 0.35), taken_out)
     question = rng.choice(article.questions) if article.questions and rng.random() < 0.5 else None
     if rng.random() < 0.3:
         passages = ["\n".join(passages)]
@@ -235,7 +225,36 @@ def article_example(article: Article, pool: Pool, commonness: Commonness, rng: R
     return Example(kind, "articles", group, language, draft.text, tuple(passages), question, tuple(draft.marks))
 
 
-class Draft:
+def _drafted(
+    chosen: Sequence[str],
+    language: str,
+    pool: Pool,
+    commonness: Commonness,
+    rng: Random,
+    shares: tuple[float, float, float],
+    unsupported: Callable[[str], str],
+) -> tuple[str, _Draft]:
+    """A kind and a response of sentences; `shares` of clean and removed ones, and of further sentences removed."""
+    clean, removed, further = shares
+    way = rng.random()
+    kind = "clean" if way < clean else "removed" if way < removed else "changed"
+    draft = _Draft(space_of(language))
+    must = rng.randrange(len(chosen))
+    for i, sentence in enumerate(chosen):
+        if kind == "removed" and (i == must or rng.random() < further):
+            other = unsupported(sentence)
+            draft.add(other, [Mark(0, len(other))])
+            continue
+        text, marks = sentence, list[Mark]()
+        if rng.random() < 0.5:
+            text = reworded(sentence, language, commonness, rng)
+        if kind == "changed" and (i == must or rng.random() < 0.5):
+            text, marks = changed(text, language, pool, commonness, rng) or (text, marks)
+        draft.add(text, marks)
+    return kind, draft
+
+
+class _Draft:
     """A response that grows sentence by sentence, with its marks.
 
     Args:
@@ -263,18 +282,18 @@ class Draft:
 
 
 _BARE, _QUOTED, _SAID = 0.3, 0.55, 1.0  # cumulative shares of the forms
-RIGHT = 0.45  # of every form
-LONGEST = 60  # code points of another answer that is taken for a wrong one
+_RIGHT = 0.45  # of every form
+_LONGEST = 60  # code points of another answer that is taken for a wrong one
 _MARKS = "?？؟;।"
 
 
 def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example | None:
     """One example: right or wrong, bare, in its sentence, or said with the words of the question."""
-    right = rng.random() < RIGHT
+    right = rng.random() < _RIGHT
     text = answer.text if right else _wrong(answer, others, rng)
     if text is None:
         return None
-    before, after = around(answer, rng)
+    before, after = _around(answer, rng)
     start = len(before)
     marks = () if right else (Mark(start, start + len(text), "entity"),)
     return Example(
@@ -283,7 +302,7 @@ def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example
     )  # fmt: skip
 
 
-def around(answer: Answer, rng: Random) -> tuple[str, str]:
+def _around(answer: Answer, rng: Random) -> tuple[str, str]:
     """What stands before and after an answer: nothing, its sentence in the passage, or words of the question."""
     form = rng.random()
     if form >= _QUOTED:
@@ -299,7 +318,7 @@ def _wrong(answer: Answer, others: list[Answer], rng: Random) -> str | None:
     near = rng.random() < 0.5
     for other in rng.sample(others, min(len(others), 80)):
         text = fold(other.text)
-        if text in right or right in text or len(other.text) > LONGEST:
+        if text in right or right in text or len(other.text) > _LONGEST:
             continue
         if any(c.isdigit() for c in text) == has_digit and (text in passage) == near:
             return other.text
@@ -438,3 +457,214 @@ def _quotations(language: str, articles: list[Article], commonness: Commonness, 
         example = article_example(article, pool, commonness, rng)
         if example is not None:
             yield example
+
+
+# Parallel sets: paragraphs that stand in several languages, and which of them train nothing.
+#
+# Articles of a parallel set stand in many languages, so they are told apart by title, in all languages alike; the rule
+# is that of `benchmarks/cross_lingual.py`. Translations are told apart by source text, as in
+# `benchmarks/translation.py`.
+
+
+_ARTICLE = "xquad:"  # the benchmark hashes titles behind this, whatever set they are of
+_TEST_ARTICLES = 0.3
+_TEST_SOURCES = 0.5  # and above
+
+
+def article_group(title: str) -> str:
+    """The group of everything that is made from an article of a parallel set."""
+    return _ARTICLE + title
+
+
+def is_test_article(title: str) -> bool:
+    """Whether benchmarks test on an article of a parallel set."""
+    return share_of(article_group(title)) < _TEST_ARTICLES
+
+
+def is_test_source(text: str) -> bool:
+    """Whether benchmarks test on translations of a text."""
+    return share_of(text) >= _TEST_SOURCES
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One paragraph in several languages.
+
+    Attributes:
+        group: of the article that it is of.
+        versions: language to the answers that stand in it, in the order in which they were read; none is empty.
+    """
+
+    group: str
+    versions: dict[str, list[Answer]]
+
+    def passage(self, language: str) -> str:
+        """Its text in one of its languages."""
+        return self.versions[language][0].passage
+
+
+def is_held_out_group(group: str) -> bool:
+    """The same for a group."""
+    first = _TEST_ARTICLES if group.startswith(_ARTICLE) else 0.0
+    return first <= share_of(group) < first + HELD_OUT
+
+
+def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
+    """The paragraphs of parallel sets, in the order in which they were read.
+
+    A question whose id stands in two languages or more is of a parallel set; it says which passages are versions of
+    one paragraph. Answers without an id or a title, or in one language only, are of no such set.
+    """
+    by_question: dict[str, dict[str, Answer]] = defaultdict(dict)
+    for answer in answers:
+        if answer.question_id is not None and answer.title is not None:
+            by_question[answer.question_id].setdefault(answer.language, answer)
+    by_key: dict[tuple[str | None, str], Paragraph] = {}
+    for versions in by_question.values():
+        if len(versions) < 2:
+            continue
+        first = versions[min(versions)]
+        key = (first.title, first.passage)
+        paragraph = by_key.setdefault(key, Paragraph(article_group(first.title or ""), {}))
+        for language, answer in versions.items():
+            paragraph.versions.setdefault(language, []).append(answer)
+    return list(by_key.values())
+
+
+def without_tests(labelled: Labelled) -> None:
+    """Take out what the project's benchmarks test on: articles of parallel sets, and sources of translations."""
+    tests = [answer for answer in labelled.answers if answer.title is not None and is_test_article(answer.title)]
+    if tests:
+        answers = [answer for answer in labelled.answers if answer.title is None or not is_test_article(answer.title)]
+        labelled.left_out["answer of a test article"] += len(tests)
+        labelled.answers[:] = answers
+    translations = [sample for sample in labelled.translations if not is_test_source(sample.evidence[0].text)]
+    if len(translations) < len(labelled.translations):
+        labelled.left_out["translation of a test source"] += len(labelled.translations) - len(translations)
+        labelled.translations[:] = translations
+
+
+# Responses across languages: answers and sentences of parallel paragraphs, right and wrong.
+
+
+_SAME = 0.1  # share with the evidence in the response's own language
+_NEAR = 0.5  # share of wrong answers that the same paragraph gives
+_TRIES = 80
+_PER_PARAGRAPH = 3  # responses of sentences, in each language
+_LENGTHS_ACROSS = (1, 1, 2, 3, 4)  # sentences in a response
+_CLEAN_ACROSS, _REMOVED_ACROSS = 0.4, 0.6  # cumulative shares of the kinds; the rest is changed
+_POOLED_ACROSS = 400  # sentences of a language that give words to exchange
+_ASKED = 0.3  # share of sentences that come with a question
+
+
+def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Example]:
+    """For each answer, right or wrong, one response as `around` says it."""
+    other_answers: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for index, paragraph in enumerate(paragraphs):
+        for language, answers in paragraph.versions.items():
+            other_answers[language] += [(index, answer.text) for answer in answers]
+    for index, paragraph in enumerate(paragraphs):
+        for language, answers in paragraph.versions.items():
+            for answer in answers:
+                evidence = evidence_language(paragraph, language, rng)
+                right = rng.random() < _RIGHT
+                text = answer.text if right else _wrong_across(answer, answers, other_answers[language], index, rng)
+                if text is None:
+                    continue
+                before, after = _around(answer, rng)
+                marks = () if right else (Mark(len(before), len(before) + len(text), "entity"),)
+                yield Example(
+                    "clean" if right else "wrong", "parallel answers", paragraph.group, language,
+                    before + text + after, (paragraph.passage(evidence),), answer.question, marks,
+                    evidence_language=evidence if evidence != language else None,
+                )  # fmt: skip
+
+
+def evidence_language(paragraph: Paragraph, language: str, rng: Random) -> str:
+    """The language of a paragraph's version to hold something in `language` against: another one, as a rule."""
+    others = [tag for tag in paragraph.versions if tag != language]
+    return language if rng.random() < _SAME else rng.choice(others)
+
+
+def _wrong_across(
+    answer: Answer, here: Sequence[Answer], others: list[tuple[int, str]], index: int, rng: Random
+) -> str | None:
+    """Another answer of the same kind (with digits or without, if there is one), of this paragraph or of another."""
+    right = fold(answer.text)
+    if rng.random() < _NEAR:
+        near = [other.text for other in here if _differ(fold(other.text), right)]
+        rng.shuffle(near)
+        near.sort(key=lambda text: _has_digit(text) != _has_digit(right))
+        if near:
+            return near[0]
+    for _ in range(_TRIES):
+        other, text = rng.choice(others)
+        alike = len(text) <= _LONGEST and _has_digit(text) == _has_digit(right)
+        if other != index and alike and _differ(fold(text), right):
+            return text
+    return None
+
+
+def _differ(left: str, other: str) -> bool:
+    return left not in other and other not in left
+
+
+def _has_digit(text: str) -> bool:
+    return any(c.isdigit() for c in text)
+
+
+class _Quotations:
+    """The sentences of one language, and words of them to exchange."""
+
+    def __init__(self, paragraphs: Sequence[Paragraph], language: str, commonness: Commonness, rng: Random) -> None:
+        self.language = language
+        self.of_paragraph = [
+            quotable(p.passage(language), language) if language in p.versions else [] for p in paragraphs
+        ]
+        self.all = [(index, text) for index, listed in enumerate(self.of_paragraph) for text in listed]
+        self.pool = Pool()
+        for _, text in rng.sample(self.all, min(_POOLED_ACROSS, len(self.all))):
+            self.pool.add(text, language, commonness)
+
+    def of_another(self, index: int, rng: Random) -> str:
+        """A sentence of another paragraph, as a rule."""
+        for _ in range(_TRIES):
+            other, text = rng.choice(self.all)
+            if other != index and text not in self.of_paragraph[index]:
+                break
+        return text
+
+
+def sentences_across(paragraphs: Sequence[Paragraph], commonness: Commonness, rng: Random) -> Iterator[Example]:
+    """For each paragraph and language a few responses of one to four of its sentences.
+
+    They are quoted or reworded (`clean`), or some are sentences of another paragraph (`removed`), or words in them are
+    exchanged (`changed`).
+    """
+    languages = dict.fromkeys(language for paragraph in paragraphs for language in paragraph.versions)
+    quotations = {language: _Quotations(paragraphs, language, commonness, rng) for language in languages}
+    for index, paragraph in enumerate(paragraphs):
+        for language in paragraph.versions:
+            if quotations[language].of_paragraph[index]:
+                for _ in range(_PER_PARAGRAPH):
+                    yield _of_sentences(paragraph, index, quotations[language], commonness, rng)
+
+
+def _of_sentences(
+    paragraph: Paragraph, index: int, quotations: _Quotations, commonness: Commonness, rng: Random
+) -> Example:
+    language, listed = quotations.language, quotations.of_paragraph[index]
+    evidence = evidence_language(paragraph, language, rng)
+    count = min(len(listed), rng.choice(_LENGTHS_ACROSS))
+    first = rng.randrange(len(listed) - count + 1)
+    chosen = listed[first : first + count]
+    shares = _CLEAN_ACROSS, _REMOVED_ACROSS, 0.3
+    kind, draft = _drafted(
+        chosen, language, quotations.pool, commonness, rng, shares, lambda _: quotations.of_another(index, rng)
+    )
+    question = rng.choice(paragraph.versions[language]).question if rng.random() < _ASKED else None
+    return Example(
+        kind if draft.marks else "clean", "parallel sentences", paragraph.group, language,
+        draft.text, (paragraph.passage(evidence),), question, tuple(draft.marks),
+        evidence_language=evidence if evidence != language else None,
+    )  # fmt: skip

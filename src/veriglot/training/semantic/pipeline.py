@@ -10,10 +10,8 @@ from __future__ import annotations
 import copy
 import shutil
 from collections import Counter, defaultdict
-from importlib.resources import files
 from pathlib import Path
 from random import Random
-from string import Template
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
@@ -42,18 +40,28 @@ from veriglot.errors import InputError, WeightsError
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES, read_labelled
-from veriglot.training.grounding.network import Blocks, Plan, fit_on, onnx_bytes
-from veriglot.training.grounding.pipeline import (
+from veriglot.training.grounding.synthetic_data import without_tests
+from veriglot.training.semantic.dataset import (
+    TOKENS,
+    Blinder,
+    Shelves,
+    examples_of,
+    is_held_out,
+    principal_directions,
+    relation_of,
+    rows_of,
+)
+from veriglot.training.trainer import (
+    Blocks,
+    Plan,
     by_folds,
     calibrate,
     counts_table,
     figures_table,
-    is_answer,
-    languages_line,
-    left_out_list,
+    fit_on,
+    model_card,
+    onnx_bytes,
 )
-from veriglot.training.semantic.dataset import Blinder, Shelves, principal_directions, rows_of
-from veriglot.training.semantic.examples import TOKENS, examples_of, is_held_out, relation_of, without_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -529,16 +537,17 @@ def ship(
     *,
     seed: int,
     encoder: Encoder,
-    left_out: Counter[str] | None = None,
-    remark: str = "",
+    left_out: Counter[str],
+    remark: str,
 ) -> None:
     """Write the folder."""
     if not judged.get("same"):
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     fitted = _calibrated(judged)
-    card = _card(
-        trained, judged, fitted, seed=seed, encoder=encoder.name, left_out=left_out or Counter(), remark=remark
-    )
+    card = model_card(
+        __package__, trained, left_out, revision=REVISION, seed=seed, encoder=encoder.name, remark=remark,
+        held_out="\n\n".join(_held_out(relation, judged.get(relation, ()), fitted[relation]) for relation in RELATIONS),
+    )  # fmt: skip
     with whole_folder(out) as part:
         export(network, projection, part / "head.onnx")
         calibrations = Calibrations(fitted["same"], fitted["across"], fitted["translation"])
@@ -566,29 +575,6 @@ def _calibrated(judged: Mapping[str, Judged]) -> dict[str, Calibration]:
         else:
             calibrations[relation] = calibrations[RELATIONS[nth - 1]]
     return calibrations
-
-
-def _card(
-    trained: Sequence[WordLabels],
-    judged: Mapping[str, Judged],
-    fitted: Mapping[str, Calibration],
-    *,
-    seed: int,
-    encoder: str,
-    left_out: Counter[str],
-    remark: str,
-) -> str:
-    template = Template(files(__package__).joinpath("model_card.md").read_text("utf-8"))
-    return template.substitute(
-        revision=REVISION,
-        seed=seed,
-        encoder=encoder,
-        trained=counts_table(trained),
-        left_out=left_out_list(left_out),
-        remark=remark,
-        languages=languages_line(trained),
-        held_out="\n\n".join(_held_out(relation, judged.get(relation, ()), fitted[relation]) for relation in RELATIONS),
-    )
 
 
 def _held_out(relation: str, pairs: Judged, calibration: Calibration) -> str:
@@ -683,19 +669,19 @@ def _trained(
 ) -> tuple[SemanticNetwork, list[Row], dict[str, list[tuple[Row, NDArray[np.float32]]]]]:
     """The network of both stages, what it learned from, and what was held out with logits, by relation."""
     network = blind_stage(first_stage(rows, shelves, seed, say, epochs), rows, shelves, seed, say)
-    answers = [row for row in rows if is_answer(row)]
+    answers = [row for row in rows if row.is_answer]
     judged = by_folds(
         answers,
         lambda seen, unseen: predict(second_stage(network, rows, seen, shelves, seed, lambda _: None), unseen, shelves),
         say,
     )
-    held_out = [row for row in rows if is_held_out(row) and not is_answer(row)]
+    held_out = [row for row in rows if is_held_out(row) and not row.is_answer]
     network = second_stage(network, rows, answers, shelves, seed, say)
     judged += zip(held_out, _joined(held_out, predict(network, held_out, shelves), shelves), strict=True)
     by_relation: dict[str, list[tuple[Row, NDArray[np.float32]]]] = defaultdict(list)
     for row, logits in judged:
         by_relation[relation_of(row)].append((row, logits))
-    return network, [row for row in rows if is_answer(row) or not is_held_out(row)], by_relation
+    return network, [row for row in rows if row.is_answer or not is_held_out(row)], by_relation
 
 
 def _joined(rows: Sequence[Row], logits: Sequence[NDArray[np.float32]], shelves: Shelves) -> list[NDArray[np.float32]]:
@@ -713,7 +699,7 @@ def first_stage(
     rows: Sequence[Row], shelves: Shelves, seed: int, say: Callable[[str], None], epochs: int
 ) -> SemanticNetwork:
     """Train on every row that is neither held out nor a natural answer."""
-    chosen = [row for row in rows if not is_answer(row) and not is_held_out(row)]
+    chosen = [row for row in rows if not row.is_answer and not is_held_out(row)]
     if not chosen:
         raise _nothing()
     features, columns = statistics(chosen, shelves)
@@ -732,7 +718,7 @@ def blind_stage(
     rng = Random(f"blind {seed}")  # noqa: S311  a seeded draw, not a secret
     chosen: list[Row] = []
     for relation, most in _BLIND_MOST.items():
-        some = [row for row in rows if relation_of(row) == relation and not is_answer(row) and not is_held_out(row)]
+        some = [row for row in rows if relation_of(row) == relation and not row.is_answer and not is_held_out(row)]
         chosen += rng.sample(some, min(len(some), most))
     tuned = copy.deepcopy(network)
     blinder = Blinder(_feature_names(), _BLIND_SHARE, np.random.default_rng(seed))
@@ -753,7 +739,7 @@ def second_stage(
     """Go on with natural answers, mixed with rows of the first stage; the network given is not changed."""
     if not answers:
         return network
-    others = [row for row in rows if not is_answer(row) and not is_held_out(row)]
+    others = [row for row in rows if not row.is_answer and not is_held_out(row)]
     mixed = Random(seed).sample(others, min(len(others), _MIXED)) + list(answers) * _REPEATS  # noqa: S311
     tuned = copy.deepcopy(network)
     fit(tuned, mixed, shelves, Plan(epochs=2, rate=_ANSWER_RATE, seed=seed, type_weight=_TYPE_WEIGHT), say=say)

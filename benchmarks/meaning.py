@@ -28,7 +28,7 @@ from veriglot.detectors.registry import load_detector, stream
 from veriglot.encoders.base import measured_in, strength_among
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.estimate import percentile
-from veriglot.metrics.measures import measures, sums_of
+from veriglot.metrics.measures import measures
 from veriglot.records import Prediction, Sample, Status
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from held_out import HeldOut, Measured
-    from veriglot.metrics.counts import Counts
-    from veriglot.metrics.measures import Sums
+    from veriglot.metrics.counts import Counts, Sums
     from veriglot.records import Detector
 
     Array = NDArray[np.float64]
@@ -85,7 +84,7 @@ def counted(detector: Detector, samples: Sequence[Sample], predictions: Sequence
 
 def resampled(counts: Counts, resamples: int, seed: int) -> dict[str, Sums]:
     """Language to its sums in the data (draw 0) and in each resample; the same texts give the same draws."""
-    return {tag: sums_of(counts, tag, resamples=resamples, seed=seed)[0] for tag in sorted(set(counts.languages))}
+    return {tag: counts.sums(tag, resamples=resamples, seed=seed)[0] for tag in sorted(set(counts.languages))}
 
 
 def values(sums: dict[str, Sums], measured: Measured) -> dict[str, Array]:

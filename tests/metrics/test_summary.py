@@ -260,7 +260,7 @@ def test_many_clusters_are_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
         for i in range(10)
     ]  # fmt: skip
     whole = table(counted(*made))
-    monkeypatch.setattr("veriglot.metrics.measures._CLUSTERS", 3)
+    monkeypatch.setattr("veriglot.metrics.counts._CLUSTERS", 3)
     blocked = table(counted(*made))
     for key, figure in whole.items():
         assert (figure.low, figure.high) == pytest.approx((blocked[key].low, blocked[key].high)), key

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.counts import SUPPORT, support
-from veriglot.metrics.measures import Sums, measures
+from veriglot.metrics.counts import SUPPORT, Sums, support
+from veriglot.metrics.measures import measures
 from veriglot.metrics.spans import fact_marks, fact_scores, gathered, sentence_scores
 from veriglot.text.facts import facts
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
-from veriglot.metrics.spans import exact, overlap
+from veriglot.metrics.spans import MATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -299,8 +299,11 @@ def _sums(
         flat = labels[pair[0]] * values + labels[pair[1]]
         table = np.bincount(flat, minlength=values * values).reshape(values, values).astype(np.float64)
         matched = [
-            2.0 * match(first.spans, second.spans, *((None, None) if names is None else (first.types, second.types)))[0]
-            for match in (overlap, exact)
+            2.0
+            * MATCHES[match](
+                first.spans, second.spans, *((None, None) if names is None else (first.types, second.types))
+            )[0]
+            for match in ("overlap", "exact")
         ]
         pairs[pair] = table, (float(len(first.spans) + len(second.spans)), *matched)
     together = coincidences(np.stack(list(labels.values())), values)

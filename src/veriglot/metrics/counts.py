@@ -13,15 +13,14 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError, UsageError
+from veriglot.metrics.estimate import stream, weights
 from veriglot.metrics.scores import BINS, EDGES, bin_of, mid_ranks
 from veriglot.metrics.spans import (
+    MATCHES,
     covered,
-    exact,
     fact_marks,
     fact_scores,
     marked,
-    overlap,
-    partial,
     sentence_scores,
     unit_probabilities,
 )
@@ -41,14 +40,13 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 __all__ = [
-    "HISTOGRAMS",
-    "SUPPORT",
     "Builder",
     "Counts",
     "CountsFile",
     "Coverage",
     "Histogram",
     "JudgedResponse",
+    "Sums",
 ]
 
 
@@ -130,6 +128,27 @@ class JudgedResponse:
 
 
 @dataclass(frozen=True)
+class Sums:
+    """Summed counts: the data in draw 0, resamples after it."""
+
+    blocks: dict[str, Array]
+    histograms: dict[str, Array]
+
+    def column(self, block: str, name: str) -> Array:
+        """One of the `BLOCKS` columns, a value for each draw."""
+        return self.blocks[block][..., BLOCKS[block].index(name)]
+
+    def first(self) -> Sums:
+        """The data alone."""
+        return Sums(*({name: part[:1] for name, part in parts.items()} for parts in (self.blocks, self.histograms)))
+
+    def __add__(self, other: Sums) -> Sums:
+        """The sums of two strata, draw by draw."""
+        pairs = ((self.blocks, other.blocks), (self.histograms, other.histograms))
+        return Sums(*({name: part + more[name] for name, part in parts.items()} for parts, more in pairs))
+
+
+@dataclass(frozen=True)
 class Counts:
     """Counts of many responses.
 
@@ -183,6 +202,64 @@ class Counts:
             blocks={name: np.concatenate([part.blocks[name] for part in parts]) for name in first.blocks},
             histograms=histograms,
         )
+
+    def sums(self, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
+        """The sums of one language and the number of its clusters: of none and 0 where it is not among them."""
+        group = np.full(len(self), -1, dtype=np.int64)
+        number: dict[str, int] = {}
+        for index, (tag, key) in enumerate(zip(self.languages, self.clusters, strict=True)):
+            if tag == language:
+                group[index] = number.setdefault(key, len(number))
+        clusters = len(number)
+        drawn_weights = weights(clusters, resamples, stream(seed, language)) if clusters else None
+        widths = [block.shape[1] for block in self.blocks.values()] + [4 * BINS] * len(self.histograms)
+        drawn = np.zeros((1 + resamples, sum(widths)))
+        for first in range(0, clusters, _CLUSTERS):
+            size = min(_CLUSTERS, clusters - first)
+            inside = (group >= first) & (group < first + size)
+            table = _table(self, np.where(inside, group - first, -1), size)
+            drawn[0] += table.sum(axis=0)
+            used = np.flatnonzero(table.any(axis=0))  # most bins are empty: only what is used is multiplied
+            if drawn_weights is not None:
+                block = drawn_weights[:, first : first + size].astype(np.float64)
+                drawn[1:, used] += block @ table[:, used]
+        parts = np.split(drawn, np.cumsum(widths)[:-1], axis=1)
+        blocks = dict(zip(self.blocks, parts, strict=False))
+        tables = [part.reshape(-1, 4, BINS) for part in parts[len(blocks) :]]
+        return Sums(blocks, dict(zip(self.histograms, tables, strict=True))), clusters
+
+    def histogram(self, level: str, language: str) -> Array:
+        """The confidences of one language on the grid, shape `(4, BINS)`: see `Histogram.values`."""
+        return _dense(self.histograms[level], np.where(np.array(self.languages) == language, 0, -1), 1)[0]
+
+
+# Counts summed over a language and over its resamples.
+
+_CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
+
+
+def _dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
+    """Histograms summed over groups of responses (-1 for none of them), shape `(groups, 4, BINS)`."""
+    home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
+    inside = home >= 0
+    cell = home[inside] * BINS + histogram.bin[inside]
+    columns = [
+        np.bincount(cell, weights=histogram.values[inside, column], minlength=groups * BINS).reshape(groups, BINS)
+        for column in range(4)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _table(counts: Counts, group: NDArray[np.int64], clusters: int) -> Array:
+    """Every count of each cluster in one row: the blocks side by side, then the histograms."""
+    chosen = group >= 0
+    columns = []
+    for block in counts.blocks.values():
+        sums = np.zeros((clusters, block.shape[1]))
+        np.add.at(sums, group[chosen], block[chosen])
+        columns.append(sums)
+    columns += [_dense(histogram, group, clusters).reshape(clusters, -1) for histogram in counts.histograms.values()]
+    return np.concatenate(columns, axis=1)
 
 
 def _widths(types: Sequence[str]) -> dict[str, int]:
@@ -331,11 +408,11 @@ class Builder:
 
     def _spans(self, gold: Marks, predicted: Marks) -> None:
         left, right = predicted.spans, gold.spans
-        self._row("exact", exact(left, right))
-        self._row("overlap", overlap(left, right))
-        self._row("partial", partial(left, right))
-        for block, match in (("typed_exact", exact), ("typed_overlap", overlap)):
-            self._row(block, match(left, right, predicted.types, gold.types) if self.types else (0, 0, 0))
+        for block, match in MATCHES.items():
+            self._row(block, match(left, right))
+        for block in ("exact", "overlap"):
+            typed = MATCHES[block](left, right, predicted.types, gold.types) if self.types else (0, 0, 0)
+            self._row(f"typed_{block}", typed)
 
     def _characters(self, judged: JudgedResponse) -> None:
         gold = covered(judged.length, judged.gold.spans)

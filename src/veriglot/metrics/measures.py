@@ -20,18 +20,9 @@ import numpy as np
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics import scores
-from veriglot.metrics.counts import HISTOGRAMS, SUPPORT, Coverage, Histogram
-from veriglot.metrics.estimate import (
-    MEAN,
-    POOLED,
-    ClusteredEstimate,
-    MetricResult,
-    estimated,
-    interval_of,
-    stream,
-    weights,
-)
-from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, ratio, reliability
+from veriglot.metrics.counts import Counts, Coverage, Histogram, Sums
+from veriglot.metrics.estimate import MEAN, POOLED, ClusteredEstimate, MetricResult, estimated, interval_of
+from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, bin_of, ratio, reliability
 from veriglot.records import Direction
 
 if TYPE_CHECKING:
@@ -39,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.metrics.counts import Counts
     from veriglot.metrics.estimate import Resampling
 
     Array = NDArray[np.float64]
@@ -53,87 +43,14 @@ __all__ = [
     "RESAMPLES",
     "SEED",
     "SPAN_MEASURES",
-    "ItemMeasure",
     "Items",
-    "Measure",
     "badness_of",
     "described",
     "draws",
     "figures",
     "reliability_tables",
+    "unit_draws",
 ]
-
-
-# Counts summed over a language and over its resamples.
-
-_CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Summed counts: the data in draw 0, resamples after it."""
-
-    blocks: dict[str, Array]
-    histograms: dict[str, Array]
-
-    def first(self) -> Sums:
-        """The data alone."""
-        return Sums(*({name: part[:1] for name, part in parts.items()} for parts in (self.blocks, self.histograms)))
-
-    def __add__(self, other: Sums) -> Sums:
-        """The sums of two strata, draw by draw."""
-        pairs = ((self.blocks, other.blocks), (self.histograms, other.histograms))
-        return Sums(*({name: part + more[name] for name, part in parts.items()} for parts, more in pairs))
-
-
-def _dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
-    """Histograms summed over groups of responses (-1 for none of them), shape `(groups, 4, BINS)`."""
-    home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
-    inside = home >= 0
-    cell = home[inside] * BINS + histogram.bin[inside]
-    columns = [
-        np.bincount(cell, weights=histogram.values[inside, column], minlength=groups * BINS).reshape(groups, BINS)
-        for column in range(4)
-    ]
-    return np.stack(columns, axis=1)
-
-
-def _table(counts: Counts, group: NDArray[np.int64], clusters: int) -> Array:
-    """Every count of each cluster in one row: the blocks side by side, then the histograms."""
-    chosen = group >= 0
-    columns = []
-    for block in counts.blocks.values():
-        sums = np.zeros((clusters, block.shape[1]))
-        np.add.at(sums, group[chosen], block[chosen])
-        columns.append(sums)
-    columns += [_dense(counts.histograms[level], group, clusters).reshape(clusters, -1) for level in HISTOGRAMS]
-    return np.concatenate(columns, axis=1)
-
-
-def sums_of(counts: Counts, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
-    """The sums of one language and the number of its clusters: of none and 0 where the counts do not hold it."""
-    group = np.full(len(counts), -1, dtype=np.int64)
-    number: dict[str, int] = {}
-    for index, (tag, key) in enumerate(zip(counts.languages, counts.clusters, strict=True)):
-        if tag == language:
-            group[index] = number.setdefault(key, len(number))
-    clusters = len(number)
-    drawn_weights = weights(clusters, resamples, stream(seed, language)) if clusters else None
-    widths = [block.shape[1] for block in counts.blocks.values()] + [4 * BINS] * len(HISTOGRAMS)
-    drawn = np.zeros((1 + resamples, sum(widths)))
-    for first in range(0, clusters, _CLUSTERS):
-        size = min(_CLUSTERS, clusters - first)
-        inside = (group >= first) & (group < first + size)
-        table = _table(counts, np.where(inside, group - first, -1), size)
-        drawn[0] += table.sum(axis=0)
-        used = np.flatnonzero(table.any(axis=0))  # most bins are empty: only what is used is multiplied
-        if drawn_weights is not None:
-            block = drawn_weights[:, first : first + size].astype(np.float64)
-            drawn[1:, used] += block @ table[:, used]
-    parts = np.split(drawn, np.cumsum(widths)[:-1], axis=1)
-    blocks = dict(zip(counts.blocks, parts, strict=False))
-    tables = [part.reshape(-1, 4, BINS) for part in parts[len(blocks) :]]
-    return Sums(blocks, dict(zip(HISTOGRAMS, tables, strict=True))), clusters
 
 
 # Measures of counts.
@@ -191,13 +108,13 @@ def _block(name: str, first: int = 0, size: int | None = None) -> Callable[[Sums
     return lambda sums: sums.blocks[name][..., first : None if size is None else first + size]
 
 
-def _ratio(name: str, part: int, whole: int) -> Callable[[Sums], Array]:
+def _ratio(block: str, part: str, whole: str) -> Callable[[Sums], Array]:
     """One column of a block over another."""
-    return lambda sums: ratio(sums.blocks[name][..., part], sums.blocks[name][..., whole])
+    return lambda sums: ratio(sums.column(block, part), sums.column(block, whole))
 
 
-def _column(name: str, index: int) -> Callable[[Sums], Array]:
-    return lambda sums: sums.blocks[name][..., index]
+def _column(block: str, name: str) -> Callable[[Sums], Array]:
+    return lambda sums: sums.column(block, name)
 
 
 def _confidences(level: str, *, calibration: bool = True, supported: bool = False) -> Iterator[Measure]:
@@ -267,7 +184,7 @@ def _category(types: Sequence[str]) -> Iterator[Measure]:
         for suffix, over in (("macro", macro), ("micro", micro)):
             value = over(COUNT_SCORES[name])
             yield Measure("category", f"{name}_{suffix}", value, _NO_TYPES, _unit_size, _unit_prevalence)
-    typing = _ratio("typing", 0, 1), _NO_TYPES, _column("typing", 1), _unit_prevalence
+    typing = _ratio("typing", "right", "both"), _NO_TYPES, _column("typing", "both"), _unit_prevalence
     yield Measure("category", "type_accuracy", *typing)
     for index, name in enumerate(types):
         yield from _confusion(f"type:{name}", _block("types", 4 * index, 4))
@@ -280,22 +197,27 @@ def _spans() -> Iterator[Measure]:
             matched, predicted, gold = np.moveaxis(sums.blocks[block], -1, 0)
             return ratio(2.0 * matched, predicted + gold)
 
-        for name, value in (("precision", _ratio(block, 0, 1)), ("recall", _ratio(block, 0, 2)), ("f1", f1)):
+        for name, value in (
+            ("precision", _ratio(block, "matched", "predicted")),
+            ("recall", _ratio(block, "matched", "gold")),
+            ("f1", f1),
+        ):
             why = _NO_TYPES if block.startswith("typed") else _WHY[name]
-            yield Measure("span", f"{block}_{name}", value, why, _column(block, 2), _unit_prevalence)
+            yield Measure("span", f"{block}_{name}", value, why, _column(block, "gold"), _unit_prevalence)
 
 
 def _characters() -> Iterator[Measure]:
+    extent = _column("extent", "characters"), _ratio("extent", "marked", "characters")
     for name, block, why in (
         ("iou", "iou", _WHY["accuracy"]),
         ("soft_correlation", "soft", "there are no soft labels, or no confidences"),
     ):
-        yield Measure("char", name, _ratio(block, 0, 1), why, _column("extent", 1), _ratio("extent", 0, 1))
+        yield Measure("char", name, _ratio(block, "sum", "responses"), why, *extent)
 
 
 def _mean_support(column: str) -> Callable[[Sums], Array]:
     """The mean over responses of one column of `SUPPORT`."""
-    return _ratio("support", SUPPORT.index(column), 0)
+    return _ratio("support", column, "responses")
 
 
 def support_correlation(sums: Sums) -> Array:
@@ -323,7 +245,7 @@ def _support() -> Iterator[Measure]:
             "no facts were counted"
             if column
             else "every response has the same share of supported facts, in the labels or by the detector",
-            _column("support", 0),
+            _column("support", "responses"),
             lambda sums: 1.0 - _mean_support("gold")(sums),
         )
 
@@ -444,13 +366,13 @@ def figures(
     behind: dict[str, _Behind] = {}
     pooled: Sums | None = None
     for tag in sorted({*counts.languages, *coverage}):
-        sums, clusters = sums_of(counts, tag, resamples=resamples, seed=seed)
+        sums, clusters = counts.sums(tag, resamples=resamples, seed=seed)
         share = coverage[tag].share if tag in coverage else None
         behind[tag] = _Behind(counts.languages.count(tag), clusters, share, clusters > 1)
         drawn[tag] = _draw(table, sums)
         pooled = sums if pooled is None else pooled + sums
     if pooled is None:
-        pooled, _ = sums_of(counts, "", resamples=0, seed=seed)
+        pooled, _ = counts.sums("", resamples=0, seed=seed)
     whole = _Behind(
         len(counts),
         sum(part.clusters for part in behind.values()),
@@ -495,14 +417,39 @@ def _means(
 
 def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
     """The reliability table of each language and of all (`pooled`): 15 groups of equal width with their counts."""
-    tables: dict[str, list[ReliabilityBin]] = {}
-    whole = np.zeros((4, BINS))
-    for tag in sorted(set(counts.languages)):
-        group = np.where(np.array(counts.languages) == tag, 0, -1)
-        histogram = _dense(counts.histograms[level], group, 1)[0]
-        whole += histogram
-        tables[tag] = reliability(*histogram[:3])
-    return {**tables, POOLED: reliability(*whole[:3])}
+    histograms = {tag: counts.histogram(level, tag) for tag in sorted(set(counts.languages))}
+    histograms[POOLED] = sum(histograms.values(), np.zeros((4, BINS)))
+    return {tag: reliability(*histogram[:3]) for tag, histogram in histograms.items()}
+
+
+def unit_draws(
+    confidences: Array,
+    gold: Mask,
+    texts: NDArray[np.int64],
+    *,
+    resamples: int,
+    seed: int,
+    threshold: float | Array | None = None,
+) -> dict[str, Array]:
+    """Measures of level `unit`, by name: of the data (draw 0), and of resamples of whole texts if there are several.
+
+    Args:
+        confidences: of each unit, 0 to 1, shape `(n,)`.
+        gold: whether each is unsupported, shape `(n,)`.
+        texts: the text of each, shape `(n,)`.
+        resamples: how many; they hang on the seed and the texts alone.
+        seed: of the resamples.
+        threshold: from which a unit is marked, for all or for each; None marks none.
+    """
+    keys, response = np.unique(texts, return_inverse=True)
+    marked = np.zeros(len(gold), dtype=bool) if threshold is None else confidences >= threshold
+    unit = np.zeros((len(keys), 4))
+    np.add.at(unit, (response, 2 * ~marked + ~gold), 1.0)
+    values = np.stack([gold, ~gold, confidences, (confidences - gold) ** 2], axis=1)
+    names, histogram = tuple(map(str, keys)), Histogram(response, bin_of(confidences), values)
+    counts = Counts("word", (), names, ("quality",) * len(names), names, {"unit": unit}, {"unit": histogram})
+    sums, _ = counts.sums("quality", resamples=resamples if len(names) > 1 else 0, seed=seed)
+    return {measure.name: measure.value(sums) for measure in measures(()) if measure.level == "unit"}
 
 
 # Measures of judged items: scores of responses or sentences beside their labels.

@@ -37,15 +37,12 @@ if TYPE_CHECKING:
     Types = Sequence[str | None]
 
 __all__ = [
+    "MATCHES",
     "RULE",
-    "char_bounds",
     "covered",
-    "exact",
     "fact_marks",
     "fact_scores",
     "marked",
-    "overlap",
-    "partial",
     "probabilities",
     "ranges",
     "segmenter",
@@ -250,6 +247,10 @@ def partial(predicted: Bounds, gold: Bounds) -> Matched:
     rest[list(same.values()), :] = False
     rest[:, list(same)] = False
     return Matched(len(same) + 0.5 * len(_maximum_matching(rest)), len(predicted), len(gold))
+
+
+MATCHES: dict[str, Callable[..., Matched]] = {"exact": exact, "overlap": overlap, "partial": partial}
+"""Name to the function of two arrays of ranges; `exact` and `overlap` take the types of both as well."""
 
 
 # Spans laid over units: which units are marked, as which types, and with what probability.

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
-from veriglot.metrics.spans import char_bounds, segmenter
+from veriglot.metrics.spans import segmenter
 from veriglot.studio import tables as t
 from veriglot.studio.agreement import beside_models
 from veriglot.studio.layers import MAX_ID
@@ -96,7 +96,7 @@ class Comparison:
             return np.array([[0, len(self._sample.response)]], np.int32)
         if self._form.unit is not None:
             return np.array(self._form.units_of(self._sample), np.int32).reshape(-1, 2)
-        return char_bounds(self._sample.response)
+        return segmenter("char")(self._sample.response, None)
 
     @cached_property
     def units(self) -> NDArray[np.int32]:
@@ -136,7 +136,7 @@ class Comparison:
 
     def marked_share(self, layer: Layer) -> float:
         """The share of characters that a layer marks, from 0 to 1."""
-        marked = self._labels(layer, char_bounds(self._sample.response), typed=False)
+        marked = self._labels(layer, segmenter("char")(self._sample.response, None), typed=False)
         return sum(map(bool, marked)) / len(marked) if marked else 0.0
 
     def label_pairs(

@@ -26,9 +26,9 @@ from veriglot.detectors.calibration import (
 )
 from veriglot.detectors.ensemble import Mix, Stacked, Stacking, features, mean_of
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.metrics.estimate import percentile, stream, weights
+from veriglot.metrics.estimate import percentile
+from veriglot.metrics.measures import RESAMPLES, unit_draws
 from veriglot.metrics.reference import COMBINED, labelled, reference
-from veriglot.metrics.scores import BINS, auroc, average_precision, bin_of, ece_equal_mass, f1, ratio
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
 from veriglot.records import DataSource, Estimate, Kind, Status, encode
@@ -53,10 +53,6 @@ __all__ = ["Rows", "fit_calibration", "logistic", "logistic_rising", "train_stac
 # How well probabilities do on labels, with intervals over whole texts.
 
 
-RESAMPLES = 1000
-_TEXTS = 512  # laid out densely at a time
-
-
 class Judged(Estimate, frozen=True):
     """One figure with its interval, and its value in every resample, shape (resamples,)."""
 
@@ -76,19 +72,10 @@ def judged(
 
     Resamples hang on the seed and the texts alone, so figures of the same units can be compared draw by draw.
     """
-    _, number = np.unique(texts, return_inverse=True)
-    count = int(number.max()) + 1 if len(number) else 0
-    drawn = _draws(count, seed)
-    positives, negatives, promised, errors = _histograms(confidences, targets, number, drawn)
-    values = {
-        "ece": ece_equal_mass(positives, negatives, promised),
-        "brier": ratio(errors.sum(axis=-1), (positives + negatives).sum(axis=-1)),
-        "average_precision": average_precision(positives, negatives),
-        "auroc": auroc(positives, negatives),
-    }
-    if threshold is not None:
-        values["f1"] = _f1(confidences >= threshold, targets, number, drawn)
-    return [_figure(name, value) for name, value in values.items()]
+    drawn = unit_draws(confidences, targets, texts, resamples=RESAMPLES, seed=seed, threshold=threshold)
+    names = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
+    names |= {} if threshold is None else {"f1": "f1"}
+    return [_figure(name, drawn[measure]) for name, measure in names.items()]
 
 
 def _figure(name: str, drawn: Array) -> Judged:
@@ -96,34 +83,6 @@ def _figure(name: str, drawn: Array) -> Judged:
         return Judged(name, drawn[1:], value=None)
     low, high, _ = percentile(drawn[1:])
     return Judged(name, drawn[1:], value=float(drawn[0]), low=low, high=high)
-
-
-def _draws(count: int, seed: int) -> Array:
-    """How often each text is there: once in the data (row 0), and as drawn in each resample after it."""
-    once = np.ones((1, count))
-    return np.concatenate([once, weights(count, RESAMPLES, stream(seed, "quality"))]) if count > 1 else once
-
-
-def _histograms(confidences: Array, targets: Mask, number: NDArray[np.int64], drawn: Array) -> Array:
-    """Histograms of every draw, shape (4, draws, BINS)."""
-    bins = bin_of(confidences)
-    values = (targets, ~targets, confidences, (confidences - targets) ** 2)
-    sums = np.zeros((len(drawn), len(values) * BINS))
-    for start in range(0, drawn.shape[1], _TEXTS):
-        end = min(start + _TEXTS, drawn.shape[1])
-        here = (number >= start) & (number < end)
-        table = np.zeros((end - start, len(values), BINS))
-        for part, value in enumerate(values):
-            np.add.at(table[:, part], (number[here] - start, bins[here]), value[here].astype(np.float64))
-        sums += drawn[:, start:end] @ table.reshape(end - start, -1)
-    return np.moveaxis(sums.reshape(len(drawn), len(values), BINS), 1, 0)
-
-
-def _f1(marked: Mask, targets: Mask, number: NDArray[np.int64], drawn: Array) -> Array:
-    table = np.zeros((drawn.shape[1], 4))
-    for part, kind in enumerate((marked & targets, marked & ~targets, ~marked & targets, ~marked & ~targets)):
-        np.add.at(table[:, part], number[kind], 1.0)
-    return f1(drawn @ table)
 
 
 def best_threshold(confidences: Array, targets: Mask) -> float:

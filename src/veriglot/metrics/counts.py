@@ -230,7 +230,8 @@ class Counts:
 
     def histogram(self, level: str, language: str) -> Array:
         """The confidences of one language on the grid, shape `(4, BINS)`: see `Histogram.values`."""
-        return _dense(self.histograms[level], np.where(np.array(self.languages) == language, 0, -1), 1)[0]
+        table: Array = _dense(self.histograms[level], np.where(np.array(self.languages) == language, 0, -1), 1)[0]
+        return table
 
 
 # Counts summed over a language and over its resamples.

@@ -7,10 +7,10 @@ import unicodedata
 import numpy as np
 import pytest
 
+from veriglot.report import text_layout
 from veriglot.text.unicode import (
     Kind,
     code_points,
-    direction_of,
     kind_table,
     script_names,
     script_of,
@@ -30,7 +30,7 @@ from veriglot.text.unicode import (
 )  # fmt: skip
 def test_script_and_direction(text: str, script: str | None, direction: str | None) -> None:
     assert script_of(text) == script
-    assert direction_of(text) == direction
+    assert text_layout.direction(text, None) == (direction or "auto")
 
 
 def test_shares_sum_to_one() -> None:

@@ -15,7 +15,7 @@ from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 from veriglot.records.languages import get_language, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
-from veriglot.text.noise import garbled, looks_glued, words_of
+from veriglot.text.noise import garbled, looks_glued
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -205,13 +205,12 @@ def _group(response: str) -> str:
 
 def _glued(annotations: list[Annotation], response: str, references: str) -> list[list[int]]:
     """The injected replacements (silver entity and relation spans) in which old and new stand together."""
-    known = words_of(references)
     return [
         [span.start, span.end]
         for annotation in annotations
         if annotation.kind is Kind.MODEL
         for span in annotation.spans or ()
-        if span.type in _REPLACING and looks_glued(response[span.start : span.end], known)
+        if span.type in _REPLACING and looks_glued(response[span.start : span.end], references)
     ]
 
 

@@ -8,7 +8,6 @@ from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, need, optional
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.records.taxonomy import taxonomies
-from veriglot.text.unicode import from_utf16, to_utf16
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,10 +90,9 @@ class LabelStudio(Format):
 def _results(response: str, annotation: Annotation) -> list[dict[str, Any]]:
     results = []
     for index, span in enumerate(annotation.spans or ()):
-        start, end = to_utf16(response, span.start, span.end)
         value = {
-            "start": start,
-            "end": end,
+            "start": _utf16_length(response[: span.start]),
+            "end": _utf16_length(response[: span.end]),
             "text": response[span.start : span.end],
             "labels": [span.type] if span.type else [],
         }
@@ -166,12 +164,29 @@ def _spans(results: list[Any], within: str, response: str, reading: Reading) -> 
 def _in_code_points(
     text: str | None, start: int, end: int, where: str, response: str, reading: Reading
 ) -> tuple[int, int] | None:
-    converted = from_utf16(response, start, end)
+    first, last = _code_point_index(response, start), _code_point_index(response, end)
+    converted = None if first is None or last is None else (first, last)
     if text is None:
         return reading.placed(*(converted or (start, end)), where, response)
-    if converted is not None and response[converted[0] : converted[1]] == text and text:
+    if converted is not None and response[first:last] == text and text:
         return converted
     return reading.located(text, start, end, where, response)
+
+
+def _utf16_length(text: str) -> int:
+    return len(text) + sum(char > "\uffff" for char in text)
+
+
+def _code_point_index(text: str, units: int) -> int | None:
+    """An offset in UTF-16 code units in code points; None where it splits a surrogate pair or lies outside."""
+    if units < 0:
+        return None
+    seen = 0
+    for index, char in enumerate(text):
+        if seen >= units:
+            return index if seen == units else None
+        seen += 2 if char > "\uffff" else 1
+    return len(text) if seen == units else None
 
 
 def _named(label: str) -> str:

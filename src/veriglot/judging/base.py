@@ -16,7 +16,7 @@ from veriglot.records.languages import base_tag, find_language
 from veriglot.text.facts import fact_languages
 from veriglot.text.identification import identify
 from veriglot.text.segmentation import sentences
-from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_of, script_sample_of
+from veriglot.text.unicode import main_script, script_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -97,7 +97,7 @@ def _given_language(tag: str, response: str) -> ResolvedLanguage | None:
     known = find_language(tag)
     if known is None:
         return ResolvedLanguage(tag, script_of(response), ("language:unknown_tag",))
-    script = main_script(response[:SCRIPT_SAMPLE])
+    script = main_script(response)
     if script is None or script in _EAST_ASIAN or script == known.script:
         return ResolvedLanguage(known.tag, known.script)
     return ResolvedLanguage(known.tag, script, ("language:other_script",))
@@ -124,16 +124,16 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
     given = {base_tag(passage.language).lower() for passage in sample.evidence if passage.language is not None}
     if given and base_tag(resolved.tag).lower() not in given:
         return ("evidence:other_language",)
-    response_script = _mixed_script(sample.response[:SCRIPT_SAMPLE])
-    evidence_script = _mixed_script(script_sample_of([passage.text for passage in sample.evidence]))
+    response_script = _mixed_script(sample.response)
+    evidence_script = _mixed_script(*(passage.text for passage in sample.evidence))
     if not given and None not in {response_script, evidence_script} and response_script != evidence_script:
         return ("evidence:other_script",)
     return ()
 
 
-def _mixed_script(text: str) -> str | None:
-    """The script of a text; those of Chinese and Japanese, which mix, as one."""
-    script = main_script(text)
+def _mixed_script(*texts: str) -> str | None:
+    """The script of texts; those of Chinese and Japanese, which mix, as one."""
+    script = main_script(*texts)
     return "Hani" if script in {"Hira", "Kana"} else script
 
 

@@ -32,7 +32,6 @@ from veriglot.studio.project import LANGUAGE_TAG, TaskKind
 from veriglot.studio.web import Router, SignedIn, Tag
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, word_bounds
-from veriglot.text.unicode import direction_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -257,7 +256,7 @@ def _example(content: str, language: str) -> str:
         if label or text:
             tag = language if own is None else own.strip()
             lang_attribute = f' lang="{tag}"' if LANGUAGE_TAG.fullmatch(tag) else ""
-            way = direction_of(_MARKED.sub(r"\2", text)) or "ltr"
+            way = direction(_MARKED.sub(r"\2", text), None)
             rows.append(f'<div><dt>{escape(label)}</dt><dd{lang_attribute} dir="{way}">{_marked(text)}</dd></div>')
     return f'<dl class="example">{"".join(rows)}</dl>\n'
 

@@ -7,8 +7,9 @@ to spot the seam instead of the error, so such spans are pointed out.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-__all__ = ["garbled", "looks_glued", "words_of"]
+__all__ = ["garbled", "looks_glued"]
 
 
 _LOWER = "a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f"
@@ -23,28 +24,25 @@ _WORD = re.compile(r"[^\W\d_]+")
 _SHORTEST = 3
 
 
-def looks_glued(span: str, known: frozenset[str]) -> bool:
+def looks_glued(span: str, evidence: str = "") -> bool:
     """Whether a marked text shows a seam: a lower bound, since not every seam shows.
 
     A seam is a capital inside a word, two years or two quotations in a row, letters run into digits, or a word that
-    is two known ones put together.
-
-    Args:
-        span: the marked text.
-        known: words of the evidence, in lower case.
+    is two words of the evidence put together.
     """
+    known = _words_of(evidence)
     return bool(_SEAM.search(span)) or any(_two_words(word.lower(), known) for word in _WORD.findall(span))
+
+
+@lru_cache(maxsize=4)
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(text))
 
 
 def _two_words(word: str, known: frozenset[str]) -> bool:
     if len(word) < 2 * _SHORTEST or word in known:
         return False
     return any(word[:cut] in known and word[cut:] in known for cut in range(_SHORTEST, len(word) - _SHORTEST + 1))
-
-
-def words_of(text: str) -> frozenset[str]:
-    """The words of a text in lower case, for `looks_glued`."""
-    return frozenset(word.lower() for word in _WORD.findall(text))
 
 
 # Text that machine translation or a tokenizer broke: loops, and characters it did not know.

@@ -1,4 +1,4 @@
-"""Unicode as arrays: kinds and scripts of code points, UTF-16 offsets, and letters of other alphabets.
+"""Unicode as arrays: kinds and scripts of code points, and letters of other alphabets.
 
 `tools/build_unicode_tables.py` writes the table, `unicode_ranges.json`. First use unpacks it (about 2 ms, 2 MB).
 """
@@ -10,7 +10,7 @@ import unicodedata
 from enum import IntFlag
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -21,21 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "SCRIPT_SAMPLE",
     "Kind",
     "alphabet_tables",
     "code_points",
-    "direction_of",
-    "from_utf16",
     "kind_table",
     "main_script",
     "script_names",
     "script_of",
-    "script_sample_of",
     "script_shares",
     "script_table",
     "text_of",
-    "to_utf16",
     "without_surrogates",
 ]
 
@@ -112,32 +107,6 @@ def text_of(codes: NDArray[np.uint32]) -> str:
     return codes.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def to_utf16(text: str, start: int, end: int) -> tuple[int, int]:
-    """The code point range `[start, end)` in UTF-16 code units."""
-    return _utf16_length(text[:start]), _utf16_length(text[:end])
-
-
-def from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The UTF-16 range `[start, end)` in code points; None where an edge splits a surrogate pair or lies outside."""
-    first, last = _code_point_index(text, start), _code_point_index(text, end)
-    return None if first is None or last is None else (first, last)
-
-
-def _utf16_length(text: str) -> int:
-    return len(text) + sum(char > "\uffff" for char in text)
-
-
-def _code_point_index(text: str, units: int) -> int | None:
-    if units < 0:
-        return None
-    seen = 0
-    for index, char in enumerate(text):
-        if seen >= units:
-            return index if seen == units else None
-        seen += 2 if char > "\uffff" else 1
-    return len(text) if seen == units else None
-
-
 # Scripts of code points and texts, by ISO 15924 code.
 
 
@@ -169,15 +138,6 @@ def script_of(text: str) -> str | None:
     return next(iter(script_shares(text)), None)
 
 
-def direction_of(text: str) -> Literal["ltr", "rtl"] | None:
-    """The direction that most letters of the text are written in, or None where it has no letter."""
-    kinds = kind_table()[code_points(text)]
-    letters = kinds[kinds & Kind.LETTER != 0]
-    if not letters.size:
-        return None
-    return "rtl" if 2 * int(np.count_nonzero(letters & Kind.RTL)) > letters.size else "ltr"
-
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -194,7 +154,7 @@ def without_surrogates(text: str) -> str:
 
 _SIZE = 0x1F00  # Latin, Greek and Cyrillic all lie below
 _ALPHABETS = frozenset({"Latn", "Cyrl", "Grek"})
-SCRIPT_SAMPLE = 2000  # code points of a text that its script is judged by
+_SCRIPT_SAMPLE = 2000  # code points of a text that its script is judged by
 
 
 @cache
@@ -211,23 +171,19 @@ def _latin_letters() -> NDArray[np.uint32]:
     return table
 
 
-def script_sample_of(passages: Sequence[str]) -> str:
-    """As much of the evidence as its script is judged by."""
-    return " ".join(passage[:SCRIPT_SAMPLE] for passage in passages[:3])
+def main_script(*texts: str) -> str | None:
+    """The script that most letters of some texts are in, by the first 2000 code points of the first three."""
+    return _script_of(" ".join(text[:_SCRIPT_SAMPLE] for text in texts[:3]))
 
 
-@lru_cache(maxsize=16)
-def main_script(text: str) -> str | None:
-    """`script_of`, which one sample asks several times of the same texts."""
-    return script_of(text)
+_script_of = lru_cache(maxsize=16)(script_of)  # one sample asks several times of the same texts
 
 
 def alphabet_tables(
     response: str, passages: Sequence[str]
 ) -> tuple[NDArray[np.uint32] | None, NDArray[np.uint32] | None]:
     """The letter tables for response and evidence: None and None where they are in one script already."""
-    of_response = main_script(response[:SCRIPT_SAMPLE])
-    of_evidence = main_script(script_sample_of(passages))
+    of_response, of_evidence = main_script(response), main_script(*passages)
     if of_response == of_evidence or of_response not in _ALPHABETS or of_evidence not in _ALPHABETS:
         return None, None
     return _latin_letters(), _latin_letters()

@@ -114,7 +114,7 @@ class SeamFinder:
         if (at := self._between_letters(folded)) is not None:
             return _Seam(at, "letters")
         folded_words = (fold(span[start:end]) for start, end in words(span, language))
-        if looks_glued(span, frozenset()) and not all(self._words[word] for word in folded_words):
+        if looks_glued(span) and not all(self._words[word] for word in folded_words):
             return _Seam(None, "look")
         return None
 

@@ -18,7 +18,7 @@ from rapidfuzz.process import cdist
 from veriglot.detectors.grounding.document import Document, mixed
 from veriglot.detectors.grounding.features import Extract, extract, number_values
 from veriglot.text.segmentation import sentences
-from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_sample_of
+from veriglot.text.unicode import main_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -574,7 +574,7 @@ def _question_words(held: Held, vectors: Vectors) -> Float32s:
 
 def _of_sample(held: Held) -> Float32s:
     """Languages, scripts, strength of the encoder, task, and by how much a translation is longer than its source."""
-    ours, evidence_script = main_script(held.response[:SCRIPT_SAMPLE]), main_script(script_sample_of(held.passages))
+    ours, evidence_script = main_script(held.response), main_script(*held.passages)
     longer = len(held.response) / max(1, len(" ".join(held.passages)))
     ratio = min(_LONGEST_RATIO, longer) if held.translation else 0.0
     return np.array([held.across, ours != evidence_script, held.translation, *held.strong, ratio], np.float32)

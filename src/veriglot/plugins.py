@@ -43,23 +43,6 @@ class Entry:
     argument: str | None = None
 
 
-@dataclass(frozen=True)
-class Joined:
-    """A name that another package adds.
-
-    Attributes:
-        name: the name.
-        target: `module:attribute`.
-        package: the package and its version.
-        hidden: whether Veriglot ships the same name, which wins.
-    """
-
-    name: str
-    target: str
-    package: str
-    hidden: bool
-
-
 class Table:
     """A lazy name table.
 
@@ -83,13 +66,18 @@ class Table:
         """Every known name, sorted."""
         return sorted(self._entries)
 
-    def joined(self) -> list[Joined]:
-        """What other packages add, sorted by name, those that have no effect included."""
+    def joined(self) -> list[dict[str, Any]]:
+        """What other packages add, by name: `name`, `target`, `package`, `hidden` where ours of the name is taken."""
         entries = [
-            Joined(e.name, e.value, f"{e.dist.name} {e.dist.version}" if e.dist else "", e.name in self._built_in)
-            for e in entry_points(group=self.group)
+            {
+                "name": entry.name,
+                "target": entry.value,
+                "package": f"{entry.dist.name} {entry.dist.version}" if entry.dist else "",
+                "hidden": entry.name in self._built_in,
+            }
+            for entry in entry_points(group=self.group)
         ]
-        return sorted(entries, key=lambda entry: (entry.name, entry.package))
+        return sorted(entries, key=lambda entry: (entry["name"], entry["package"]))
 
     def __contains__(self, name: str) -> bool:
         """Whether `name` is known, with an argument or without."""

@@ -96,4 +96,4 @@ def test_settings_are_named_by_the_option_that_gave_them() -> None:
 
 def test_settings_reach_the_detector() -> None:
     with pytest.raises(UnknownNameError, match="no option of the detector 'grounding' named 'weigths'"):
-        detector_recipe("grounding", threshold=None, words=False, settings=["weigths=x"]).make()
+        detector_recipe("grounding", threshold=None, words=False, settings=["weigths=x"])()

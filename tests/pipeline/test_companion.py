@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from veriglot.errors import WeightsError
+from veriglot.errors import UsageError, VeriglotError, WeightsError
 from veriglot.pipeline.companion import (
     Companion,
-    CompanionError,
-    MissingEnvironmentError,
     environments,
     instructions,
     python_of,
@@ -129,9 +127,9 @@ def test_a_model_that_cannot_be_loaded_is_an_error_with_the_engines_own_remedy(e
 def test_an_engine_that_does_not_start_says_its_last_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken_engine.py"
     broken.write_text("import no_such_module_of_anyone", encoding="utf-8")
-    with pytest.raises(CompanionError, match="no_such_module_of_anyone"):
+    with pytest.raises(VeriglotError, match="no_such_module_of_anyone"):
         companion_with(broken)
-    with pytest.raises(CompanionError, match="cannot be run"):
+    with pytest.raises(VeriglotError, match="cannot be run"):
         Companion(tmp_path / "python", broken, {})
 
 
@@ -141,7 +139,7 @@ def test_another_protocol_is_refused(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {talker}\n", encoding="utf-8")
     python.chmod(0o755)
-    with pytest.raises(CompanionError, match="protocol 99"):
+    with pytest.raises(VeriglotError, match="protocol 99"):
         Companion(python, talker, {})
 
 
@@ -150,7 +148,7 @@ def test_an_environment_is_named_by_option_then_setting_then_folder(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("VERIGLOT_ENV_COMET", raising=False)
-    with pytest.raises(MissingEnvironmentError, match=r"-m venv .*unbabel-comet.*VERIGLOT_ENV_COMET"):
+    with pytest.raises(UsageError, match=r"-m venv .*unbabel-comet.*VERIGLOT_ENV_COMET"):
         python_of("comet")
     standing = tmp_path / "veriglot" / "environments" / "comet" / "bin" / "python"
     standing.parent.mkdir(parents=True)
@@ -159,7 +157,7 @@ def test_an_environment_is_named_by_option_then_setting_then_folder(
     monkeypatch.setenv("VERIGLOT_ENV_COMET", sys.executable)
     assert python_of("comet") == Path(sys.executable)
     assert python_of("comet", standing.parents[1]) == standing
-    with pytest.raises(MissingEnvironmentError):
+    with pytest.raises(UsageError):
         python_of("comet", tmp_path / "nowhere")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import tracemalloc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 import pytest
@@ -22,9 +22,10 @@ from veriglot.wikipedia.articles import (
     Maintenance,
     split_sections,
 )
-from veriglot.wikipedia.dump import Wiki, draw_articles, open_dump, parse, read_dump
+from veriglot.wikipedia.dump import Wiki, draw_articles, open_dump, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
@@ -62,6 +63,10 @@ Sie wurde&nbsp;1874 <!-- oder 1875? -->gebaut und hat {{convert|12|m}} Höhe.<re
 [[Kategorie:Mühle in Hausen|Ober]] [[Kategorie:Bauwerk]]
 [[en:Upper mill]] __NOTOC__
 """  # noqa: E501
+
+
+def read_dump(path: Path, **options: Any) -> Iterator[Article | Absent]:
+    return (page.article() for page in open_dump(path, **options))
 
 
 def revision(

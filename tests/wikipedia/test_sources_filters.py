@@ -10,7 +10,7 @@ from wiki_server import WikiPage, WikiServer
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import Session
 from veriglot.records.languages import languages
-from veriglot.wikipedia.api import Wikipedia, linked_template_names
+from veriglot.wikipedia.api import Wikipedia
 from veriglot.wikipedia.articles import (
     KINDS,
     Absent,
@@ -21,10 +21,9 @@ from veriglot.wikipedia.articles import (
     Length,
     Maintenance,
     Statistics,
-    depth,
     edition_of,
-    language_of,
 )
+from veriglot.wikipedia.dump import _language_of
 
 
 def article(characters: int = 2000, **more: object) -> Article:
@@ -36,12 +35,12 @@ def test_depth_is_the_formula_of_meta_wiki() -> None:
     # Meta-Wiki gives the English depth as edits per page times the squared ratio of other pages to articles.
     statistics = Statistics(pages=60_000_000, articles=6_900_000, edits=1_250_000_000)
     others = 53_100_000
-    assert depth(statistics) == pytest.approx(1_250_000_000 / 60_000_000 * (others / 6_900_000) ** 2)
-    assert depth(Statistics(pages=100, articles=50, edits=1000)) == pytest.approx(20 * 1 * 0.5)
-    assert depth(Statistics(pages=7, articles=7, edits=1000)) == 0
+    assert statistics.depth == pytest.approx(1_250_000_000 / 60_000_000 * (others / 6_900_000) ** 2)
+    assert Statistics(pages=100, articles=50, edits=1000).depth == pytest.approx(20 * 1 * 0.5)
+    assert Statistics(pages=7, articles=7, edits=1000).depth == 0
     for wrong in (Statistics(5, 0, 1), Statistics(5, 6, 1), Statistics(5, 3, -1)):
         with pytest.raises(UsageError):
-            depth(wrong)
+            wrong.depth  # noqa: B018
 
 
 def test_bounds_are_inclusive() -> None:
@@ -123,8 +122,8 @@ def test_names_are_learned_from_the_wikis() -> None:
         WikiPage("Template:حوالو", ns=10, redirect="Template:بي حوالا"),
     ]
     with WikiServer(english) as here, WikiServer(local) as there:
-        wikis = Wikipedia("en", Session(here.base_url)), Wikipedia("sd", Session(there.base_url))
-        names = linked_template_names(*wikis, kinds=("unreferenced", "under-construction"))
+        english_wiki, wiki = Wikipedia("en", Session(here.base_url)), Wikipedia("sd", Session(there.base_url))
+        names = wiki.linked_template_names(english_wiki, kinds=("unreferenced", "under-construction"))
     assert names == {"unreferenced": ["بي حوالا", "حوالو"], "under-construction": []}
     assert Maintenance("sd", more=names).found(["حوالو"]) == {"unreferenced": "حوالو"}
 
@@ -193,8 +192,8 @@ def test_editions_lead_to_languages_and_back() -> None:
     assert [edition_of(name) for name in ("yue", "zh-Hant", "sr-Latn", "German", "no")] == [
         "zh-yue", "zh", "sr", "de", "no",
     ]  # fmt: skip
-    assert language_of("zh-yue") == "yue"
-    assert language_of("zh") == "zh-Hans"
+    assert _language_of("zh-yue") == "yue"
+    assert _language_of("zh") == "zh-Hans"
     with pytest.raises(UsageError, match="no Wikipedia"):
         edition_of("grc")
     assert set(KINDS) > {"unreferenced"}

@@ -12,7 +12,7 @@ from wikidata_server import Entity, SparqlServer, graph_of, sitelink_counts
 
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError, Session
-from veriglot.wikipedia.api import AnswerCache, PageViews, SourceError
+from veriglot.wikipedia.api import AnswerCache, PageViews
 from veriglot.wikipedia.articles import draw_diverse
 from veriglot.wikipedia.wikidata import Item, Person, QueryTimeoutError, Wikidata
 
@@ -155,7 +155,7 @@ def test_an_answer_that_is_no_result_is_refused() -> None:
         def handle(self, arrival: object) -> tuple[int, object]:
             return 200, {"results": []}
 
-    with Odd(graph_of([], {})) as server, pytest.raises(SourceError, match="SPARQL results"):
+    with Odd(graph_of([], {})) as server, pytest.raises(HttpError, match="SPARQL results"):
         list(wikidata(server).people(["en"], most_sitelinks=2))
 
 

@@ -458,10 +458,10 @@ def find_articles(
 
 def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
     """The pages of an order, in order."""
-    from veriglot.wikipedia.dump import read_dump
+    from veriglot.wikipedia.dump import open_dump
 
     if wiki is None:
-        return read_dump(order.dump or "", language=order.language)
+        return (page.article() for page in open_dump(order.dump or "", language=order.language))
     if order.titles is not None:
         return wiki.titles(order.titles)
     if order.category is not None:
@@ -471,7 +471,6 @@ def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Ab
 
 def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | None) -> tuple[list[Filter], list[str]]:
     """The filters of an order, the cheap ones first, and what is to be said of them."""
-    from veriglot.wikipedia.api import linked_template_names
     from veriglot.wikipedia.articles import Depth, Edits, Length, Maintenance, Statistics
 
     filters: list[Filter] = []
@@ -493,7 +492,7 @@ def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | N
     if order.min_characters > 0:
         filters.append(Length(order.min_characters))
     if order.kinds:
-        learned = linked_template_names(english, wiki, order.kinds) if order.learn and english and wiki else {}
+        learned = wiki.linked_template_names(english, order.kinds) if order.learn and english and wiki else {}
         maintenance = Maintenance(order.language, order.kinds, learned)
         if maintenance.without_own:
             warnings.append(

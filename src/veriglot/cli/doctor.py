@@ -7,7 +7,6 @@ import platform
 import re
 import sys
 import time
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated, Any
 
@@ -160,7 +159,7 @@ def _plugins() -> list[dict[str, Any]]:
     from veriglot.scorers.registry import SCORERS
 
     return [
-        {"kind": table.kind, **asdict(plugin)}
+        {"kind": table.kind, **plugin}
         for table in (DETECTORS, SCORERS, CLIENTS, ENCODERS, ENTAILMENTS)
         for plugin in table.joined()
     ]

@@ -72,10 +72,10 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         accept_licence: its licence, where it is not a permissive one, is accepted.
 
     Raises:
-        MissingEnvironmentError: the environment is not here; the remedy is the commands that make it.
+        UsageError: the environment is not here; the remedy is the commands that make it.
         WeightsError: the model cannot be loaded, or marks nothing.
         WeightsError: its licence has to be accepted first.
-        CompanionError: the process does not start.
+        VeriglotError: the process does not start.
         UsageError: an option that makes no sense.
     """
 

@@ -37,7 +37,7 @@ from veriglot.records import Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Answer", "Companion", "MissingEnvironmentError", "python_of"]
+__all__ = ["Answer", "Companion", "python_of"]
 
 PROTOCOL = 1
 _ENGINES = Path(__file__).with_name("companion_engines.py")
@@ -47,19 +47,11 @@ _PATIENCE = 5.0  # seconds until a process that was asked to leave is killed
 _ROWS = 64  # of a batch: what a time-out or a crash may cost
 
 
-class MissingEnvironmentError(UsageError):
-    """A Python environment that is not here; the remedy is the commands that make it."""
-
-
-class CompanionError(VeriglotError):
-    """The other side does not start, speaks another protocol, or cannot load the model."""
-
-
 class _GoneError(Exception):
     """The process ended, or was given up on, before it answered."""
 
 
-class Environment(msgspec.Struct, frozen=True):
+class _Environment(msgspec.Struct, frozen=True):
     """An environment of `environments.json`: what pip installs call by call, on which Python, and why not here."""
 
     steps: tuple[tuple[str, ...], ...]
@@ -67,10 +59,10 @@ class Environment(msgspec.Struct, frozen=True):
     why: str
 
 
-def environments() -> dict[str, Environment]:
+def environments() -> dict[str, _Environment]:
     """The environments that our engines need, by name."""
     data = files("veriglot.pipeline").joinpath("environments.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, Environment])
+    return msgspec.json.decode(data, type=dict[str, _Environment])
 
 
 def python_of(name: str, python: str | Path | None = None) -> Path:
@@ -82,7 +74,7 @@ def python_of(name: str, python: str | Path | None = None) -> Path:
             goes before the folder in this user's cache.
 
     Raises:
-        MissingEnvironmentError: none of them is there; the remedy gives the commands.
+        UsageError: none of them is there; the remedy gives the commands.
     """
     from platformdirs import user_cache_path
 
@@ -94,9 +86,7 @@ def python_of(name: str, python: str | Path | None = None) -> Path:
             return path.absolute()  # not resolved: a link into an environment is what makes it that environment
     if on_path := shutil.which(str(asked)) if asked else None:
         return Path(on_path)
-    raise MissingEnvironmentError(
-        f"There is no Python environment {name!r} at {folder}.", remedy=instructions(name, standard)
-    )
+    raise UsageError(f"There is no Python environment {name!r} at {folder}.", remedy=instructions(name, standard))
 
 
 def instructions(name: str, folder: Path) -> str:
@@ -172,7 +162,7 @@ class Companion:
         about: what the engine says of its model.
 
     Raises:
-        CompanionError: the process does not start, or not in time, or speaks another protocol.
+        VeriglotError: the process does not start, or not in time, or speaks another protocol.
         WeightsError: the engine cannot load the model; the message is the engine's.
     """
 
@@ -221,7 +211,7 @@ class Companion:
             hello = process.answer(self._start_timeout)
             if not isinstance(hello, _Hello) or hello.protocol != PROTOCOL:
                 protocol = hello.protocol if isinstance(hello, _Hello) else "none"
-                raise CompanionError(
+                raise VeriglotError(
                     f"{name} speaks protocol {protocol}, and this version of Veriglot {PROTOCOL}.",
                     remedy="Take the engine of this version.",
                 )
@@ -230,9 +220,9 @@ class Companion:
             if isinstance(ready, _Refusal):
                 raise WeightsError(f"{name} cannot load its model: {ready.message}", remedy=ready.remedy)
             if not isinstance(ready, _Ready):
-                raise CompanionError(f"{name} said something else than that it is ready.")
+                raise VeriglotError(f"{name} said something else than that it is ready.")
         except _GoneError as gone:
-            raise CompanionError(
+            raise VeriglotError(
                 f"{name} does not start: {gone}.{process.last_words()}",
                 remedy="Look at what it said; is there enough memory, and are its packages installed?",
             ) from gone
@@ -291,7 +281,7 @@ class _Process:
                 start_new_session=True,  # Ctrl-C is for us to decide about
             )
         except OSError as error:
-            raise CompanionError(
+            raise VeriglotError(
                 f"{command[0]} cannot be run: {error.strerror}.", remedy="Give the Python of the environment."
             ) from error
         self.close = weakref.finalize(self, _leave, self._process)

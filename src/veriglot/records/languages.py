@@ -11,25 +11,22 @@ import re
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from veriglot.errors import UnknownNameError
 
 __all__ = [
-    "MODEL_FAMILIES",
     "UNDETERMINED",
     "Language",
-    "ModelFamily",
     "base_tag",
-    "code_of",
     "find_language",
     "get_language",
     "languages",
     "same_language",
     "tag_of",
-    "tags_of",
+    "translation_codes",
 ]
 
 
@@ -177,10 +174,6 @@ def _in_script(entry: Language, script: str) -> Language | None:
 # What translation models call the languages: NLLB and SONAR, M2M-100 and mBART-50 each have codes of their own.
 
 
-ModelFamily = Literal["nllb", "m2m100", "mbart50"]
-MODEL_FAMILIES: tuple[ModelFamily, ...] = get_args(ModelFamily)
-
-
 class _TranslationCodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     flores200: tuple[str, ...]  # lines of codes
@@ -189,26 +182,13 @@ class _TranslationCodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     mbart50: dict[str, str]
 
 
-def code_of(tag: str, family: ModelFamily) -> str | None:
-    """What a family of models calls a language, such as `deu_Latn` for `de`; None where the family does not have it.
-
-    Args:
-        tag: a BCP 47 tag or a name that the language table knows. A script that the family does not write the language
-            in is another language here: `sr-Latn` has no code.
-        family: `nllb` (FLORES-200 codes, which SONAR has too), `m2m100` or `mbart50`.
-    """
-    entry = find_language(tag)
-    return None if entry is None else _translation_codes()[family].get(entry.tag)
-
-
-def tags_of(family: ModelFamily) -> tuple[str, ...]:
-    """The tags of the languages that a family has, sorted."""
-    return tuple(sorted(_translation_codes()[family]))
-
-
 @cache
-def _translation_codes() -> dict[ModelFamily, dict[str, str]]:
-    """The codes of each family, by tag."""
+def translation_codes() -> dict[str, dict[str, str]]:
+    """The codes of each family of models, by tag, such as `deu_Latn` for `de`: `nllb`, `m2m100` and `mbart50`.
+
+    Those of `nllb` are FLORES-200's, which SONAR has too. A script that a family does not write the language in is
+    another language here: `sr-Latn` has no code.
+    """
     data = files(__package__).joinpath("translation_codes.json").read_bytes()
     table = msgspec.json.decode(data, type=_TranslationCodes)
     known = frozenset(code for line in table.flores200 for code in line.split())

@@ -13,7 +13,7 @@ from veriglot.hub.registry import offline
 from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Companion, python_of
 from veriglot.records import Direction, Status
-from veriglot.records.languages import code_of
+from veriglot.records.languages import tag_of, translation_codes
 from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, file_sha256, signature
 
@@ -85,10 +85,10 @@ class Comet(_CompanionScorer):
         accept_licence: its licence, where it is not a permissive one, is accepted.
 
     Raises:
-        MissingEnvironmentError: the environment is not here; the remedy is the commands that make it.
+        UsageError: the environment is not here; the remedy is the commands that make it.
         WeightsError: the model cannot be loaded, or needs references.
         WeightsError: its licence has to be accepted first.
-        CompanionError: the process does not start.
+        VeriglotError: the process does not start.
     """
 
     name = "comet@1"
@@ -126,7 +126,7 @@ class Laser(_CompanionScorer):
         python, device, timeout, start_timeout: as for `Comet`; of the environment `laser`.
 
     Raises:
-        MissingEnvironmentError, WeightsError, CompanionError: as for `Comet`.
+        UsageError, WeightsError, VeriglotError: as for `Comet`.
     """
 
     name = "laser@1"
@@ -163,7 +163,7 @@ class Blaser(_CompanionScorer):
         python, device, timeout, start_timeout, accept_licence: as for `Comet`; of the environment `sonar`.
 
     Raises:
-        MissingEnvironmentError, WeightsError, CompanionError: as for `Comet`.
+        UsageError, WeightsError, VeriglotError: as for `Comet`.
         UsageError: codes that are none.
     """
 
@@ -193,7 +193,7 @@ class Blaser(_CompanionScorer):
     def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
         """Without both languages' codes there is nothing to ask."""
         tags = pair_languages(pair)
-        codes = [self._codes.get(tag or "") or (code_of(tag, "nllb") if tag else None) for tag in tags]
+        codes = [self._codes.get(tag or "") or translation_codes()["nllb"].get(tag_of(tag) or "") for tag in tags]
         if None in codes:
             side, tag = ("source", tags[0]) if codes[0] is None else ("response", tags[1])
             reason = f"SONAR has to be told the language of the {side}, and there is no code for {tag or 'unknown'}"
@@ -214,7 +214,7 @@ class Process(_CompanionScorer):
 
     Raises:
         UsageError: the file or the interpreter is not there.
-        WeightsError: the engine refuses to start; CompanionError: it cannot.
+        WeightsError: the engine refuses to start; VeriglotError: it cannot.
     """
 
     name = "process@1"

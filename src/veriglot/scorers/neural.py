@@ -17,7 +17,7 @@ from veriglot.hub.checkpoints import agree, checkpoint, hub_options, in_batches,
 from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status
-from veriglot.records.languages import code_of, find_language
+from veriglot.records.languages import find_language, translation_codes
 from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, one_of, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, signature
 from veriglot.text.facts import facts
@@ -608,7 +608,7 @@ class _Codes:
         for key in (tag, entry.tag, entry.base):
             if key in self._given:
                 return self._given[key]
-        candidates = (code_of(tag, "nllb") or entry.tag, entry.tag, entry.base, *entry.aliases)
+        candidates = (translation_codes()["nllb"].get(entry.tag, entry.tag), entry.tag, entry.base, *entry.aliases)
         for name in candidates:
             if name.casefold() in self._known:
                 return self._known[name.casefold()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Lock", "final_path", "is_locked", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
+__all__ = ["Lock", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
 
 _PARTIAL = ".partial"
 _PAUSE = 0.2  # seconds between attempts to take a lock
@@ -120,6 +120,17 @@ class Lock:
             waiting()
             self._lock.acquire(poll_interval=_PAUSE)
 
+    @staticmethod
+    def is_taken(output: Path) -> bool:
+        """Whether a process has the lock of an output."""
+        from filelock import lock_descriptor
+
+        try:
+            with _lock_path(output).open("rb") as file:
+                return not lock_descriptor(file.fileno(), blocking=False)  # closing the file frees it
+        except FileNotFoundError:
+            return False
+
     def release(self) -> None:
         """Let go; calling it again does nothing."""
         if not self._lock.is_locked:
@@ -137,17 +148,6 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-
-def is_locked(output: Path) -> bool:
-    """Whether a process holds the `Lock` of an output."""
-    from filelock import lock_descriptor
-
-    try:
-        with _lock_path(output).open("rb") as file:
-            return not lock_descriptor(file.fileno(), blocking=False)  # closing the file frees it
-    except FileNotFoundError:
-        return False
 
 
 def _lock_path(output: Path) -> Path:

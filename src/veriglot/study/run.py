@@ -15,7 +15,7 @@ from veriglot.pipeline.engine import Engine, OutputJob, Silent, run_jobs
 from veriglot.records import encode
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import Checkpoint, Manifest, Progress
-from veriglot.storage.files import Lock, is_locked, write_whole
+from veriglot.storage.files import Lock, write_whole
 from veriglot.study.config import REMEASURE, read_profile
 from veriglot.study.rates import Judging, estimate_all
 from veriglot.study.responses import Plan, all_files, made_samples, make_responses
@@ -269,5 +269,5 @@ def status(folder: Folder) -> Status:
     rates, results, report = (
         path.exists() and path.stat().st_mtime_ns >= latest for path in (folder.rates, folder.results, folder.report)
     )
-    running = is_locked(folder.path / "run")
+    running = Lock.is_taken(folder.path / "run")
     return Status(plan.title, running, tuple(steps), rates, results, report)

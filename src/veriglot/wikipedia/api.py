@@ -22,8 +22,8 @@ from veriglot.wikipedia.articles import (
     Article,
     Statistics,
     edition_of,
-    english_templates,
     split_sections,
+    table,
     wiki_url,
 )
 
@@ -40,9 +40,7 @@ __all__ = [
     "AnswerCache",
     "JsonClient",
     "PageViews",
-    "SourceError",
     "Wikipedia",
-    "linked_template_names",
     "page_views_session",
     "wikidata_session",
     "wikipedia_session",
@@ -97,25 +95,13 @@ class JsonClient:
         return msgspec.json.decode(answer)
 
 
-class SourceError(HttpError):
-    """A server answered, and what it says is that it cannot or will not.
-
-    Attributes:
-        code: the server's own word for it, such as `maxlag`; empty where it has none.
-    """
-
-    def __init__(self, message: str, *, code: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.code = code
-
-
 # Answers that were fetched once, in one SQLite file, so that work that was interrupted asks nothing twice.
 
 
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer BLOB NOT NULL)"
 
 
-class AnswerCache:
+class AnswerCache(Cache):
     """Bytes by key, safe for several threads and processes; whatever is killed when, an answer is there or not.
 
     Args:
@@ -127,22 +113,22 @@ class AnswerCache:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._cache = Cache(folder / "answers.sqlite", _TABLE, error=self._error)
+        super().__init__(folder / "answers.sqlite", _TABLE, error=self._unusable)
 
     def get(self, key: str) -> bytes | None:
         """What was put under the key, or None."""
-        rows = self._cache.read("SELECT answer FROM answers WHERE key = ?", (key,))
+        rows = self.read("SELECT answer FROM answers WHERE key = ?", (key,))
         try:
             return zlib.decompress(rows[0][0]) if rows else None
         except zlib.error as error:
-            raise self._error(str(error)) from error
+            raise self._unusable(str(error)) from error
 
     def put(self, key: str, answer: bytes) -> None:
         """Keep an answer; the first one under a key stays."""
-        self._cache.write("INSERT OR IGNORE INTO answers VALUES (?, ?)", [(key, zlib.compress(answer))])
+        self.write("INSERT OR IGNORE INTO answers VALUES (?, ?)", [(key, zlib.compress(answer))])
 
     def __len__(self) -> int:
-        return int(self._cache.read("SELECT count(*) FROM answers")[0][0])
+        return int(self.read("SELECT count(*) FROM answers")[0][0])
 
     def __enter__(self) -> Self:
         return self
@@ -150,11 +136,7 @@ class AnswerCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._cache.close()
-
-    def _error(self, what: str) -> VeriglotError:
+    def _unusable(self, what: str) -> VeriglotError:
         return VeriglotError(
             f"The folder of fetched answers {self._folder} cannot be used: {what}",
             remedy="Free the disk, or name another folder; its answers are fetched again.",
@@ -353,7 +335,7 @@ class Wikipedia:
         """The numbers of the edition's Special:Statistics, now.
 
         Raises:
-            SourceError: the server does not tell.
+            HttpError: the server does not tell.
         """
         (answer,) = self._query({"meta": "siteinfo", "siprop": "statistics"})
         numbers = answer["statistics"]
@@ -371,15 +353,30 @@ class Wikipedia:
         }
         return msgspec.structs.replace(article, **counts)
 
-    def template_names(self, names: Iterable[str]) -> dict[str, set[str]]:
-        """How templates of this edition are called in other editions, by the links between them.
+    def linked_template_names(self, english: Wikipedia, kinds: Iterable[str] = MFAVA_KINDS) -> dict[str, list[str]]:
+        """What the templates of this edition are called, as the wikis themselves link them.
 
         Args:
-            names: names of templates here, without namespace.
+            english: the English Wikipedia, whose templates lead to the others.
+            kinds: which templates.
 
         Returns:
-            edition -> names there, without namespace; this edition holds the names themselves and their redirects.
+            Kind -> names in the edition, sorted, redirects among them.
+
+        Raises:
+            HttpError: no answer.
         """
+        names: dict[str, list[str]] = {}
+        for kind in kinds:
+            linked = english._template_names(table("maintenance_templates")["en"].get(kind, ()))  # a Wikipedia too
+            here = linked.get(self.edition, set())
+            if here and self.edition != english.edition:
+                here = here | self._template_names(sorted(here)).get(self.edition, set())
+            names[kind] = sorted(here)
+        return names
+
+    def _template_names(self, names: Iterable[str]) -> dict[str, set[str]]:
+        """How templates are called in other editions, by the links between them; in this one, with their redirects."""
         names_by_edition: dict[str, set[str]] = defaultdict(set)
         titles = [f"Template:{name}" for name in names]
         for start in range(0, len(titles), _LISTED):
@@ -421,7 +418,7 @@ class Wikipedia:
                 return
             state = tuple(sorted(following.items()))
             if state in seen:
-                raise SourceError(
+                raise HttpError(
                     f"{self._answers.session.base_url} continues in a circle, at {following}",
                     remedy="Check that the address is that of a MediaWiki server.",
                 )
@@ -437,12 +434,12 @@ class Wikipedia:
             self.warnings[text] += 1
         return answer  # type: ignore[no-any-return]
 
-    def _review(self, outcome: Response | HttpError) -> SourceError | None:
+    def _review(self, outcome: Response | HttpError) -> HttpError | None:
         if isinstance(outcome, HttpError):
             return None
         answer = outcome.json()
         if not isinstance(answer, dict):
-            return SourceError(
+            return HttpError(
                 f"{self._answers.session.base_url}/w/api.php does not answer as MediaWiki does",
                 remedy="Check the address.",
             )
@@ -451,10 +448,9 @@ class Wikipedia:
             return None
         code, info = str(error.get("code", "")), str(error.get("info", ""))
         retryable = code in _FOR_NOW or code.startswith("internal_api_error")
-        return SourceError(
+        return HttpError(
             f"{self._answers.session.base_url} refuses: {info or code} ({code})",
             remedy="Try again later; what is fetched is kept." if retryable else "",
-            code=code,
             retryable=retryable,
             retry_after=outcome.retry_after if retryable else None,
         )
@@ -505,31 +501,6 @@ class Wikipedia:
             size=revision.get("size") or page.get("length"),
             item=properties.get("wikibase_item"),
         )
-
-
-def linked_template_names(
-    english: Wikipedia, local: Wikipedia, kinds: Iterable[str] = MFAVA_KINDS
-) -> dict[str, list[str]]:
-    """What the templates of an edition are called, as the wikis themselves link them.
-
-    Args:
-        english: the English Wikipedia, whose templates lead to the others.
-        local: the edition that is asked about; the redirects to its templates are asked of it.
-
-    Returns:
-        Kind -> names in the edition, sorted.
-
-    Raises:
-        HttpError: no answer.
-    """
-    names: dict[str, list[str]] = {}
-    for kind in kinds:
-        linked = english.template_names(english_templates(kind))
-        there = linked.get(local.edition, set())
-        if there and local.edition != english.edition:
-            there = there | local.template_names(sorted(there)).get(local.edition, set())
-        names[kind] = sorted(there)
-    return names
 
 
 def _why_absent(page: Json, properties: Json) -> str:

@@ -37,8 +37,6 @@ __all__ = [
     "draw_diverse",
     "draw_rank",
     "edition_of",
-    "english_templates",
-    "language_of",
     "split_sections",
     "table",
     "wiki_url",
@@ -169,16 +167,6 @@ def edition_of(tag: str) -> str:
     return edition
 
 
-def language_of(edition: str) -> str:
-    """The language tag of an edition: the other way round.
-
-    Raises:
-        UnknownNameError: the language table does not hold the edition's language.
-    """
-    back = {name: tag for tag, name in table("editions").items() if name}
-    return get_language(back.get(edition, edition)).tag
-
-
 def wiki_url(edition: str) -> str:
     """The address of an edition, with the slash at its end that Wikidata writes."""
     return f"https://{edition}.wikipedia.org/"
@@ -197,22 +185,23 @@ class Statistics(msgspec.Struct, frozen=True):
     articles: int
     edits: int
 
+    @property
+    def depth(self) -> float:
+        """How collaboratively the edition is edited, at least 0: English about 1,000, those that bots filled near 0.
 
-def depth(statistics: Statistics) -> float:
-    """How collaboratively an edition is edited, at least 0: English has about 1,000, editions that bots filled near 0.
+        `depth = edits / articles * non_articles / articles * (1 - articles / pages)`, with `non_articles = pages -
+        articles`: Meta-Wiki's "Wikipedia article depth", which Alshahrani et al. (2023), "DEPTH+: An Enhanced Depth
+        Metric for Wikipedia Corpora Quality" (TrustNLP), take up and mFAVA (section 4) cites.
 
-    `depth = edits / articles * non_articles / articles * (1 - articles / pages)`, with `non_articles = pages -
-    articles`: Meta-Wiki's "Wikipedia article depth", which Alshahrani et al. (2023), "DEPTH+: An Enhanced Depth Metric
-    for Wikipedia Corpora Quality" (TrustNLP), take up and mFAVA (section 4) cites.
-
-    Raises:
-        UsageError: numbers that no wiki has: below 0, no article, or more articles than pages.
-    """
-    pages, articles, edits = statistics.pages, statistics.articles, statistics.edits
-    if articles <= 0 or edits < 0 or pages < articles:
-        raise UsageError(f"{pages} pages, {articles} articles and {edits} edits are no statistics of a wiki.")
-    others = pages - articles
-    return edits / articles * (others / articles) * (1 - articles / pages)
+        Raises:
+            UsageError: numbers that no wiki has: below 0, no article, or more articles than pages.
+        """
+        if self.articles <= 0 or self.edits < 0 or self.pages < self.articles:
+            raise UsageError(
+                f"{self.pages} pages, {self.articles} articles and {self.edits} edits are no statistics of a wiki."
+            )
+        others = self.pages - self.articles
+        return self.edits / self.articles * (others / self.articles) * (1 - self.articles / self.pages)
 
 
 # Filters.
@@ -270,7 +259,7 @@ class Maintenance:
     """No maintenance template of the given kinds: what editors of a Wikipedia say is wrong with an article.
 
     `maintenance_templates.json` holds names by edition and kind. The English names count in every edition, as most
-    keep them as redirects. The table was written down without access to the wikis; `linked_template_names` adds what
+    keep them as redirects. The table was written down without access to the wikis; `Wikipedia.linked_template_names` adds what
     they say themselves: which template of an edition belongs to an English one. Where that can be asked, ask it.
 
     Args:
@@ -329,11 +318,6 @@ class Maintenance:
         return by_kind
 
 
-def english_templates(kind: str) -> list[str]:
-    """The English names of the templates of a kind."""
-    return list(table("maintenance_templates")["en"].get(kind, ()))
-
-
 def _key(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
@@ -349,7 +333,7 @@ class Depth:
     name = "depth"
 
     def __init__(self, minimum: float = 5.0, statistics: Statistics | None = None) -> None:
-        self.depth = depth(statistics) if statistics is not None else None
+        self.depth = statistics.depth if statistics is not None else None
         self._minimum = minimum
         shown = "unknown" if self.depth is None else f"{self.depth:.4g}"
         self.rule = f"a Wikipedia of depth at least {minimum:g}; this one's is {shown}"

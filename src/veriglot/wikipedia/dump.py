@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.articles import Absent, Article, draw_rank, language_of, split_sections, table, wiki_url
+from veriglot.wikipedia.articles import Absent, Article, draw_rank, split_sections, table, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from veriglot.wikipedia.articles import FilterChain
 
-__all__ = ["draw_articles", "open_dump", "read_dump"]
+__all__ = ["draw_articles", "open_dump"]
 
 
 # Plain text of wikitext, with what the page uses: categories and templates.
@@ -251,21 +251,6 @@ class Page:
         )
 
 
-def read_dump(path: str | Path, *, language: str | None = None) -> Iterator[Article | Absent]:
-    """The articles of a dump, and what else was met, in the dump's order.
-
-    Args:
-        path: the file.
-        language: of the wiki, where the dump does not say it or the script matters (`zh-Hant`).
-
-    Raises:
-        InputError: not a dump, damaged or cut off; what came before was given out.
-        MissingExtraError: the parser of wikitext is not installed.
-    """
-    for page in open_dump(path, language=language):
-        yield page.article()
-
-
 def draw_articles(pages: Iterable[Page], chain: FilterChain, count: int, *, seed: int = 0) -> list[Article]:
     """A random sample of the articles of a dump that pass the filters; memory holds `count` of them.
 
@@ -292,7 +277,16 @@ def draw_articles(pages: Iterable[Page], chain: FilterChain, count: int, *, seed
 
 
 def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page]:
-    """The pages of a dump with their wikitext; arguments and errors as for `read_dump`."""
+    """The pages of a dump with their wikitext, in its order; `Page.article` makes it plain.
+
+    Args:
+        path: the file.
+        language: of the wiki, where the dump does not say it or the script matters (`zh-Hant`).
+
+    Raises:
+        InputError: not a dump, damaged or cut off; what came before was given out.
+        MissingExtraError: the parser of wikitext is not installed.
+    """
     from xml.etree.ElementTree import ParseError, iterparse  # expat of today bounds expansion itself
 
     history = "history" in Path(path).name
@@ -371,7 +365,7 @@ def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> 
     edition = base.partition(".")[0] if base.endswith(".wikipedia.org") else ""
     edition = edition or _text(parts.get("dbname")).removesuffix("wiki").replace("_", "-")
     edition = edition or root.get("{http://www.w3.org/XML/1998/namespace}lang", "")
-    tag = get_language(language).tag if language else language_of(edition) if edition else None
+    tag = get_language(language).tag if language else _language_of(edition) if edition else None
     if tag is None:
         raise InputError("does not say which language it is in", path=path, remedy="Name it: --language de.")
     names = {"6": {"file", "image"}, "14": {"category"}}
@@ -379,6 +373,12 @@ def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> 
         if namespace.get("key") in names and namespace.text:
             names[namespace.get("key", "")].add(namespace.text.casefold())
     return Wiki(tag, edition or tag, frozenset(names["6"]), frozenset(names["14"]))
+
+
+def _language_of(edition: str) -> str:
+    """The language tag of an edition: the other way round than `edition_of`."""
+    back = {name: tag for tag, name in table("editions").items() if name}
+    return get_language(back.get(edition, edition)).tag
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import msgspec
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.api import JsonClient, SourceError
+from veriglot.wikipedia.api import JsonClient
 from veriglot.wikipedia.articles import edition_of, wiki_url
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Person(msgspec.Struct, frozen=True, omit_defaults=True):
 _SIGNS_OF_TIMEOUT = ("TimeoutException", "Query deadline is expired", "QueryTimeoutException", "timed out")
 
 
-class QueryTimeoutError(SourceError):
+class QueryTimeoutError(HttpError):
     """The query takes the server longer than it allows: ask for less at a time."""
 
 
@@ -238,16 +238,16 @@ class Wikidata:
         answer = self._answers.get("sparql", {"query": query, "format": "json"}, partial(self._review, name))
         return [_row(binding) for binding in answer["results"]["bindings"]]
 
-    def _review(self, name: str, outcome: Response | HttpError) -> SourceError | None:
+    def _review(self, name: str, outcome: Response | HttpError) -> HttpError | None:
         if isinstance(outcome, HttpError):
             slow = _took_too_long(outcome)
-            return QueryTimeoutError(f"The query {name} takes the server too long.", code="timeout") if slow else None
+            return QueryTimeoutError(f"The query {name} takes the server too long.") if slow else None
         answer = outcome.json()
         if isinstance(answer, dict) and isinstance(answer.get("results", {}), dict):
             bindings = answer.get("results", {}).get("bindings")
             if isinstance(bindings, list):
                 return None
-        return SourceError(
+        return HttpError(
             f"{self._answers.session.base_url}/sparql does not answer with SPARQL results",
             remedy="Check the address.",
         )

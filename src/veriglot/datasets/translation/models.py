@@ -15,8 +15,7 @@ import transformers
 from veriglot.datasets.translation.translators import Translation
 from veriglot.errors import MissingExtraError, UsageError, WeightsError
 from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, loading, positions
-from veriglot.records.languages import MODEL_FAMILIES as FAMILIES
-from veriglot.records.languages import code_of, get_language, tags_of
+from veriglot.records.languages import get_language, tag_of, translation_codes
 from veriglot.scorers.base import codes_of
 from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text.segmentation import space_of, words
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.datasets.translation.translators import TranslationRequest
-    from veriglot.records.languages import ModelFamily as Family
 
 __all__ = ["ConvertedTranslator", "LocalTranslator"]
 
@@ -48,14 +46,14 @@ class LanguageTokenizer:
         self._codes = codes_of(codes)
         apart = (getattr(tokenizer, name, None) or {} for name in ("lang_token_to_id", "lang_code_to_id"))
         self._vocabulary = ChainMap(*apart, tokenizer.added_tokens_encoder, tokenizer.get_vocab())
-        family: Family | None = None
+        family: str | None = None
         if hasattr(tokenizer, "src_lang"):
-            probes = ("en", "de", "fr", "zh", "ar", "ru", "es")
-            is_of = (f for f in FAMILIES for tag in probes if self._token(code_of(tag, f), f) is not None)
-            family = next(is_of, None)
+            probes = ("en", "de", "fr", "zh-Hans", "ar", "ru", "es")
+            tables = translation_codes().items()
+            family = next((f for f, codes in tables for tag in probes if self._token(codes[tag], f) is not None), None)
         self.family = family
-        known = tags_of(family) if family else ()
-        self._languages = {self._token(code_of(tag, family), family) for tag in known if family}  # in no text
+        codes_by_tag = translation_codes()[family] if family else {}
+        self._languages = {self._token(code, family) for code in codes_by_tag.values()}  # in no text
         marian = getattr(tokenizer, "supported_language_codes", None) or []
         self._marian = {re.sub(r"[<>]", "", code): code for code in marian}
 
@@ -64,7 +62,7 @@ class LanguageTokenizer:
         if tag in self._codes:
             return self._codes[tag]
         if self.family is not None:
-            code = code_of(tag, self.family)
+            code = translation_codes()[self.family].get(tag_of(tag) or "")
             return code if self._token(code, self.family) is not None else None
         if self._marian:
             entry = get_language(tag)
@@ -72,7 +70,7 @@ class LanguageTokenizer:
             return next((c for c in (entry.base, *entry.aliases, *known) if c in self._marian), None)
         return None
 
-    def _token(self, code: str | None, family: Family | None) -> int | None:
+    def _token(self, code: str | None, family: str | None) -> int | None:
         """The id of the token that stands for a language."""
         return self._vocabulary.get(f"__{code}__" if family == "m2m100" else code or "")
 

@@ -145,7 +145,7 @@ def test_the_account_adds_up_and_what_was_not_checked_is_not_called_passed() -> 
     assert [one.unchecked for one in kept] == [("depth", "edits"), ("depth",)]
     report = chain.report
     assert (report.met, report.absent, report.passed) == (8, {"missing": 2}, 2)
-    numbers = {one.name: (one.judged, one.kept, one.dropped, one.unchecked) for one in report.filters}
+    numbers = {one.name: (one.judged, one.passed, one.dropped, one.unchecked) for one in report.filters}
     assert numbers == {
         "length": (6, 5, 1, 0),
         "maintenance": (5, 3, 2, 0),
@@ -172,7 +172,7 @@ def test_every_page_is_accounted_for(rows: list[tuple[int, int, bool, bool]]) ->
     assert report.passed == len(kept)
     arriving = report.met - sum(report.absent.values())
     for one in report.filters:
-        assert one.judged == arriving == one.kept + one.dropped + one.unchecked
+        assert one.judged == arriving == one.passed + one.dropped + one.unchecked
         assert sum(one.reasons.values()) == one.dropped + one.unchecked
         arriving -= one.dropped
 

@@ -65,7 +65,7 @@ class Licence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def permissive(self) -> bool:
         """Whether it lets everyone use the weights for everything, so that showing it is enough."""
-        return self.name in _shipped().permissive
+        return self.name in _built_in().permissive
 
     def __str__(self) -> str:
         return f"{self.name}{f' ({self.note})' if self.note else ''}, {self.url}"
@@ -215,7 +215,7 @@ def models() -> dict[str, Model]:
         UsageError: a registry that is not there, or that gives a shipped or another registry's name to a model.
         InputError: a registry that is not what a registry should be.
     """
-    known = _named(_shipped(), _SHIPPED)
+    known = _named(_built_in(), _SHIPPED)
     for path in _own_registries():
         try:
             data = path.read_bytes()
@@ -243,7 +243,7 @@ def model(name: str) -> Model:
 
 
 @cache
-def _shipped() -> _Registry:
+def _built_in() -> _Registry:
     return _read(files(__package__).joinpath("registry.json").read_bytes(), _SHIPPED)
 
 

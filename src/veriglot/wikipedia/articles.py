@@ -259,13 +259,13 @@ class Maintenance:
     """No maintenance template of the given kinds: what editors of a Wikipedia say is wrong with an article.
 
     `maintenance_templates.json` holds names by edition and kind. The English names count in every edition, as most
-    keep them as redirects. The table was written down without access to the wikis; `Wikipedia.linked_template_names` adds what
-    they say themselves: which template of an edition belongs to an English one. Where that can be asked, ask it.
+    keep them as redirects. The table was written down without access to the wikis; what they say themselves, which
+    template of an edition belongs to an English one, is better where it can be asked.
 
     Args:
         language: whose Wikipedia.
         kinds: those of `KINDS` that count.
-        more: kind -> further names, such as `linked_template_names` gives.
+        more: kind -> further names, such as `Wikipedia.linked_template_names` gives.
 
     Attributes:
         own: how many of the names are the edition's own.
@@ -374,13 +374,13 @@ class Edits:
 
 
 class FilterCount(msgspec.Struct):
-    """What one filter did; `judged = kept + dropped + unchecked`.
+    """What one filter did; `judged = passed + dropped + unchecked`.
 
     Attributes:
         name: the filter's.
         rule: what it asks for.
         judged: articles that came to it.
-        kept: those that pass.
+        passed: those that pass; `kept` in files.
         dropped: those that do not.
         unchecked: those it could not judge.
         reasons: reason -> how often, of `dropped` and `unchecked`.
@@ -389,7 +389,7 @@ class FilterCount(msgspec.Struct):
     name: str
     rule: str
     judged: int = 0
-    kept: int = 0
+    passed: int = msgspec.field(default=0, name="kept")
     dropped: int = 0
     unchecked: int = 0
     reasons: dict[str, int] = {}
@@ -449,7 +449,7 @@ class FilterChain:
                 count.unchecked += 1
                 unchecked.append(filter_.name)
             elif passes:
-                count.kept += 1
+                count.passed += 1
             else:
                 count.dropped += 1
             if passes is False or (passes is None and self._strict):

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from veriglot.storage.checkpoint import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CLIENTS", "Limits", "Store", "connect"]
+__all__ = ["CLIENTS", "Limits", "connect", "spent_in"]
 
 CLIENTS = Table(
     "client",
@@ -178,6 +179,7 @@ class Limited(Client):
 # Finished calls in one SQLite file, for several threads and processes at once.
 
 
+_SUMS = "SELECT count(*), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0) FROM replies"
 _DECODER = msgspec.json.Decoder(Reply)
 
 _TABLE = """
@@ -189,67 +191,6 @@ CREATE TABLE IF NOT EXISTS replies (
     reply BLOB NOT NULL
 ) WITHOUT ROWID
 """
-
-
-class Store:
-    """Replies by key, and the right to ask for one.
-
-    Who asks is settled by locks that the operating system drops with their holder: one byte of `calls.lock` per key
-    between processes, one `threading.Lock` per key within this one.
-
-    Args:
-        folder: made if it is not there.
-
-    Raises:
-        VeriglotError: it cannot be made or opened, or is of another version.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._claims = _claims_of(folder)
-        except OSError as error:
-            raise self._error(str(error)) from error
-        with self._claims.of("open"):  # switching the journal's mode wants the file for itself
-            # Durable, as a reply costs more than waiting for the disk.
-            self._cache = Cache(folder / "calls.sqlite", _TABLE, error=self._error, durable=True)
-
-    def get(self, key: str) -> Reply | None:
-        """The reply of a finished call, or None."""
-        rows = self._cache.read("SELECT reply FROM replies WHERE key = ?", (key,))
-        if not rows:
-            return None
-        try:
-            return _DECODER.decode(zlib.decompress(rows[0][0]))
-        except (zlib.error, msgspec.MsgspecError) as error:
-            raise self._error(f"a reply in it cannot be read ({error})") from error
-
-    def put(self, key: str, request: Request, reply: Reply) -> None:
-        """Keep a reply; on the disk when this returns."""
-        cost = reply.usage(request)
-        blob = zlib.compress(msgspec.json.encode(reply), 6)
-        row = (key, request.model, cost.tokens_in, cost.tokens_out, blob)
-        self._cache.write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", [row])
-
-    def spent(self) -> Usage:
-        """What all kept calls cost."""
-        sums = "SELECT count(*), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0) FROM replies"
-        return Usage(*self._cache.read(sums)[0])
-
-    def claim(self, key: str) -> contextlib.AbstractContextManager[None]:
-        """The right to ask for a key, for the time of the context; waits while another holds it."""
-        return self._claims.of(key)
-
-    def close(self) -> None:
-        """Close the file; a second time does nothing."""
-        self._cache.close()
-
-    def _error(self, what: str) -> VeriglotError:
-        return VeriglotError(
-            f"The folder of finished calls {self._folder} cannot be used: {what}",
-            remedy="Free the disk, or name another folder; the calls in a new folder are paid for again.",
-        )
 
 
 class _Claims:
@@ -339,7 +280,8 @@ class Cached(Client):
         self.name = client.name
         self.signature = client.signature
         self._client = client
-        self._store = Store(Path(folder))
+        self._folder = Path(folder)
+        self._calls, self._claims = _open_calls(self._folder)
         self._hits = 0
         self._count = threading.Lock()
 
@@ -350,11 +292,11 @@ class Cached(Client):
 
     def spent(self) -> Usage:
         """What all calls in the folder cost, of every client and run that used it."""
-        return self._store.spent()
+        return Usage(*self._calls.read(_SUMS)[0])
 
     def has(self, request: Request) -> bool:
         """Whether the reply is in the folder, so that asking costs nothing."""
-        return self._store.get(request.key(self.signature)) is not None
+        return self._read(request.key(self.signature)) is not None
 
     def ask(self, request: Request) -> Reply:
         """The kept reply, or the client's, kept from now on.
@@ -364,13 +306,15 @@ class Cached(Client):
             VeriglotError: the folder cannot be read or written.
         """
         key = request.key(self.signature)
-        reply = self._store.get(key)
+        reply = self._read(key)
         if reply is None:
-            with self._store.claim(key):
-                reply = self._store.get(key)  # another may have kept it while we waited for our turn
+            with self._claims.of(key):
+                reply = self._read(key)  # another may have kept it while we waited for our turn
                 if reply is None:
                     reply = self._client.ask(request)
-                    self._store.put(key, request, reply)
+                    cost, blob = reply.usage(request), zlib.compress(msgspec.json.encode(reply), 6)
+                    row = (key, request.model, cost.tokens_in, cost.tokens_out, blob)
+                    self._calls.write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", [row])
                     return reply
         with self._count:
             self._hits += 1
@@ -379,4 +323,43 @@ class Cached(Client):
     def close(self) -> None:
         """Close the client; the folder stays."""
         self._client.close()
-        self._store.close()
+        self._calls.close()
+
+    def _read(self, key: str) -> Reply | None:
+        rows = self._calls.read("SELECT reply FROM replies WHERE key = ?", (key,))
+        try:
+            return _DECODER.decode(zlib.decompress(rows[0][0])) if rows else None
+        except (zlib.error, msgspec.MsgspecError) as error:
+            raise _unusable(self._folder, f"a reply in it cannot be read ({error})") from error
+
+
+def spent_in(folder: Path) -> Usage:
+    """What all calls that a folder of finished calls keeps cost.
+
+    Raises:
+        VeriglotError: the folder cannot be used.
+    """
+    calls, _ = _open_calls(folder)
+    try:
+        return Usage(*calls.read(_SUMS)[0])
+    finally:
+        calls.close()
+
+
+def _open_calls(folder: Path) -> tuple[Cache, _Claims]:
+    """Replies by key, and the right to ask for one."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        claims = _claims_of(folder)
+    except OSError as error:
+        raise _unusable(folder, str(error)) from error
+    with claims.of("open"):  # switching the journal's mode wants the file for itself
+        # Durable, as a reply costs more than waiting for the disk.
+        return Cache(folder / "calls.sqlite", _TABLE, error=partial(_unusable, folder), durable=True), claims
+
+
+def _unusable(folder: Path, what: str) -> VeriglotError:
+    return VeriglotError(
+        f"The folder of finished calls {folder} cannot be used: {what}",
+        remedy="Free the disk, or name another folder; the calls in a new folder are paid for again.",
+    )

@@ -13,7 +13,7 @@ from veriglot.datasets.responses import Budget, Respondent, budget, plan, respon
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds, files_in, read_rows
 from veriglot.llm.client import preset
-from veriglot.llm.registry import Limits, Store, connect
+from veriglot.llm.registry import Limits, connect, spent_in
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import digest, file_sha256
@@ -265,11 +265,7 @@ def _limits(config: Config, folder: Folder) -> Limits | None:
     wanted = config.limits
     if wanted.calls is None and wanted.tokens is None:
         return None
-    store = Store(folder.cache)
-    try:
-        return Limits(wanted.calls, wanted.tokens, spent=store.spent())
-    finally:
-        store.close()
+    return Limits(wanted.calls, wanted.tokens, spent=spent_in(folder.cache))
 
 
 def _connect(config: Config, entry: ModelEntry, folder: Folder, limits: Limits | None) -> Client:

@@ -228,7 +228,7 @@ def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Ta
 
 def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSettings) -> None:
     """Print calls and tokens, roughly: each page and each error once, no fact longer than sentences of its page are."""
-    from veriglot.datasets.halluverse.facts import Chooser, page_sentences, unfit
+    from veriglot.datasets.halluverse.facts import Chooser
     from veriglot.datasets.silver.check import Edited
     from veriglot.datasets.silver.injection import Injector, Task
     from veriglot.llm.client import estimate_tokens
@@ -241,10 +241,10 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
     checked = options.checks.support == "model"
     calls = unused = tokens_in = tokens_out = 0
     for page in pages.values():
-        if unfit(page, least=settings.least, known=settings.known) is not None:
+        if settings.unfit(page) is not None:
             unused += 1
             continue
-        by_length = sorted(page_sentences(page.reference.text, page.language), key=len)
+        by_length = sorted(page.sentences, key=len)
         text = by_length[len(by_length) // 2]
         task = Task(page.id, Sample(page.id, text, language=page.language), ())
         asked = injector.request(task, Edited(text, text), injector.all_types[0], 1).tokens

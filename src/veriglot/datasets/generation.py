@@ -37,34 +37,7 @@ __all__ = [
 ]
 
 
-if TYPE_CHECKING:
-
-    class _Generated(Protocol):
-        """What became of one planned row."""
-
-        @property
-        def samples(self) -> Iterable[msgspec.Struct]:
-            """What goes into the output."""
-
-        @property
-        def rejections(self) -> Iterable[msgspec.Struct]:
-            """What was made and not taken."""
-
-    class _Counted(Protocol):
-        """What became of one planned row in a language, and what it cost."""
-
-        @property
-        def language(self) -> str:
-            """BCP 47 tag."""
-
-        @property
-        def usage(self) -> Usage:
-            """What it cost."""
-
-
 A = TypeVar("A")
-C = TypeVar("C", bound="UsageFields", covariant=True)
-M = TypeVar("M", bound="_Counted", contravariant=True)
 Q = TypeVar("Q")
 P = TypeVar("P")
 R = TypeVar("R", bound="Row")
@@ -98,8 +71,8 @@ def generate(
     signature: str,
     settings: Mapping[str, object],
     maker: str = "client",
-    made: type[_Generated] | None = None,
-    counts: Callable[[], _Counts[Any, Any]] | None = None,
+    made: type[msgspec.Struct] | None = None,
+    counts: Callable[[], _Counts] | None = None,
     finish: Callable[[Path, Path], None] | None = None,
     **run: Unpack[RunOptions],
 ) -> Tally:
@@ -277,21 +250,21 @@ class Account(msgspec.Struct, Generic[U], frozen=True):
     failed: int = 0
 
 
-class _Counts(Protocol[M, C]):
+class _Counts(Protocol):
     """Counts of a language, row by row; memory does not grow with them."""
 
     usage: Usage
 
-    def add(self, row: M, /) -> None:
+    def add(self, row: Any, /) -> None:
         """Count one row, but for what it cost."""
 
-    def account(self) -> C:
+    def account(self) -> UsageFields:
         """The counts so far."""
 
 
-def _account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], failed: int, lost: Usage) -> Account[U]:
+def _account_of(rows: Iterable[Any], counts: Callable[[], _Counts], failed: int, lost: Usage) -> Account[UsageFields]:
     """Account for what was made, row by row, and for what was spent on failed rows."""
-    languages: dict[str, _Counts[M, U]] = {}
+    languages: dict[str, _Counts] = {}
     total = counts()
     for row in rows:
         if row.language not in languages:
@@ -318,10 +291,10 @@ def rejected_path(output: Path) -> Path:
     return output.with_name(output.name + ".rejected.jsonl")
 
 
-def _split(type_: type[_Generated], counts: Callable[[], _Counts[Any, Any]] | None, rows: Path, target: Path) -> None:
+def _split(type_: type[msgspec.Struct], counts: Callable[[], _Counts] | None, rows: Path, target: Path) -> None:
     """Split JSON lines of what was made into samples (`target`), rejections and the account."""
     output = final_path(target)
-    decoder = msgspec.json.Decoder(type_)
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(type_)
 
     def written() -> Iterator[Any]:
         with rows.open("rb") as lines, target.open("wb") as good, open_whole(rejected_path(output)) as bad:

@@ -6,13 +6,12 @@ import pytest
 
 from veriglot.datasets.halluverse.facts import (
     Chooser,
+    FactSettings,
     Page,
     PageText,
     names_person,
-    page_sentences,
     pages_of,
     read_sentences,
-    unfit,
 )
 from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.queries import Reference
@@ -33,29 +32,30 @@ def page(text: str = TEXT, title: str = "Anna Kroll (miller)", tag: str = "en") 
     return Page(Reference(f"{tag}-1", tag, text, title=title))
 
 
+def unfit(given: Page, least: int, *, known: bool = False) -> str | None:
+    row = FactSettings(least=least, known=known).unfit(given)
+    return None if row is None else row.unfit
+
+
 def test_sentences_are_counted_without_headings() -> None:
-    assert len(page_sentences(TEXT, "en")) == 7
-    assert page_sentences("出生于1731年的安娜·克罗尔建造了一座桥。她后来搬到了林道。", "zh") != []
-    assert len(page_sentences("عاشت آنا في لينداو حتى عام 1750. ثم باعت الطاحونة إلى تاجر من ماربخ.", "ar")) == 2
-    assert len(page_sentences("แอนนาเกิดที่เมืองโอเบอร์เฟลด์ในปีหนึ่งพันเจ็ดร้อยสามสิบเอ็ด", "th")) == 1
-    assert page_sentences("Life and work of the miller\nReferences", "en") == []
+    assert len(page().sentences) == 7
+    assert page("出生于1731年的安娜·克罗尔建造了一座桥。她后来搬到了林道。", tag="zh").sentences != []
+    assert len(page("عاشت آنا في لينداو حتى عام 1750. ثم باعت الطاحونة إلى تاجر من ماربخ.", tag="ar").sentences) == 2
+    assert len(page("แอนนาเกิดที่เมืองโอเบอร์เฟลด์ในปีหนึ่งพันเจ็ดร้อยสามสิบเอ็ด", tag="th").sentences) == 1
+    assert page("Life and work of the miller\nReferences", tag="en").sentences == []
 
 
 def test_pages_that_are_short_or_about_nobody_are_unfit() -> None:
-    assert unfit(page(), least=7) is None
-    assert unfit(page(), least=8) == ("short", "the page has 7 sentences, and 8 are needed")
+    assert unfit(page(), 7) is None
+    assert unfit(page(), 8) == "short"
     someone = Person("Q5", 3, names={"en": "Anna Kroll"}, titles={"en": "Anna Kroll (miller)"})
     (found,) = pages_of([page().reference], {"Q5": someone})
     assert isinstance(found, Page)
     assert found.person == someone
     assert found.names == ("Anna Kroll",)
-    assert unfit(found, least=7, known=True) is None
-    reason = unfit(page(), least=7, known=True)
-    assert reason is not None
-    assert reason[0] == "nobody"
-    looping = unfit(page("the mill the mill " * 200 + "."), least=1)
-    assert looping is not None
-    assert looping[0] == "garbled"
+    assert unfit(found, 7, known=True) is None
+    assert unfit(page(), 7, known=True) == "nobody"
+    assert unfit(page("the mill the mill " * 200 + "."), 1) == "garbled"
 
 
 @pytest.mark.parametrize(
@@ -74,34 +74,34 @@ def test_pages_that_are_short_or_about_nobody_are_unfit() -> None:
 )
 def test_what_was_chosen_is_looked_up_on_the_page(said: str, reason: str | None) -> None:
     text = PageText(page())
-    fault = text.take(said)
-    assert (fault.reason if fault is not None else None) == reason
+    text.take(said)
+    assert [fault.reason for fault in text.rejections] == ([] if reason is None else [reason])
     assert [fact.text in TEXT for fact in text.facts] == [True] * (reason is None)
 
 
 def test_a_sentence_is_taken_once_and_as_the_page_has_it() -> None:
     text = PageText(page())
-    assert text.take("In 1762 Anna Kroll built a wooden bridge over the river Elm near Oberfeld.") is None
+    text.take("In 1762 Anna Kroll built a wooden bridge over the river Elm near Oberfeld.")
     (fact,) = text.facts
     assert not fact.exact
     assert fact.text.startswith("In the year 1762")
-    again = text.take("In the year 1762 Anna Kroll built a wooden bridge over the river Elm, near Oberfeld!")
-    assert again is not None
-    assert again.reason == "duplicate"
-    assert text.take("In 1750 Kroll sold the mill.") is None
+    text.take("In the year 1762 Anna Kroll built a wooden bridge over the river Elm, near Oberfeld!")
+    assert [fault.reason for fault in text.rejections] == ["duplicate"]
+    text.take("In 1750 Kroll sold the mill.")
     assert [one.id for one in text.facts] == ["en-1/1", "en-1/2"]
 
 
 def test_sentences_of_another_language_are_no_facts() -> None:
     german = "Anna Kroll wurde im Jahr 1731 in der kleinen Stadt Oberfeld als Kind eines Müllers geboren."
-    fault = PageText(page(f"{TEXT}\n{german}")).take(german)
-    assert fault is not None
-    assert fault.reason == "language"
+    text = PageText(page(f"{TEXT}\n{german}"))
+    text.take(german)
+    assert [fault.reason for fault in text.rejections] == ["language"]
 
 
 def test_any_subject_may_be_asked_for() -> None:
     text = PageText(page(), named=False)
-    assert text.take("She went to school in Lindau and learned three languages there.") is None
+    text.take("She went to school in Lindau and learned three languages there.")
+    assert (len(text.facts), text.rejections) == (1, [])
 
 
 @pytest.mark.parametrize(

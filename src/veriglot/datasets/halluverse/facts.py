@@ -39,11 +39,8 @@ __all__ = [
     "PageFacts",
     "PageText",
     "choose_facts",
-    "empty_page",
     "facts_path",
-    "page_sentences",
     "pages_of",
-    "unfit",
 ]
 
 
@@ -118,6 +115,17 @@ class Page(msgspec.Struct, frozen=True):
         return self.reference.language
 
     @property
+    def sentences(self) -> list[str]:
+        """Those of at least four words that end as sentences do, in order; no headings, lists or marks of notes."""
+        result = []
+        for line in _NOTE.sub("", self.reference.text).splitlines():
+            for start, end in sentences(line, self.language):
+                sentence = line[start:end].strip()
+                if sentence and _ends(sentence) and len(words(sentence, self.language)) >= _FEWEST_WORDS_OF_A_SENTENCE:
+                    result.append(sentence)
+        return result
+
+    @property
     def group(self) -> str:
         """What is the same for pages about one person: their item, or else the page's own id."""
         return self.person.id if self.person is not None else str(self.reference.meta.get("item") or self.id)
@@ -144,38 +152,6 @@ def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person]
             continue
         item = str(row.meta.get("item") or "")
         yield Page(row, (people or {}).get(item) or titled.get((row.language, row.title)))
-
-
-def unfit(page: Page, *, least: int = _LEAST_SENTENCES, known: bool = False) -> tuple[str, str] | None:
-    """Why no facts are chosen from a page, and the same in words; None where they are.
-
-    Args:
-        page: the page.
-        least: sentences that it has to have.
-        known: whether it has to be about a known person.
-    """
-    if known and page.person is None:
-        return "nobody", "the page is about none of the people"
-    if garbled(page.reference.text) is not None:
-        return "garbled", "the page loops, or holds unknown characters"
-    count = len(page_sentences(page.reference.text, page.language))
-    if count < least:
-        return "short", f"the page has {count} sentences, and {least} are needed"
-    return None
-
-
-def page_sentences(text: str, language: str) -> list[str]:
-    """The sentences of a page in order: at least four words that end as sentences do; headings and lists are none.
-
-    Marks of notes, such as `[3]`, are left out.
-    """
-    result = []
-    for line in _NOTE.sub("", text).splitlines():
-        for start, end in sentences(line, language):
-            sentence = line[start:end].strip()
-            if sentence and _ends(sentence) and len(words(sentence, language)) >= _FEWEST_WORDS_OF_A_SENTENCE:
-                result.append(sentence)
-    return result
 
 
 def _ends(sentence: str) -> bool:
@@ -248,31 +224,34 @@ class PageText:
     def __init__(self, page: Page, *, named: bool = True) -> None:
         self._page = page
         self._named = named and bool(page.names)
-        self.sentences = page_sentences(page.reference.text, page.language)
+        self.sentences = page.sentences
         self._words = [self._folded(sentence) for sentence in self.sentences]
         self._places: dict[tuple[str, ...], int] = {}
         for index, folded in enumerate(self._words):
             self._places.setdefault(folded, index)
         self.facts: list[_Fact] = []
+        self.rejections: list[_FactRejection] = []
 
-    def take(self, sentence: str, attempt: int = 1) -> _FactRejection | None:
-        """Take a sentence that was chosen into `facts`, or say why it is none."""
+    def take(self, sentence: str, attempt: int = 1) -> None:
+        """Take a sentence that was chosen into `facts`, or put it into `rejections`."""
         index, exact = self._place(sentence)
         if isinstance(index, str):
-            return _FactRejection(index, _TOLD[index], sentence, attempt)
-        text = self.sentences[index]
-        fault = self._fault(index, text)
-        if fault is not None:
-            return _FactRejection(*fault, sentence, attempt)
-        self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", text, index, exact))
-        return None
+            self.reject(index, _TOLD[index], sentence, attempt)
+        elif fault := self._fault(index, self.sentences[index]):
+            self.reject(*fault, sentence, attempt)
+        else:
+            self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", self.sentences[index], index, exact))
 
-    def chosen(self, asked: int, rejected: Sequence[_FactRejection]) -> PageFacts:
+    def reject(self, reason: str, detail: str, text: str, attempt: int, times: int = 1) -> None:
+        """Say why something is no fact, of so many that are missing by it."""
+        self.rejections += [_FactRejection(reason, detail, text, attempt)] * times
+
+    def chosen(self, asked: int) -> PageFacts:
         """The page with its facts, of so many that were asked for, and what was not taken."""
         page = self._page
         return PageFacts(
             page.id, page.language, page.group, page.reference.title, len(self.sentences), None, asked,
-            tuple(self.facts), tuple(rejected),
+            tuple(self.facts), tuple(self.rejections),
         )  # fmt: skip
 
     def _place(self, sentence: str) -> tuple[int | Literal["unsupported", "part", "several"], bool]:
@@ -345,6 +324,16 @@ class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     known: bool = False
     named: bool = True
 
+    def unfit(self, page: Page) -> PageFacts | None:
+        """The row of a page that no facts are chosen from; None for one that they are."""
+        count = len(page.sentences)
+        reason = "nobody" if self.known and page.person is None else None
+        reason = reason or ("garbled" if garbled(page.reference.text) is not None else None)
+        reason = reason or ("short" if count < self.least else None)
+        if reason is None:
+            return None
+        return PageFacts(page.id, page.language, page.group, page.reference.title, count, reason)
+
 
 class Chooser(LanguageModel, frozen=True):
     """The model that chooses sentences.
@@ -402,15 +391,6 @@ def facts_path(output: Path) -> Path:
     return output.with_name(output.name + ".facts.jsonl")
 
 
-def empty_page(page: Page, settings: FactSettings) -> PageFacts | None:
-    """The row of a page that no facts are chosen from; None for one that they are."""
-    reason = unfit(page, least=settings.least, known=settings.known)
-    if reason is None:
-        return None
-    count = len(page_sentences(page.reference.text, page.language))
-    return PageFacts(page.id, page.language, page.group, page.reference.title, count, reason[0])
-
-
 def choose_facts(
     output: Path,
     pages: Iterable[Page | FailedRow],
@@ -461,36 +441,36 @@ def _chosen(
     page: Page, chooser: Chooser, settings: FactSettings
 ) -> Generator[tuple[Request, ...], list[Reply], PageFacts]:
     """The work on one page; see `in_waves`."""
-    empty = empty_page(page, settings)
-    if empty is not None:
-        return empty
+    unfit = settings.unfit(page)
+    if unfit is not None:
+        return unfit
     text = PageText(page, named=settings.named)
-    rejected: list[_FactRejection] = []
     for attempt in range(1, chooser.attempts + 1):
         wanted = settings.count - len(text.facts)
         (reply,) = yield (chooser.request(page, wanted, [fact.text for fact in text.facts], attempt),)
-        rejected += _taken(text, reply, wanted, attempt)
+        _take(text, reply, wanted, attempt)
         if len(text.facts) == settings.count:
             break
-    return text.chosen(settings.count, rejected)
+    return text.chosen(settings.count)
 
 
-def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[_FactRejection]:
-    """Take what a reply holds; returns what was not taken, and what is missing."""
+def _take(text: PageText, reply: Reply, wanted: int, attempt: int) -> None:
+    """Take what a reply holds, and say what was not taken and what is missing."""
     chosen = read_sentences(reply)
     if reply.finish == "filter":
-        return [_FactRejection("held_back", "the provider held the reply back", "", attempt)] * wanted
-    if not chosen:
-        answer = reply.answer
+        text.reject("held_back", "the provider held the reply back", "", attempt, wanted)
+    elif not chosen:
+        reason, detail = "unreadable", "the reply holds no sentences"
         if reply.finish == "length":
-            return [
-                _FactRejection("cut", "the reply was cut at its length; raise max_tokens", answer, attempt)
-            ] * wanted
-        if refuses(answer, "en"):
-            return [_FactRejection("refused", "the model declines", answer, attempt)] * wanted
-        return [_FactRejection("unreadable", "the reply holds no sentences", answer, attempt)] * wanted
-    rejected = [rejection for answer in chosen[:wanted] if (rejection := text.take(answer, attempt)) is not None]
-    more = f"{wanted} sentences were asked for, and this is one more"
-    rejected += [_FactRejection("number", more, answer, attempt) for answer in chosen[wanted:]]
-    fewer = _FactRejection("number", f"{wanted} sentences were asked for, and {len(chosen)} came", "", attempt)
-    return rejected + [fewer] * (wanted - len(chosen))
+            reason, detail = "cut", "the reply was cut at its length; raise max_tokens"
+        elif refuses(reply.answer, "en"):
+            reason, detail = "refused", "the model declines"
+        text.reject(reason, detail, reply.answer, attempt, wanted)
+    else:
+        for sentence in chosen[:wanted]:
+            text.take(sentence, attempt)
+        for sentence in chosen[wanted:]:
+            more = f"{wanted} sentences were asked for, and this is one more"
+            text.reject("number", more, sentence, attempt)
+        fewer = f"{wanted} sentences were asked for, and {len(chosen)} came"
+        text.reject("number", fewer, "", attempt, wanted - len(chosen))

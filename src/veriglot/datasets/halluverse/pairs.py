@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.datasets.generation import generate, in_waves
-from veriglot.datasets.halluverse.facts import CHOICE_VERSION, PageFacts, PageText, empty_page
+from veriglot.datasets.halluverse.facts import CHOICE_VERSION, PageFacts, PageText
 from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.quality import refusals_version
 from veriglot.datasets.rules.material import Article, Material, phrases_version
@@ -298,7 +298,7 @@ class RuledSet:
         self._pages: dict[str, list[Page]] = defaultdict(list)
         self._empty: dict[str, PageFacts] = {}
         for page in pages:
-            empty = empty_page(page, settings)
+            empty = settings.unfit(page)
             if empty is not None:
                 self._empty[page.id] = empty
             else:
@@ -366,14 +366,12 @@ class RuledSet:
         whole = self._quotation(page.language, page.id, [])
         listed = set(whole.material.sentences(whole.number))
         text = PageText(page, named=self._settings.named)
-        rejected = []
         for sentence in self._rng("facts", page.id).sample(text.sentences, len(text.sentences)):
             if len(text.facts) == self._settings.count:
                 break
             if sentence in listed and whole.values(sentence):
-                fault = text.take(sentence)
-                rejected += [] if fault is None else [fault]
-        return text.chosen(self._settings.count, rejected)
+                text.take(sentence)
+        return text.chosen(self._settings.count)
 
     def _pair(self, seed: Sample, type_: str) -> Made:
         """One sentence with an error of a type, or what was tried."""

@@ -80,10 +80,10 @@ def test_a_response_in_two_files_of_a_set_is_paid_once(tmp_path: Path) -> None:
     paths = [str(tmp_path / name) for name in ("reference.jsonl", "en.jsonl")]
     both = card(paths)
     (one,) = both.contents.generated
-    assert (one.rows, one.again, one.counted, one.tokens_in, one.tokens_out) == (9, 4, 5, 500, 50)
+    assert (one.rows, one.repeated, one.counted, one.tokens_in, one.tokens_out) == (9, 4, 5, 500, 50)
     assert "| responses of m (5 of 5 counted) | 5 | 500 | 50 |" in card_page(both)
     (alone,) = card(paths[1:]).contents.generated
-    assert (alone.rows, alone.again, alone.counted, alone.tokens_in) == (4, 0, 4, 400)
+    assert (alone.rows, alone.repeated, alone.counted, alone.tokens_in) == (4, 0, 4, 400)
 
 
 def test_money_has_the_currency_of_the_prices_that_made_it(tmp_path: Path) -> None:

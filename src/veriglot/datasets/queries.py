@@ -51,7 +51,7 @@ __all__ = [
 Part = Literal["lead", "text"]
 
 _ID_KEYS = ("id", "page_id", "pageid")
-_KEPT = ("page_id", "revision", "item", "categories", "unchecked")  # what of an article goes on with its queries
+_META = ("page_id", "revision", "item", "categories", "unchecked")  # what of an article goes on with its queries
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,7 +114,7 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
         text=text.strip(),
         title=title if isinstance(title, str) else "",
         url=data.get("url") if isinstance(data.get("url"), str) else None,
-        meta={**{key: data[key] for key in _KEPT if data.get(key) not in (None, "", [])}, "part": part},
+        meta={**{key: data[key] for key in _META if data.get(key) not in (None, "", [])}, "part": part},
     )
 
 

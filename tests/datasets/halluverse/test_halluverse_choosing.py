@@ -33,7 +33,7 @@ def page(text: str = TEXT, title: str = "Anna Kroll (miller)", tag: str = "en") 
 
 
 def unfit(given: Page, least: int, *, known: bool = False) -> str | None:
-    row = FactSettings(least=least, known=known).unfit(given)
+    row = FactSettings(min_sentences=least, known=known).unfit(given)
     return None if row is None else row.unfit
 
 

@@ -278,7 +278,7 @@ _LONGEST = 60  # different settings of one model that are told apart
 class _Generated(msgspec.Struct, frozen=True):
     """The responses of one model with one revision and one set of settings.
 
-    `again` of its rows hold the response of another row against something else; `counted` others say their tokens.
+    `repeated` of its rows hold the response of another row against something else; `counted` others say their tokens.
     """
 
     name: str
@@ -286,7 +286,7 @@ class _Generated(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     rows: int
     seeds: int
-    again: int
+    repeated: int
     tokens_in: int
     tokens_out: int
     counted: int
@@ -338,20 +338,20 @@ class _Model:
     def __init__(self) -> None:
         self._seeds: set[int] = set()
         self._first = Counter[str]()
-        self._again = Counter[str]()  # rows of another row's response: `en.jsonl` of a factual set
+        self._repeated = Counter[str]()  # rows of another row's response: `en.jsonl` of a factual set
 
     def add(self, sample: Sample, seed: int | None) -> None:
         if seed is not None:
             self._seeds.add(seed)
-        sums = self._again if "response" in sample.meta else self._first
+        sums = self._repeated if "response" in sample.meta else self._first
         sums["rows"] += 1
         tokens_in, tokens_out = (sample.meta.get(key) for key in ("tokens_in", "tokens_out"))
         if isinstance(tokens_in, int) and isinstance(tokens_out, int):
             sums.update(counted=1, tokens_in=tokens_in, tokens_out=tokens_out)
 
     def generated(self, name: str, revision: str | None, settings: bytes) -> _Generated:
-        paid = self._first if self._first["rows"] else self._again
-        rows = self._first["rows"] + self._again["rows"]
+        paid = self._first if self._first["rows"] else self._repeated
+        rows = self._first["rows"] + self._repeated["rows"]
         return _Generated(
             name, revision, msgspec.json.decode(settings), rows, len(self._seeds), rows - paid["rows"],
             paid["tokens_in"], paid["tokens_out"], paid["counted"],
@@ -706,7 +706,7 @@ def _costs(card: Card) -> Iterator[tuple[str, ...]]:
         yield _inline(step.output), _count(calls), f"{tokens_in:,}", f"{tokens_out:,}", shown
     for model in card.contents.generated:
         if model.counted:
-            name = f"responses of {_inline(model.name)} ({model.counted:,} of {model.rows - model.again:,} counted)"
+            name = f"responses of {_inline(model.name)} ({model.counted:,} of {model.rows - model.repeated:,} counted)"
             money = _price(model.tokens_in, model.tokens_out, prices)
             counts = (model.counted, model.tokens_in, model.tokens_out)
             yield name, *(f"{count:,}" for count in counts), _money(money, currency)

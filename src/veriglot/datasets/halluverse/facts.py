@@ -84,8 +84,6 @@ def _stands(part: str, folded: str, word_list: list[str]) -> bool:
 # Pages about people, and their sentences; which of them are too short to choose facts from (HalluVerse25, 3.1).
 
 
-_LEAST_SENTENCES = 20  # HalluVerse25, 3.1
-
 _FEWEST_WORDS_OF_A_SENTENCE = 4
 _ENDS = frozenset(".!?…。！？؟۔।॥։።๚")
 _CLOSERS = "\"'”’»」』）)]›"
@@ -236,7 +234,7 @@ class PageText:
         """Take a sentence that was chosen into `facts`, or put it into `rejections`."""
         index, exact = self._place(sentence)
         if isinstance(index, str):
-            self.reject(index, _TOLD[index], sentence, attempt)
+            self.reject(index, _DETAILS[index], sentence, attempt)
         elif fault := self._fault(index, self.sentences[index]):
             self.reject(*fault, sentence, attempt)
         else:
@@ -285,7 +283,7 @@ class PageText:
                 f"it has fewer than {_FEWEST_WORDS_OF_A_FACT} words, or more than {_MOST_CODE_POINTS} code points",
             )
         if len(sentences(text, language)) > 1:
-            return "several", _TOLD["several"]
+            return "several", _DETAILS["several"]
         if self._named and not names_person(text, self._page.names, language):
             return "subject", f"it does not name {self._page.names[0]}"
         fault = seed_fault(text, Sample(self._page.id, text, language=language))
@@ -299,7 +297,7 @@ class PageText:
         return tuple(folded_words(text, self._page.language))
 
 
-_TOLD: dict[Literal["unsupported", "part", "several"], str] = {
+_DETAILS: dict[Literal["unsupported", "part", "several"], str] = {
     "unsupported": "the page does not say it in these words",
     "part": "it is a part of a sentence of the page",
     "several": "it is more than one sentence",
@@ -314,13 +312,13 @@ class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         count: facts a page (HalluVerse25: five).
-        least: sentences that a page has to have (HalluVerse25: 20).
+        min_sentences: that a page has to have (HalluVerse25: 20).
         known: whether a page has to be about one of the people that were given.
         named: whether a sentence has to name whom its page is about.
     """
 
     count: int = 5
-    least: int = _LEAST_SENTENCES
+    min_sentences: int = msgspec.field(name="least", default=20)
     known: bool = False
     named: bool = True
 
@@ -329,7 +327,7 @@ class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         count = len(page.sentences)
         reason = "nobody" if self.known and page.person is None else None
         reason = reason or ("garbled" if garbled(page.reference.text) is not None else None)
-        reason = reason or ("short" if count < self.least else None)
+        reason = reason or ("short" if count < self.min_sentences else None)
         if reason is None:
             return None
         return PageFacts(page.id, page.language, page.group, page.reference.title, count, reason)

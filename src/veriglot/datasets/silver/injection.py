@@ -436,7 +436,7 @@ class Injector(LanguageModel, frozen=True, kw_only=True):
             examples=_examples(error_type["examples"], self.form),
             how="\n".join(prompts[way] for way in ways),
             reference=_below(prompts["reference"].format(reference=reference)) if reference else "",
-            kept=_below(prompts["kept"].format(parts=marked)) if marked else "",
+            marked=_below(prompts["marked"].format(parts=marked)) if marked else "",
             passage=edited.text,
         )
         return self.asked(prompt, attempt=attempt)

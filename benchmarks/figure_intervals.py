@@ -18,6 +18,7 @@ import numpy as np
 
 from figures import show
 from veriglot.bench.leaderboard import Contender, difference
+from veriglot.bench.results import BenchComparison
 from veriglot.metrics.estimate import Resampling, percentile
 from veriglot.metrics.measures import Items, draws
 
@@ -73,7 +74,8 @@ def covered(texts: int, studies: int, resamples: int, truth: dict[str, float]) -
             low, high, _ = percentile(draws(name, drawn.first, over[kind], cut=CUT)[1:])
             found[name, kind] += low is not None and high is not None and low <= truth[name] <= high
         both = Contender(drawn.first, CUT), Contender(drawn.second, CUT)
-        told += (difference(*both, TESTED, over["texts"]).p or 1.0) < 0.05
+        blank = BenchComparison("", "response", TESTED, None, "", "")
+        told += (difference(*both, over["texts"], blank).p or 1.0) < 0.05
     return [
         {
             "texts": texts,

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from absent_words import AbsentWords
 
+from veriglot.bench import leaderboard
 from veriglot.bench.config import load
-from veriglot.bench.run import Options, run
+from veriglot.bench.results import BenchComparison
+from veriglot.bench.run import run
 from veriglot.detectors.registry import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from veriglot.bench.leaderboard import Contender
     from veriglot.bench.results import BenchResults
+    from veriglot.metrics.estimate import Resampling
     from veriglot.records import Detector
 
 _ANIMALS = {
@@ -110,4 +114,13 @@ def loading(name: str, *, threshold: float | None, words: bool, **options: Any) 
 
 def ran(path: Path, folder: Path, watch: Listener | None = None, **options: Any) -> BenchResults:
     """Run the bench in a folder."""
-    return run(load(path), folder, options=Options(**options), load=loading, watch=watch)
+    return run(load(path), folder, load=loading, watch=watch, **options)
+
+
+def difference(
+    first: Contender, second: Contender, measure: str, resampling: Resampling, **parts: Any
+) -> BenchComparison:
+    """Hold systems of no name against each other."""
+    return leaderboard.difference(
+        first, second, resampling, BenchComparison("", "response", measure, None, "", ""), **parts
+    )

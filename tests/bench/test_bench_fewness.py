@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from small_bench import BENCH, ran, samples, written
+from small_bench import BENCH, difference, ran, samples, written
 
 from veriglot.bench.figures import few, without_unsure_interval
-from veriglot.bench.leaderboard import Contender, difference
+from veriglot.bench.leaderboard import Contender
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, too_few
 from veriglot.metrics.measures import Items
 from veriglot.records import encode

@@ -9,11 +9,11 @@ import pytest
 from absent_words import AbsentWords
 from small_bench import BENCH, Listener, ran, samples, written
 
-from veriglot.bench.annotations import PredictedLabels
 from veriglot.bench.config import load
 from veriglot.bench.data import read_data
 from veriglot.bench.evaluation import evaluate
 from veriglot.bench.items import bench_reference, same_maker
+from veriglot.bench.predictions import PredictedLabels, Predictions
 from veriglot.errors import InputError
 from veriglot.records import Annotation, Kind
 from veriglot.report.bench import bench_document
@@ -30,7 +30,7 @@ NAMED = BENCH + 'annotator = "absent-words@1"\n'
 def marked(name: str | None = None) -> list[Sample]:
     """The answers as `convert --predictions` gives them: with the marks of a detector, and nobody else's."""
     bare = [msgspec.structs.replace(row, annotations=()) for row in samples()]
-    labels = PredictedLabels.of(AbsentWords().predict(bare), annotator=name, taxonomy="fava")
+    labels = PredictedLabels.of(Predictions.of(AbsentWords().predict(bare)), annotator=name, taxonomy="fava")
     return [labels.put_into(row) for row in bare]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_bench import difference
 
 from veriglot.bench.figures import bench_draws
-from veriglot.bench.leaderboard import Contender, Difference, difference
+from veriglot.bench.leaderboard import Contender
+from veriglot.bench.results import BenchComparison
 from veriglot.metrics.estimate import Resampling
 from veriglot.metrics.measures import Items, draws
 
@@ -152,4 +154,4 @@ def test_what_cannot_be_compared_says_why() -> None:
     alone = difference(one, judged(labels, 0.7, 3), "auroc", Resampling.of(["t"] * 20, resamples=20))
     assert alone.difference is not None
     assert (alone.p, alone.reason) == (None, "fewer than two texts in common")
-    assert isinstance(alone, Difference)
+    assert isinstance(alone, BenchComparison)

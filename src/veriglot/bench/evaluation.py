@@ -27,7 +27,7 @@ from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import __version__, digest, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -78,12 +78,12 @@ def _mapping(source: str, target: str) -> dict[str, str] | None:
         return None
 
 
-def holding(types: set[str], preferred: str | None = None) -> str | None:
+def holding(types: Collection[str], preferred: str | None = None) -> str | None:
     """The taxonomy that holds all of these types: the preferred one if it does, else the first."""
     if not types:
         return None
     order = ([preferred] if preferred in taxonomies() else []) + list(taxonomies())
-    return next((name for name in order if name and types <= set(taxonomy(name).types)), None)
+    return next((name for name in order if name and set(types) <= set(taxonomy(name).types)), None)
 
 
 def compare_types(data: str | None, detector: str | None, asked: str | None, given: set[str]) -> Types:

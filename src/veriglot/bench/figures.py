@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
@@ -53,13 +53,11 @@ if TYPE_CHECKING:
 __all__ = [
     "SURE_TEXTS",
     "UNTUNED",
-    "DataMeasurements",
     "Judgement",
+    "Measurement",
     "bench_draws",
     "few",
-    "measured",
     "span_figures",
-    "unlabelled_answers",
 ]
 
 
@@ -255,17 +253,27 @@ class Judgement:
         return 1.0 if Direction(self.direction) is Direction.HIGHER_IS_WORSE else -1.0
 
 
-@dataclass
-class DataMeasurements:
-    """Figures, thresholds and draws of all systems on one data set at one level.
+@dataclass(frozen=True)
+class Measurement:
+    """The systems on one data set at one level: what they said of it, and their figures.
 
     Attributes:
-        figures: see `BenchFigure`.
-        thresholds: see `BenchThreshold`.
+        data: name of the data set.
+        test, dev: its items.
+        resampling: of the test items.
+        suffix: what the signature of every figure ends with.
+        judgements: what systems said.
+        figures, thresholds: see `BenchFigure` and `BenchThreshold`.
         drawn: measure and threshold to language to system to its draws (the data in draw 0), for win rates.
         cuts: system and measure to the badness from which items are marked in each language, as tuned.
     """
 
+    data: str
+    test: ItemTable
+    dev: ItemTable
+    resampling: Resampling
+    suffix: str
+    judgements: list[Judgement] = field(default_factory=list)
     figures: list[BenchFigure] = field(default_factory=list)
     thresholds: list[BenchThreshold] = field(default_factory=list)
     drawn: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = field(
@@ -273,66 +281,33 @@ class DataMeasurements:
     )
     cuts: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
+    def measure(self, measures: Sequence[str], *, by_language: bool) -> None:
+        """Take these measures of `ITEM_MEASURES`; `by_language` tunes a threshold for each language, not for all."""
+        for judgement in self.judgements:
+            for name in measures:
+                if name not in AT_THRESHOLD:
+                    self._add(judgement, name, None, judgement.test.badness, {}, {})
+                    continue
+                cuts, without = self._tuned(judgement, name, by_language=by_language)
+                self._add(judgement, name, "tuned", judgement.test.badness, cuts, without)
+                self.cuts[judgement.system, name] = cuts
+                if judgement.test.verdict is not None:
+                    self._add(judgement, name, "own", judgement.test.verdict, dict.fromkeys(self.test.tags(), 0.5), {})
 
-def measured(
-    data: str,
-    test: ItemTable,
-    dev: ItemTable,
-    judgements: Sequence[Judgement],
-    measures: Sequence[str],
-    resampling: Resampling,
-    *,
-    by_language: bool,
-    suffix: str,
-) -> DataMeasurements:
-    """Measure every system.
-
-    Args:
-        data: name of the data set.
-        test, dev: its items.
-        judgements: what systems said of them.
-        measures: names of `ITEM_MEASURES`.
-        resampling: of the test items.
-        by_language: tune a threshold for each language, not for the data set.
-        suffix: what the signature of every figure ends with.
-    """
-    result = DataMeasurements()
-    for judgement in judgements:
-        work = _Work(result, data, test, judgement, resampling, suffix)
-        for name in measures:
-            if name not in AT_THRESHOLD:
-                work.add(name, None, judgement.test.badness, {}, {})
-                continue
-            cuts, without = work.tuned(dev, name, by_language=by_language)
-            work.add(name, "tuned", judgement.test.badness, cuts, without)
-            result.cuts[judgement.system, name] = cuts
-            if judgement.test.verdict is not None:
-                work.add(name, "own", judgement.test.verdict, dict.fromkeys(test.tags(), 0.5), {})
-    return result
-
-
-@dataclass(frozen=True)
-class _Work:
-    """Makes the figures of one system."""
-
-    result: DataMeasurements
-    data: str
-    table: ItemTable
-    judgement: Judgement
-    resampling: Resampling
-    suffix: str
-
-    def tuned(self, dev: ItemTable, measure: str, *, by_language: bool) -> tuple[dict[str, float], dict[str, str]]:
+    def _tuned(
+        self, judgement: Judgement, measure: str, *, by_language: bool
+    ) -> tuple[dict[str, float], dict[str, str]]:
         """Language to its cut, and to why it has none where none can be tuned."""
-        judgement, tags = self.judgement, self.table.tags()
+        dev, tags = self.dev, self.test.tags()
         cuts: dict[str, float] = {}
         without: dict[str, str] = {}
         for tag in tags if by_language else [MEAN]:
             chosen = dev.languages == tag if by_language else np.ones(len(dev), dtype=bool)
-            threshold = tune(judgement.dev.badness[chosen], dev.nonfactual[chosen], measure)
-            cut, reached, items, positives, reason = threshold
+            cut, reached, items, positives, reason = tune(
+                judgement.dev.badness[chosen], dev.nonfactual[chosen], measure
+            )
             value = None if cut is None else judgement.sign * cut
-            self.result.thresholds.append(
+            self.thresholds.append(
                 BenchThreshold(
                     judgement.system, self.data, dev.level, measure, tag, value, judgement.direction, reached,
                     items, positives, reason,
@@ -346,19 +321,25 @@ class _Work:
                 without |= dict.fromkeys(meant, f"{UNTUNED}: {reason}{scored}")
         return cuts, without
 
-    def add(
-        self, name: str, at: At | None, badness: Array, cuts: Mapping[str, float], without: Mapping[str, str]
+    def _add(
+        self,
+        judgement: Judgement,
+        name: str,
+        at: At | None,
+        badness: Array,
+        cuts: Mapping[str, float],
+        without: Mapping[str, str],
     ) -> None:
         """The figures of one measure: of each language, then the mean over them."""
         parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
-        items = self.table.items(badness)
-        for tag in self.table.tags():
-            mask = self.table.languages == tag
+        items = self.test.items(badness)
+        for tag in self.test.tags():
+            mask = self.test.languages == tag
             part, drawing = items.select(mask), self.resampling.select(mask)
             if name in AT_THRESHOLD and tag not in cuts:
                 scored = int(np.count_nonzero(part.scored))
                 nothing = ClusteredEstimate(scored, 0, 0, None, without[tag], value=None)
-                self.result.figures.append(self._figure(name, "tuned", tag, nothing, mask))
+                self._add_figure(judgement, name, "tuned", tag, nothing, mask)
                 continue
             values, alike = bench_draws(name, part, drawing, cut=cuts.get(tag))
             estimate = described(name, part, drawing, values)
@@ -369,42 +350,43 @@ class _Work:
                 with suppress(MissingExtraError):
                     p = correlation_p(name, part, drawing, values)
             parts[tag] = values, estimate
-            self.result.drawn[name, at][tag][self.judgement.system] = values
-            self.result.figures.append(self._figure(name, at, tag, estimate, mask, p))
-        self.result.figures.append(self._mean(name, at, parts, "; ".join(dict.fromkeys(without.values()))))
+            self.drawn[name, at][tag][judgement.system] = values
+            self._add_figure(judgement, name, at, tag, estimate, mask, p)
+        mean = self._mean(name, parts, "; ".join(dict.fromkeys(without.values())))
+        self._add_figure(judgement, name, at, MEAN, mean, np.ones(len(self.test), dtype=bool))
 
-    def _figure(
-        self, name: str, at: At | None, tag: str, estimate: ClusteredEstimate, mask: Mask, p: float | None = None
-    ) -> BenchFigure:
+    def _add_figure(
+        self,
+        judgement: Judgement,
+        name: str,
+        at: At | None,
+        tag: str,
+        estimate: ClusteredEstimate,
+        mask: Mask,
+        p: float | None = None,
+    ) -> None:
         estimate = without_unsure_interval(estimate)
-        scored = np.count_nonzero(~np.isnan(self.judgement.test.badness[mask]))
-        where = f"figure:{self.table.level}.{name}|at:{at or 'none'}|language:{tag}"
-        return BenchFigure(
-            system=self.judgement.system,
-            data=self.data,
-            level=self.table.level,
-            language=tag,
-            measure=name,
-            at=at,
-            value=estimate.value,
-            low=estimate.low,
-            high=estimate.high,
-            items=estimate.items,
-            positives=estimate.positives,
-            clusters=estimate.clusters,
-            chance=estimate.chance,
-            coverage=float(scored) / max(int(np.count_nonzero(mask)), 1),
-            p=p if too_few(estimate.clusters) is None else None,
-            seen=self.judgement.seen,
-            reason=estimate.reason,
-            signature=f"{where}|cell:{self.judgement.cell[:16]}|{self.suffix}",
+        scored = np.count_nonzero(~np.isnan(judgement.test.badness[mask]))
+        where = f"figure:{self.test.level}.{name}|at:{at or 'none'}|language:{tag}"
+        self.figures.append(
+            BenchFigure(
+                system=judgement.system,
+                data=self.data,
+                level=self.test.level,
+                language=tag,
+                measure=name,
+                at=at,
+                coverage=float(scored) / max(int(np.count_nonzero(mask)), 1),
+                p=p if too_few(estimate.clusters) is None else None,
+                seen=judgement.seen,
+                signature=f"{where}|cell:{judgement.cell[:16]}|{self.suffix}",
+                **asdict(estimate),
+            )
         )
 
-    def _mean(
-        self, name: str, at: At | None, parts: Mapping[str, tuple[Array, ClusteredEstimate]], untuned: str
-    ) -> BenchFigure:
+    def _mean(self, name: str, parts: Mapping[str, tuple[Array, ClusteredEstimate]], untuned: str) -> ClusteredEstimate:
         """Over the languages in which the measure is defined; `untuned` says why there are no parts."""
-        every = self.table.tags()
+        every = self.test.tags()
         defined = [tag for tag, (values, _) in parts.items() if not np.isnan(values[0])]
         behind = [parts[tag][1] for tag in defined or parts]
         chances = [estimate.chance for estimate in behind if estimate.chance is not None]
@@ -420,7 +402,47 @@ class _Work:
         if missing and defined:
             gap = f"over {len(defined)} of {len(every)} languages, without {', '.join(missing)}"
             mean = replace(mean, reason=_joined(gap, mean.reason))
-        return self._figure(name, at, MEAN, mean, np.ones(len(self.table), dtype=bool))
+        return mean
+
+    def answers(self) -> Iterator[BenchAnswers]:
+        """What every system said of data without labels, in each language and in the mean over languages.
+
+        How much a system marks and how high its numbers are is no figure of merit: one that marks more is not better.
+        What can be had without labels besides is how far systems agree, what became of the samples, and what they cost.
+        """
+        for judgement in self.judgements:
+            opinion = judgement.test
+            numbers = judgement.sign * opinion.badness
+            verdicts = np.full(len(self.test), np.nan) if opinion.verdict is None else opinion.verdict
+            drawn: list[tuple[Array, ...]] = []
+            for tag in self.test.tags():
+                mask = self.test.languages == tag
+                drawn.append(tuple(_means(values, mask, self.resampling) for values in (verdicts, numbers)))
+                yield self._answers(judgement, tag, mask, drawn[-1])
+            if drawn:
+                means = tuple(mean_of_draws(parts) for parts in zip(*drawn, strict=True))
+                yield self._answers(judgement, MEAN, np.ones(len(self.test), dtype=bool), means)
+
+    def _answers(self, judgement: Judgement, tag: str, mask: Mask, drawn: tuple[Array, ...]) -> BenchAnswers:
+        scored = mask & ~np.isnan(judgement.test.badness)
+        items, clusters = int(np.count_nonzero(scored)), self.resampling.select(scored).clusters()
+        flagged, mean = (_estimate_of(values, sure=too_few(clusters) is None) for values in drawn)
+        return BenchAnswers(
+            system=judgement.system,
+            data=self.data,
+            level=self.test.level,
+            language=tag,
+            items=items,
+            clusters=clusters,
+            coverage=items / max(int(np.count_nonzero(mask)), 1),
+            flagged=flagged.value,
+            flagged_low=flagged.low,
+            flagged_high=flagged.high,
+            mean=mean.value,
+            mean_low=mean.low,
+            mean_high=mean.high,
+            signature=f"answers:{self.test.level}|language:{tag}|cell:{judgement.cell[:16]}|{self.suffix}",
+        )
 
 
 # Figures of spans and confidences that no score of an item gives: overlap in characters, soft labels, calibration.
@@ -483,65 +505,6 @@ def _span_figure(system: str, data: str, result: MetricResult, *, seen: bool, su
         seen=seen,
         reason=_joined(result.reason, why),
         signature=f"{result.signature}|{suffix}",
-    )
-
-
-# What systems said of data without labels: how much they mark, and how high their numbers are.
-#
-# Neither is a figure of merit: a detector that marks more is not better. What can be had without labels besides is how
-# far systems agree (`bench.leaderboard`), what became of the samples, and what they cost.
-
-
-def unlabelled_answers(
-    data: str, table: ItemTable, judgements: Sequence[Judgement], resampling: Resampling, *, suffix: str
-) -> Iterator[BenchAnswers]:
-    """What every system said, in each language and in the mean over languages.
-
-    Args:
-        data: name of the data set.
-        table: its items.
-        judgements: what systems said of them.
-        resampling: of the same items.
-        suffix: what every signature ends with.
-    """
-    for judgement in judgements:
-        opinion = judgement.test
-        numbers = judgement.sign * opinion.badness
-        verdicts = np.full(len(table), np.nan) if opinion.verdict is None else opinion.verdict
-        drawn: list[tuple[Array, ...]] = []
-        for tag in table.tags():
-            mask = table.languages == tag
-            drawn.append(tuple(_means(values, mask, resampling) for values in (verdicts, numbers)))
-            yield _answers(data, table, judgement, tag, mask, resampling, drawn[-1], suffix)
-        if not drawn:
-            continue
-        means = tuple(mean_of_draws(parts) for parts in zip(*drawn, strict=True))
-        everything = np.ones(len(table), dtype=bool)
-        yield _answers(data, table, judgement, MEAN, everything, resampling, means, suffix)
-
-
-def _answers(
-    data: str, table: ItemTable, judgement: Judgement, tag: str, mask: Mask, resampling: Resampling,
-    drawn: tuple[Array, ...], suffix: str,
-) -> BenchAnswers:  # fmt: skip
-    scored = mask & ~np.isnan(judgement.test.badness)
-    items, clusters = int(np.count_nonzero(scored)), resampling.select(scored).clusters()
-    flagged, mean = (_estimate_of(values, sure=too_few(clusters) is None) for values in drawn)
-    return BenchAnswers(
-        system=judgement.system,
-        data=data,
-        level=table.level,
-        language=tag,
-        items=items,
-        clusters=clusters,
-        coverage=items / max(int(np.count_nonzero(mask)), 1),
-        flagged=flagged.value,
-        flagged_low=flagged.low,
-        flagged_high=flagged.high,
-        mean=mean.value,
-        mean_low=mean.low,
-        mean_high=mean.high,
-        signature=f"answers:{table.level}|language:{tag}|cell:{judgement.cell[:16]}|{suffix}",
     )
 
 

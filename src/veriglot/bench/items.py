@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from veriglot.detectors.units import judged_units
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import UsageError
 from veriglot.metrics.measures import Items, badness_of
 from veriglot.metrics.reference import COMBINED, labelled, reference
 from veriglot.metrics.spans import fact_marks, marked, probabilities, ranges, segmenter, unit_probabilities
@@ -39,12 +39,10 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 __all__ = [
-    "OF_OTHERS",
     "OWN_MARKS",
     "ItemTable",
     "Opinion",
     "bench_reference",
-    "check_marks",
     "cluster_of",
     "item_labels",
     "item_table",
@@ -52,18 +50,13 @@ __all__ = [
     "model_annotators",
     "opinion_of_detector",
     "opinion_of_scorer",
-    "quoted",
     "same_maker",
     "sentence_samples",
     "tag_of",
 ]
 
 
-# Which language and text a sample belongs to, and whether a prediction is of its response.
-
-
-OF_OTHERS = "Are these predictions of other data? They are joined by id alone."
-_SHOWN = 40  # code points of a text that an error quotes
+# Which language and text a sample belongs to.
 
 
 def tag_of(name: str | None) -> str:
@@ -75,39 +68,6 @@ def cluster_of(sample: Sample) -> str:
     """What is resampled as one: the group that the source names, or else the text."""
     group = sample.meta.get("group")
     return f"group:{group}" if isinstance(group, str | int) else digest([sample.response])[:16]
-
-
-def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = None) -> None:
-    """Refuse a prediction (read at `path`) whose marks show that it was made of another text than the sample.
-
-    Raises:
-        InputError: a mark ends beyond the response, or the `text` of a span is not what stands there.
-    """
-    spans = prediction.spans or ()
-    end = max([0, *(mark.end for marks in (spans, prediction.words or (), prediction.units or ()) for mark in marks)])
-    if end > len(sample.response):
-        raise InputError(
-            f"the prediction of {sample.id!r} marks up to {end}, but its response has {len(sample.response)}"
-            " characters",
-            path=path,
-            field="spans",
-            remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
-        )
-    for span in spans:
-        there = sample.response[span.start : span.end]
-        if span.text is not None and span.text != there:
-            raise InputError(
-                f"the prediction of {sample.id!r} marks {quoted(span.text)}, but its response has {quoted(there)} at"
-                f" [{span.start}, {span.end})",
-                path=path,
-                field="spans",
-                remedy=OF_OTHERS,
-            )
-
-
-def quoted(text: str) -> str:
-    """The beginning of a text, in quotation marks."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 _KINDS = {"contradicted", "unverified"}

@@ -26,7 +26,7 @@ from veriglot.metrics.agreement import kappa
 from veriglot.metrics.estimate import MEAN, mean_of_draws, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS
 from veriglot.rates.comparison import adjust, correlate
-from veriglot.records import Interval, encode
+from veriglot.records import encode
 from veriglot.signatures import __version__, digest, signature
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.config import Config
     from veriglot.bench.data import DataSet
-    from veriglot.bench.figures import DataMeasurements, Judgement
-    from veriglot.bench.items import ItemTable
+    from veriglot.bench.figures import Judgement, Measurement
     from veriglot.bench.results import At, BenchAnswers, BenchCell, BenchConfusion, BenchFigure, BenchSystem, Level
     from veriglot.detectors.auto import Setting
     from veriglot.metrics.estimate import Resampling
@@ -45,19 +44,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
+    Board = dict[str, Measurement]  # of one level, by data set
 
-__all__ = ["Board", "State", "about_models", "assembled", "recorded"]
-
-
-@dataclass
-class Board:
-    """Everything of one level: data set to its items, resamples, judgements and figures."""
-
-    level: Level
-    tables: dict[str, ItemTable] = field(default_factory=dict)
-    resamplings: dict[str, Resampling] = field(default_factory=dict)
-    judgements: dict[str, list[Judgement]] = field(default_factory=dict)
-    measured: dict[str, DataMeasurements] = field(default_factory=dict)
+__all__ = ["State", "about_models", "assembled", "recorded"]
 
 
 # Win rates (HAT, section 4.3.1) and means of cells, each a language of a data set.
@@ -69,24 +58,25 @@ _DIGITS = 2
 _LESS_IS_BETTER = frozenset({"fpr"})
 
 
-def wins(board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchWin]:
-    """Win rates of every measure, with their intervals over resampled texts.
+def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchWin]:
+    """Win rates of every measure at one level, with their intervals over resampled texts.
 
     Data that the training of any of the systems held is left out, for all of them: the rest is the same ground for all.
 
     Args:
-        board: of one level.
+        level: of the items.
+        board: data set to what was measured on it.
         scopes: group to its cells, each `data/language`.
     """
-    trained_on = {data for data, judgements in board.judgements.items() if any(judged.seen for judged in judgements)}
     table: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = {}
-    for data, result in board.measured.items():
-        for key, languages in result.drawn.items() if data not in trained_on else ():
-            table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
+    for data, measured in board.items():
+        if not any(judgement.seen for judgement in measured.judgements):
+            for key, languages in measured.drawn.items():
+                table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
     for (measure, at), cells in table.items():
         if at == "own":
             continue  # systems have thresholds of their own for uses of their own
-        for win in win_rates(cells, scopes, level=board.level, measure=measure, at=at):
+        for win in win_rates(cells, scopes, level=level, measure=measure, at=at):
             texts = sum(_texts(board, cell) for cell in cells if cell in scopes[win.scope])
             yield win if too_few(texts) is None else replace(win, low=None, high=None)
 
@@ -94,7 +84,7 @@ def wins(board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchW
 def _texts(board: Board, cell: str) -> int:
     """How many texts a cell (`data/language`) is drawn from."""
     data, _, tag = cell.rpartition("/")
-    return board.resamplings[data].select(board.tables[data].languages == tag).clusters()
+    return board[data].resampling.select(board[data].test.languages == tag).clusters()
 
 
 def win_rates(
@@ -171,31 +161,20 @@ class Contender:
         return Contender(self.items.select(mask), cut)
 
 
-class Difference(Interval, frozen=True):
-    """One system minus another; see `BenchComparison` for its parts."""
-
-    difference: float | None
-    p: float | None
-    items: int
-    left_out: tuple[int, int]
-    clusters: int
-    reason: str | None = None
-
-
 def difference(
     system: Contender,
     baseline: Contender,
-    measure: str,
     resampling: Resampling,
+    blank: BenchComparison,
     *,
     parts: Sequence[Mask] | None = None,
-) -> Difference:
+) -> BenchComparison:
     """Hold a system against another on the items that both scored.
 
     Args:
         system, baseline: over the same items in the same order.
-        measure: one of `ITEM_MEASURES`.
         resampling: of these items; drawn within languages where they are of several.
+        blank: what is compared, by which measure of `ITEM_MEASURES`.
         parts: masks of the cells (languages) that each count the same, shape `(n,)` each: the difference is then of
             the means over the cells where both are defined. None to measure all items together.
 
@@ -213,22 +192,22 @@ def difference(
     for mask in (mask for mask in masks if mask.any()):
         resamples = resampling.select(mask)
         first, second = (
-            bench_draws(measure, chosen.items, resamples, cut=chosen.cut)[0]
+            bench_draws(blank.measure, chosen.items, resamples, cut=chosen.cut)[0]
             for chosen in (contender.select(mask) for contender in (system, baseline))
         )
         cells.append(first - second)
     drawn = mean_of_draws(cells) if cells else np.array([np.nan])
     common = np.any(masks, axis=0) if masks else both
     clusters = resampling.select(common).clusters()
-    result = Difference(None, None, int(np.count_nonzero(common)), (alone[0], alone[1]), clusters)
+    result = replace(blank, items=int(np.count_nonzero(common)), left_out=(alone[0], alone[1]), clusters=clusters)
     if np.isnan(drawn[0]):
         return replace(result, reason="the measure is undefined for one of them on the items that both scored")
     result = replace(result, difference=float(drawn[0]))
-    if clusters < 2:
-        return replace(result, reason="fewer than two texts in common")
-    if len(drawn) < 2:
-        return replace(result, reason="no resamples")
-    why = too_few(clusters, "an interval and a test")
+    why = (
+        "fewer than two texts in common" if clusters < 2
+        else "no resamples" if len(drawn) < 2
+        else too_few(clusters, "an interval and a test")
+    )  # fmt: skip
     if why is not None:
         return replace(result, reason=why)
     low, high, undefined = percentile(drawn[1:])
@@ -246,46 +225,39 @@ def _p(drawn: Array) -> float:
     return float((1 + reached) / (1 + len(resampled)))
 
 
-def comparisons(board: Board, baseline: str, measure: str, correction: str) -> list[BenchComparison]:
-    """Every system against the baseline on every data set, corrected for all of them together.
+def comparisons(level: Level, board: Board, baseline: str, measure: str, correction: str) -> list[BenchComparison]:
+    """Every system against the baseline on every data set at one level, corrected for all of them together.
 
     Args:
-        board: of one level.
+        level: of the items.
+        board: data set to what was measured on it.
         baseline: name of a system.
         measure: of `ITEM_MEASURES`.
         correction: `holm` or `bh`.
     """
-    rows: list[tuple[str, str, Difference]] = []
-    for data, judgements in board.judgements.items():
-        table = board.tables[data]
-        if not table.labelled:
-            continue
-        contenders = {judged.system: _contender(board, data, judged, measure) for judged in judgements}
-        reference = contenders.pop(baseline, None)
-        parts = [table.languages == tag for tag in table.tags()]
-        rows += [
-            (data, name, difference(candidate, reference, measure, board.resamplings[data], parts=parts))
-            for name, candidate in contenders.items()
-            if candidate is not None and reference is not None
-        ]
-    adjusted = adjust([math.nan if row.p is None else row.p for *_, row in rows], correction)
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
-    return [
-        BenchComparison(
-            data, board.level, measure, at, name, baseline, row.difference, row.p, _number(p), row.items, row.clusters,
-            row.left_out, correction, row.reason, low=row.low, high=row.high,
-        )
-        for (data, name, row), p in zip(rows, adjusted.tolist(), strict=True)
-    ]  # fmt: skip
+    rows: list[BenchComparison] = []
+    for data, measured in board.items():
+        if not measured.test.labelled:
+            continue
+        contenders = {judged.system: _contender(measured, judged, measure) for judged in measured.judgements}
+        reference = contenders.pop(baseline, None)
+        parts = [measured.test.languages == tag for tag in measured.test.tags()]
+        for name, contender in contenders.items():
+            if contender is not None and reference is not None:
+                blank = BenchComparison(data, level, measure, at, name, baseline, correction=correction)
+                rows.append(difference(contender, reference, measured.resampling, blank, parts=parts))
+    adjusted = adjust([math.nan if row.p is None else row.p for row in rows], correction)
+    return [replace(row, adjusted=_number(p)) for row, p in zip(rows, adjusted.tolist(), strict=True)]
 
 
-def _contender(board: Board, data: str, judgement: Judgement, measure: str) -> Contender | None:
+def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Contender | None:
     """A system with its cut of every item; None where it has none in some language."""
-    table = board.tables[data]
+    table = measured.test
     items = table.items(judgement.test.badness)
     if measure not in AT_THRESHOLD:
         return Contender(items)
-    cuts = board.measured[data].cuts[judgement.system, measure]
+    cuts = measured.cuts[judgement.system, measure]
     if any(tag not in cuts for tag in table.tags()):
         return None
     return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
@@ -297,24 +269,26 @@ METHODS = ("pearson", "spearman", "kappa")
 """How systems are held against each other: Kang et al.'s, the same of ranks, and Cohen's kappa of verdicts."""
 
 
-def correlations(board: Board, method: str) -> BenchCorrelations | None:
-    """How systems correlate, averaged over cells; None where there are not two systems.
+def correlations(level: Level, board: Board, method: str) -> BenchCorrelations | None:
+    """How systems correlate at one level, averaged over cells; None where there are not two systems.
 
     Args:
-        board: of one level.
+        level: of the items.
+        board: data set to what was measured on it.
         method: of `METHODS`; `kappa` is of verdicts, without p-values.
 
     Raises:
         MissingExtraError: the extra `stats` is not installed.
     """
     values: dict[str, dict[str, Array]] = {}
-    for data, judgements in board.judgements.items():
-        table = board.tables[data]
-        for tag in table.tags():
-            mask = table.languages == tag
-            opinions = ((j.system, j.test.verdict if method == "kappa" else j.test.badness) for j in judgements)
+    for data, measured in board.items():
+        for tag in measured.test.tags():
+            mask = measured.test.languages == tag
+            opinions = (
+                (j.system, j.test.verdict if method == "kappa" else j.test.badness) for j in measured.judgements
+            )
             values[f"{data}/{tag}"] = {name: numbers[mask] for name, numbers in opinions if numbers is not None}
-    return correlation_matrix(values, method, board.level)
+    return correlation_matrix(values, method, level)
 
 
 def correlation_matrix(
@@ -380,15 +354,15 @@ def assembled(config: Config, state: State) -> BenchResults:
     groups = _groups(config, state)
     baseline = _baseline(config, state)
     matrices, compared = [], []
-    for board in state.boards.values():
+    for level, board in state.boards.items():
         if baseline is not None:
-            compared += comparisons(board, baseline, config.bench.rank_by, config.bench.correction)
+            compared += comparisons(level, board, baseline, config.bench.rank_by, config.bench.correction)
         for method in METHODS:
             try:
-                matrices.append(correlations(board, method))
+                matrices.append(correlations(level, board, method))
             except MissingExtraError as error:
                 notes.append(f"Correlations are not tested: {error}")
-    done = [result for board in state.boards.values() for result in board.measured.values()]
+    done = [result for board in state.boards.values() for result in board.values()]
     bench = config.bench
     return BenchResults(
         title=config.title,
@@ -403,7 +377,7 @@ def assembled(config: Config, state: State) -> BenchResults:
         cells=tuple(state.cells),
         figures=tuple(figure for result in done for figure in result.figures),
         thresholds=tuple(threshold for result in done for threshold in result.thresholds),
-        wins=tuple(record for board in state.boards.values() for record in wins(board, groups)),
+        wins=tuple(record for level, board in state.boards.items() for record in wins(level, board, groups)),
         comparisons=tuple(compared),
         correlations=tuple(matrix for matrix in matrices if matrix is not None),
         groups=groups,
@@ -431,13 +405,13 @@ def _baseline(config: Config, state: State) -> str | None:
 
 def _described(state: State, data: DataSet) -> BenchData:
     entry = data.entry
-    boards = {level: board.tables[data.name] for level, board in state.boards.items() if data.name in board.tables}
+    tables = {level: board[data.name].test for level, board in state.boards.items() if data.name in board}
     languages = {tag: [sample for sample in data.test if tag_of(sample.language) == tag] for tag in data.pairs()}
     counts = statistics_of(data.test, annotator=entry.annotator) if data.labelled else {}
     silver = f"LABELS BY A MODEL: {entry.annotator}" if data.makers else None
     return BenchData(
         name=data.name,
-        levels=tuple(boards),
+        levels=tuple(tables),
         languages={
             tag: (len(samples), len({data.texts[sample.id] for sample in samples}))
             for tag, samples in languages.items()
@@ -446,8 +420,8 @@ def _described(state: State, data: DataSet) -> BenchData:
         dev=len(data.dev),
         bad_rows=data.bad_rows,
         unlabelled=data.unlabelled,
-        items={level: len(table) for level, table in boards.items()},
-        nonfactual={level: int(table.nonfactual.sum()) for level, table in boards.items() if table.labelled},
+        items={level: len(table) for level, table in tables.items()},
+        nonfactual={level: int(table.nonfactual.sum()) for level, table in tables.items() if table.labelled},
         license=entry.license,
         split=data.split,
         seen=entry.seen,

@@ -296,13 +296,13 @@ class BenchComparison(Interval, frozen=True):
     at: At | None
     system: str
     baseline: str
-    difference: float | None
-    p: float | None
-    adjusted: float | None
-    items: int
-    clusters: int
-    left_out: tuple[int, int]
-    correction: str
+    difference: float | None = None
+    p: float | None = None
+    adjusted: float | None = None
+    items: int = 0
+    clusters: int = 0
+    left_out: tuple[int, int] = (0, 0)
+    correction: str = "holm"
     reason: str | None = None
 
 

@@ -10,19 +10,18 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from veriglot.bench.data import read_data
 from veriglot.bench.evaluation import Settings, type_confusions
-from veriglot.bench.figures import Judgement, measured, span_figures, unlabelled_answers
+from veriglot.bench.figures import Judgement, Measurement, span_figures
 from veriglot.bench.items import (
     OWN_MARKS,
-    check_marks,
     item_table,
     opinion_of_detector,
     opinion_of_scorer,
@@ -30,16 +29,16 @@ from veriglot.bench.items import (
     sentence_samples,
     tag_of,
 )
-from veriglot.bench.leaderboard import Board, State, about_models, assembled
+from veriglot.bench.leaderboard import State, about_models, assembled
+from veriglot.bench.predictions import Predictions, check_marks
 from veriglot.bench.results import BenchCell, BenchSystem, Cost
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats.reader import read_predictions
 from veriglot.metrics.estimate import Resampling
 from veriglot.pipeline.engine import Engine, Silent
 from veriglot.records import Prediction, Score, Status, encode
 from veriglot.scorers.registry import load_scorer
-from veriglot.signatures import __version__, digest, file_sha256, signature, stated_threshold
+from veriglot.signatures import __version__, digest, file_sha256, signature
 from veriglot.storage.checkpoint import Checkpoint, JsonLines
 from veriglot.storage.files import Lock, write_json
 
@@ -54,18 +53,13 @@ if TYPE_CHECKING:
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Detector, Sample, Scorer
 
-__all__ = ["Options", "run"]
+    LoadDetector = Callable[..., Detector]
+
+__all__ = ["run"]
 
 
 _UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
 _HIGHER_IS_WORSE = "higher_is_worse"  # the direction of detectors' numbers: probabilities of being unsupported
-
-
-class LoadDetector(Protocol):
-    """How a detector's name becomes a detector; the command line knows names that the table of detectors does not."""
-
-    def __call__(self, name: str, *, threshold: float | None, words: bool, **options: Any) -> Detector:
-        """The detector."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +69,20 @@ class System:
     Attributes:
         entry: what the bench file says of it.
         about: its record in the results.
-        detector: made with words; None where it is a scorer or unavailable.
-        scorer: likewise.
-        imported: predictions made elsewhere, in place of either.
-        recipe: by which other processes make either; None where it has to stay in this one.
+        maker: the detector (with words) or scorer; None where it is unavailable or imported.
+        recipe: by which other processes make it; None where it has to stay in this one.
+        imported: predictions made elsewhere, in place of a maker.
+        threshold: confidence from which it marks words; None where it is not known, and of a scorer.
+        taxonomy: what its types belong to; None where only the types themselves are known, and of a scorer.
     """
 
     entry: SystemEntry
     about: BenchSystem
-    detector: Detector | None = None
-    scorer: Scorer | None = None
+    maker: Detector | Scorer | None = None
     recipe: Callable[[], Any] | None = None
-    imported: ImportedPredictions | None = None
+    imported: Predictions | None = None
+    threshold: float | None = None
+    taxonomy: str | None = None
 
     @property
     def name(self) -> str:
@@ -94,33 +90,9 @@ class System:
         return self.entry.name
 
     @property
-    def available(self) -> bool:
-        """Whether it could be made."""
-        return self.detector is not None or self.scorer is not None or self.imported is not None
-
-    @property
-    def maker(self) -> Detector | Scorer:
-        """The detector or scorer, of a system that has one."""
-        maker = self.detector or self.scorer
-        assert maker is not None
-        return maker
-
-    @property
     def marks(self) -> bool:
         """Whether it marks parts of responses, and so has spans."""
-        return self.detector is not None or self.imported is not None
-
-    @property
-    def threshold(self) -> float | None:
-        """Confidence from which it marks words; None where it is not known, and of a scorer."""
-        if self.imported is not None:
-            return self.imported.threshold
-        return float(self.detector.threshold) if self.detector is not None else None
-
-    @property
-    def taxonomy(self) -> str | None:
-        """What its types belong to; None where only the types themselves are known, and of a scorer."""
-        return self.detector.taxonomy if self.detector is not None else None
+        return self.about.kind != "scorer"
 
 
 def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
@@ -158,7 +130,10 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
         signature=system.signature if system else None,
         unavailable=why,
     )
-    return System(entry, about, detector, scorer, None if _stays(system) else recipe)
+    if detector is None:
+        return System(entry, about, scorer, None if _stays(scorer) else recipe)
+    made_here = None if _stays(detector) else recipe
+    return System(entry, about, detector, made_here, None, float(detector.threshold), detector.taxonomy)
 
 
 def _stays(system: Detector | Scorer | None) -> bool:
@@ -205,43 +180,32 @@ def _signed(system: System, data_hash: str, grain: Grain) -> tuple[str, str]:
     return key, signature(cell=key[:16], data=data_hash[:16], grain=grain, system=named, version=__version__)
 
 
-def judge(
-    system: System,
-    data: str,
-    samples: Sequence[Sample],
-    folder: Path,
-    *,
-    data_hash: str,
-    grain: Grain = "response",
-    jobs: int = 1,
-    batch_size: int = 32,
-    restart: bool = False,
-    retry: bool = False,
-    seen: Callable[[], None],
+@dataclass(frozen=True)
+class _Run:
+    """What holds for every cell of a run; see `run`."""
+
+    config: Config
+    folder: Path
+    watch: Watch
+    jobs: int
+    batch_size: int
+    restart: bool
+    retry: bool
+
+
+def _judge(
+    run: _Run, system: System, data: str, samples: Sequence[Sample], data_hash: str, grain: Grain
 ) -> SystemOutput:
     """Have a system judge all samples, or those that it has not judged yet.
-
-    Args:
-        system: one that is available.
-        data: name of the data set.
-        samples: what it judges, in order: responses, or for a scorer at grain `sentence` their sentences.
-        folder: of the run.
-        data_hash: of the data set.
-        grain: what the samples are.
-        jobs: processes of the system; 0 for one a core.
-        batch_size: most samples at a time.
-        restart: judge everything anew.
-        retry: judge anew where an earlier call left samples that failed.
-        seen: called for each sample that this call judges.
 
     Raises:
         VeriglotError: the system broke off. What it had judged is kept.
     """
     key, made = _signed(system, data_hash, grain)
     name = "-".join(_UNSAFE.sub("_", part)[:40] for part in (data, system.name))
-    cell = folder / "cells" / f"{name}-{key[:16]}"
+    cell = run.folder / "cells" / f"{name}-{key[:16]}"
     output = cell / "answers.jsonl"
-    begin_anew = restart or (retry and _any_failed(output, system))
+    begin_anew = run.restart or (run.retry and any(answer.status == "failed" for answer in _read(output, system)))
     cell.mkdir(parents=True, exist_ok=True)
     stage = Checkpoint(output, signature=made, restart=begin_anew, maker="system")
     clock = _Clock(cell / "costs.jsonl", system)
@@ -249,10 +213,10 @@ def judge(
         clock.forget()
 
     def work(rows: Iterator[Sample]) -> Iterable[Prediction | Score]:
-        return clock.timed(_answers(system, rows, jobs, batch_size))
+        return clock.timed(_answers(run, system, rows))
 
     try:
-        stage.run(samples, work, seen=lambda _: seen())
+        stage.run(samples, work, seen=lambda _: run.watch.advance())
     finally:
         clock.write()
     about = {"data": data, "system": system.name, "grain": grain, "rows": len(samples), "signature": made}
@@ -260,13 +224,14 @@ def judge(
     return SystemOutput(_read(output, system), clock.total(), key, made)
 
 
-def _answers(system: System, rows: Iterator[Sample], jobs: int, batch_size: int) -> Iterator[Prediction | Score]:
+def _answers(run: _Run, system: System, rows: Iterator[Sample]) -> Iterator[Prediction | Score]:
     first = next(rows, None)
     if first is None:
         return  # nothing is left to judge: no process is started
-    recipe = system.recipe if jobs != 1 and system.recipe is not None else partial(_itself, system.maker)
-    with Engine(recipe, jobs=jobs if recipe is system.recipe else 1, batch_size=batch_size) as engine:
-        if system.scorer is not None:
+    apart = run.jobs != 1 and system.recipe is not None
+    recipe = system.recipe if apart and system.recipe else partial(_itself, system.maker)
+    with Engine(recipe, jobs=run.jobs if apart else 1, batch_size=run.batch_size) as engine:
+        if not system.marks:
             yield from engine.scores(chain([first], rows))
             return
         for _, prediction in engine.run(chain([first], rows)):
@@ -274,17 +239,13 @@ def _answers(system: System, rows: Iterator[Sample], jobs: int, batch_size: int)
             yield prediction
 
 
-def _itself(maker: Detector | Scorer) -> Detector | Scorer:
+def _itself(maker: Detector | Scorer | None) -> Detector | Scorer | None:
     """The detector or scorer that was made before: models are loaded once."""
     return maker
 
 
-def _any_failed(output: Path, system: System) -> bool:
-    return output.exists() and any(answer.status == "failed" for answer in _read(output, system))
-
-
 def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Prediction if system.scorer is None else Score)
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Prediction if system.marks else Score)
     return tuple(decoder.decode(line) for line in JsonLines(output).lines())
 
 
@@ -345,93 +306,42 @@ def _spent(system: System) -> tuple[int, int, int]:
 MISSING = "missing"  # in the notes of an answer, and in place of its status, where the files hold no prediction
 
 
-@dataclass
-class ImportedPredictions:
-    """Predictions that were made elsewhere."""
-
-    paths: tuple[Path, ...]
-    predictions: dict[str, Prediction]
-    threshold: float | None
-    used: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def types(self) -> frozenset[str]:
-        """The types of all spans."""
-        spans = (span for prediction in self.predictions.values() for span in prediction.spans or ())
-        return frozenset(span.type for span in spans if span.type is not None)
-
-    def unused(self) -> int:
-        """How many belong to no sample that was asked about so far."""
-        return len(self.predictions.keys() - self.used.keys())
-
-
 def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
-    """Read the predictions of a system.
-
-    Args:
-        entry: of the bench file.
-        paths: where its files lie.
+    """Read the predictions of a system from the files at `paths`.
 
     Raises:
         InputError: a file cannot be read, a row is no prediction, or an id occurs twice.
     """
-    by_id: dict[str, Prediction] = {}
-    for path in paths:
-        for prediction in read_predictions(path):
-            if prediction.id in by_id:
-                raise InputError(f"there are two predictions of {prediction.id!r}", path=str(path), field="id")
-            by_id[prediction.id] = prediction
-    if not by_id:
-        raise InputError("there are no predictions", path=str(paths[0]))
-    names = "+".join(sorted({prediction.asked for prediction in by_id.values()}))
-    stated = {stated_threshold(prediction.signature) for prediction in by_id.values()}
-    threshold = stated.pop() if len(stated) == 1 else None
-    hashed = digest(file_sha256(path) for path in paths)
+    imported = Predictions.read(*paths)
+    hashed, names = digest(file_sha256(path) for path in paths), "+".join(imported.detectors)
     about = BenchSystem(
         name=entry.name,
         kind="predictions",
         made_by=entry.made_by,
         direction=_HIGHER_IS_WORSE,
         description=names,
-        signature=signature(predictions=hashed[:16], detector=names, threshold=threshold),
+        signature=signature(predictions=hashed[:16], detector=names, threshold=imported.threshold),
     )
-    return System(entry, about, imported=ImportedPredictions(tuple(paths), by_id, threshold))
+    return System(entry, about, imported=imported, threshold=imported.threshold)
 
 
-def imported_answers(system: System, data: str, samples: Sequence[Sample], *, data_hash: str) -> SystemOutput:
-    """The predictions of a data set's samples, in order, by a system that imports them.
-
-    A sample that the files do not hold has an answer that was not scored, with `MISSING` in its notes. It cost nothing
-    here; what it cost where it was made is not known.
-
-    Raises:
-        InputError: marks that are not of the response, or a prediction that was joined with another data set before.
-    """
-    files = system.imported
-    assert files is not None
-    answers = tuple(_joined(files, data, sample) for sample in samples)
-    return SystemOutput(answers, Cost(), *_signed(system, data_hash, "response"))
-
-
-def _joined(files: ImportedPredictions, data: str, sample: Sample) -> Prediction:
-    prediction = files.predictions.get(sample.id)
+def _joined(system: System, files: Predictions, data: str, sample: Sample) -> Prediction:
+    """The prediction of a sample; one that was not scored, with `MISSING` in its notes, where the files hold none."""
+    names = ", ".join(map(os.path.basename, system.entry.files))
+    prediction = files.take(sample.id, data)
     if prediction is None:
-        reason = f"there is no prediction of it in {_names(files.paths)}"
+        reason = f"there is no prediction of it in {names}"
         return Prediction(sample.id, Status.FAILED, MISSING, language=sample.language, notes=(MISSING,), reason=reason)
-    before = files.used.setdefault(sample.id, data)
+    before = files.used[sample.id]
     if before != data:
         raise InputError(
             f"the id {sample.id!r} is in the data sets {before} and {data}, so that its prediction cannot be joined",
-            path=_names(files.paths),
+            path=names,
             field="id",
             remedy="Make a system for each of them, with `data` naming its data set.",
         )
-    check_marks(prediction, sample, path=_names(files.paths))
+    check_marks(prediction, sample, path=names)
     return prediction
-
-
-def _names(paths: Iterable[Path]) -> str:
-    return ", ".join(path.name for path in paths)
 
 
 def with_statuses(cell: BenchCell, output: SystemOutput, rows: Sequence[Sample]) -> BenchCell:
@@ -474,28 +384,14 @@ def _became(answer: Prediction | Score) -> str:
 LEVELS: tuple[Level, ...] = ("word", "sentence", "response")
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a bench is run; nothing here changes a figure.
-
-    Attributes:
-        jobs: processes of each system; 0 for one a core. Times are of so many together.
-        batch_size: most samples judged at once.
-        restart: judge everything anew.
-        retry: judge anew where samples failed.
-    """
-
-    jobs: int = 1
-    batch_size: int = 32
-    restart: bool = False
-    retry: bool = False
-
-
 def run(
     config: Config,
     folder: Path,
     *,
-    options: Options | None = None,
+    jobs: int = 1,
+    batch_size: int = 32,
+    restart: bool = False,
+    retry: bool = False,
     load: LoadDetector = load_detector,
     watch: Watch | None = None,
 ) -> BenchResults:
@@ -504,8 +400,11 @@ def run(
     Args:
         config: the bench.
         folder: of the run.
-        options: how it is run.
-        load: makes detectors of their names.
+        jobs: processes of each system; 0 for one a core. Times are of so many together.
+        batch_size: most samples judged at once.
+        restart: judge everything anew.
+        retry: judge anew where samples failed.
+        load: makes detectors of their names, with `threshold`, `words` and options.
         watch: is told how far it is.
 
     Raises:
@@ -513,7 +412,7 @@ def run(
         InputError: a data set cannot be read, or has no labels of its annotator; predictions cannot be read.
         UsageError: another process is at work in the folder.
     """
-    options, watch = options or Options(), watch or Silent()
+    work = _Run(config, folder, watch or Silent(), jobs, batch_size, restart, retry)
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder / "results.json")
     try:
@@ -524,86 +423,27 @@ def run(
         state = State([system.about for system in systems])
         for system in systems:
             if system.about.unavailable:
-                watch.say(f"{system.name} is unavailable: {system.about.unavailable}")
+                work.watch.say(f"{system.name} is unavailable: {system.about.unavailable}")
         for entry in config.data:
             data = read_data(entry, config)
             state.data.append(data)
             if not data.labelled:
-                watch.say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
+                what = "what systems say of it is shown, and nobody is ranked by it"
+                work.watch.say(f"{data.name} has no labels: {what}")
             for note in about_models(data):
-                watch.say(note.removesuffix("."))
-            _judge_all(config, folder, state, systems, data, options, watch)
+                work.watch.say(note.removesuffix("."))
+            _Work(work, data).measure(systems, state)
         for system in systems:
-            if system.imported is not None and (unused := system.imported.unused()):
-                watch.say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
+            if system.imported is not None and system.imported.unused:
+                unused = len(system.imported.unused)
+                work.watch.say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
         state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
-        watch.begin("measuring over all data sets", None)
+        work.watch.begin("measuring over all data sets", None)
         results = assembled(config, state)
         write_json(folder / "results.json", results)
     finally:
         lock.release()
     return results
-
-
-def _judge_all(
-    config: Config,
-    folder: Path,
-    state: State,
-    systems: Sequence[System],
-    data: DataSet,
-    options: Options,
-    watch: Watch,
-) -> None:
-    """Have every system judge a data set, and measure it at its levels."""
-    work = _Work(config, folder, data, options, watch)
-    for level in (name for name in LEVELS if name in data.entry.levels):
-        board = state.boards.setdefault(level, Board(level))
-        unit, annotator = config.bench.unit, data.entry.annotator
-        test, dev = (
-            item_table(part, data.texts, level, annotator=annotator, unit=unit, labelled=data.labelled)
-            for part in (data.test, data.dev)
-        )
-        judgements = []
-        for system in systems:
-            cell, judgement = work.cell(system, level, test, dev)
-            state.cells.append(cell)
-            if judgement is not None:
-                judgements.append(judgement)
-        watch.begin(f"measuring {data.name} at level {level}", None)
-        bench = config.bench
-        resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
-        board.tables[data.name], board.resamplings[data.name] = test, resampling
-        board.judgements[data.name] = judgements
-        if not data.labelled:
-            state.answers += unlabelled_answers(data.name, test, judgements, resampling, suffix=_suffix(config, data))
-            continue
-        board.measured[data.name] = measured(
-            data.name,
-            test,
-            dev,
-            judgements,
-            config.measures(level),
-            resampling,
-            by_language=bench.thresholds == "language",
-            suffix=_suffix(config, data),
-        )
-        if level == "word":
-            board.measured[data.name].figures += work.span_figures
-    state.confusions += [name for matrices in work.confusions.values() for name in matrices]
-
-
-def _suffix(config: Config, data: DataSet) -> str:
-    """What the signature of every figure of a data set ends with."""
-    bench = config.bench
-    return signature(
-        split=data.split,
-        annotator=data.entry.annotator,
-        thresholds=bench.thresholds,
-        unit=bench.unit,
-        seed=bench.seed,
-        resamples=bench.resamples,
-        version=__version__,
-    )
 
 
 def _called(system: System) -> set[str | None]:
@@ -621,33 +461,66 @@ def _who_answered(answers: Sequence[Prediction] | Sequence[Score]) -> set[str]:
 class _Work:
     """Has systems judge one data set; a detector is asked once for all levels."""
 
-    def __init__(self, config: Config, folder: Path, data: DataSet, options: Options, watch: Watch) -> None:
-        self._folder, self._data, self._options, self._watch = folder, data, options, watch
-        self._config = config
+    def __init__(self, run: _Run, data: DataSet) -> None:
+        self._run, self._data, self._entry = run, data, data.entry
+        self._bench = bench = run.config.bench
         self._hash = data.hashed()
         self._outputs: dict[tuple[str, str], SystemOutput | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
-        self.span_figures: list[BenchFigure] = []
-        self.confusions: dict[str, list[BenchConfusion]] = {}
+        self._span_figures: list[BenchFigure] = []
+        self._confusions: dict[str, list[BenchConfusion]] = {}
+        self._suffix = signature(  # what the signature of every figure ends with
+            split=data.split,
+            annotator=data.entry.annotator,
+            thresholds=bench.thresholds,
+            unit=bench.unit,
+            seed=bench.seed,
+            resamples=bench.resamples,
+            version=__version__,
+        )
+
+    def measure(self, systems: Sequence[System], state: State) -> None:
+        """Have every system judge the data set, and measure it at its levels."""
+        data, bench, watch = self._data, self._bench, self._run.watch
+        for level in (name for name in LEVELS if name in self._entry.levels):
+            test, dev = (
+                item_table(
+                    part, data.texts, level, annotator=self._entry.annotator, unit=bench.unit, labelled=data.labelled
+                )
+                for part in (data.test, data.dev)
+            )
+            cells = [self.cell(system, level, test, dev) for system in systems]
+            state.cells += [cell for cell, _ in cells]
+            watch.begin(f"measuring {data.name} at level {level}", None)
+            resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
+            judgements = [judgement for _, judgement in cells if judgement is not None]
+            measured = Measurement(data.name, test, dev, resampling, self._suffix, judgements)
+            state.boards.setdefault(level, {})[data.name] = measured
+            if not data.labelled:
+                state.answers += measured.answers()
+                continue
+            measured.measure(self._run.config.measures(level), by_language=bench.thresholds == "language")
+            if level == "word":
+                measured.figures.extend(self._span_figures)
+        state.confusions += chain.from_iterable(self._confusions.values())
 
     def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
         """One cell: what became of it, and what the system said where it said anything."""
-        seen = system.name in self._data.entry.seen
+        seen = system.name in self._entry.seen
         cell = BenchCell(system.name, self._data.name, level, "done", seen=seen)
-        if not system.available:
+        if system.about.unavailable is not None:
             return msgspec.structs.replace(cell, status="unavailable", reason=system.about.unavailable), None
         why = self._unsuited(system, level)
         if why is not None:
             return msgspec.structs.replace(cell, status="unsuited", reason=why), None
-        grain: Grain = "sentence" if system.scorer is not None and level == "sentence" else "response"
-        output = self._answers(system, grain, test, dev)
+        grain: Grain = "sentence" if not system.marks and level == "sentence" else "response"
+        output = self._output(system, grain, test, dev)
         if isinstance(output, VeriglotError):
             return msgspec.structs.replace(cell, status="failed", reason=str(output)), None
         if same_maker(self._data.makers, _who_answered(output.answers)):
             return msgspec.structs.replace(cell, status="unsuited", reason=OWN_MARKS), None
         split = len(test) if grain == "sentence" else len(self._data.test)
-        rows = self._rows[grain][:split]
-        cell = with_statuses(cell, output, rows)
+        cell = with_statuses(cell, output, self._rows[grain][:split])
         if not cell.coverage:
             return cell, None
         opinions = [
@@ -655,9 +528,9 @@ class _Work:
             for table, answers in ((test, output.answers[:split]), (dev, output.answers[split:]))
         ]
         if system.marks and level == "word" and test.labelled:
-            self._measure_spans(system, output.answers[: len(self._data.test)])  # type: ignore[arg-type]
-        if system.marks and test.labelled and system.name not in self.confusions:
-            self.confusions[system.name] = self._confused(system, output)
+            self._measure_spans(system, output.answers[:split])  # type: ignore[arg-type]
+        if system.marks and test.labelled and system.name not in self._confusions:
+            self._confusions[system.name] = self._confused(system, output)
         judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, output.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
@@ -667,40 +540,28 @@ class _Work:
             return f"the bench file asks it about {', '.join(system.entry.data)} alone"
         if same_maker(self._data.makers, _called(system)):
             return OWN_MARKS
-        return "a scorer says nothing of words" if system.scorer is not None and level == "word" else None
+        return "a scorer says nothing of words" if not system.marks and level == "word" else None
 
-    def _answers(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> SystemOutput | VeriglotError:
+    def _output(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> SystemOutput | VeriglotError:
         key = (system.name, grain)
         if key not in self._outputs:
             rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
+            data, watch = self._data.name, self._run.watch
             try:
-                self._outputs[key] = self._judged(system, grain, rows)
+                if system.imported is not None:  # what it cost where it was made is not known
+                    answers = tuple(_joined(system, system.imported, data, sample) for sample in rows)
+                    self._outputs[key] = SystemOutput(answers, Cost(), *_signed(system, self._hash, grain))
+                else:
+                    watch.begin(f"{system.name} on {data} ({len(rows):,} {grain}s)", len(rows))
+                    self._outputs[key] = _judge(self._run, system, data, rows, self._hash, grain)
             except VeriglotError as error:
                 became = "broke off on" if system.imported is None else "cannot be joined with"
-                self._watch.say(f"{system.name} {became} {self._data.name}: {error}")
+                watch.say(f"{system.name} {became} {data}: {error}")
                 self._outputs[key] = error
         return self._outputs[key]
 
-    def _judged(self, system: System, grain: Grain, rows: Sequence[Sample]) -> SystemOutput:
-        if system.imported is not None:
-            return imported_answers(system, self._data.name, rows, data_hash=self._hash)
-        self._watch.begin(f"{system.name} on {self._data.name} ({len(rows):,} {grain}s)", len(rows))
-        return judge(
-            system,
-            self._data.name,
-            rows,
-            self._folder,
-            data_hash=self._hash,
-            grain=grain,
-            jobs=self._options.jobs,
-            batch_size=self._options.batch_size,
-            restart=self._options.restart,
-            retry=self._options.retry,
-            seen=self._watch.advance,
-        )
-
     def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
-        """What is judged: without labels, and with the sisters that self-consistency needs."""
+        """What is judged: without labels, and with the other responses that self-consistency needs."""
         from veriglot.scorers.pairwise import with_other_responses
 
         if grain == "sentence":
@@ -709,45 +570,43 @@ class _Work:
         return with_other_responses(bare)
 
     def _measure_spans(self, system: System, predictions: Sequence[Prediction]) -> None:
-        bench, entry = self._config.bench, self._data.entry
         settings = Settings(
             system.about.description or system.name,
             system.about.signature,
             system.taxonomy,
             system.imported.types if system.imported is not None else frozenset(),
             threshold=system.threshold,
-            unit=bench.unit,
-            annotator=entry.annotator,
+            unit=self._bench.unit,
+            annotator=self._entry.annotator,
         )
-        self.span_figures += span_figures(
+        self._span_figures += span_figures(
             system.name,
             self._data.name,
             self._data.test,
             predictions,
             settings,
-            seed=bench.seed,
-            resamples=bench.resamples,
-            seen=system.name in entry.seen,
-            suffix=_suffix(self._config, self._data),
+            seed=self._bench.seed,
+            resamples=self._bench.resamples,
+            seen=system.name in self._entry.seen,
+            suffix=self._suffix,
         )
 
     def _confused(self, system: System, output: SystemOutput) -> list[BenchConfusion]:
         """Which types a detector takes for which, where the labels have types."""
-        entry, samples = self._data.entry, self._data.test
+        samples = self._data.test
         matrices = type_confusions(
             system.name,
             self._data.name,
             samples,
             output.answers[: len(samples)],  # type: ignore[arg-type]
             detector_taxonomy=system.taxonomy,
-            annotator=entry.annotator,
-            seen=system.name in entry.seen,
-            suffix=f"cell:{output.key[:16]}|{_suffix(self._config, self._data)}",
+            annotator=self._entry.annotator,
+            seen=system.name in self._entry.seen,
+            suffix=f"cell:{output.key[:16]}|{self._suffix}",
         )
         return list(matrices)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         if system.marks:
             return opinion_of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
-        assert system.scorer is not None
-        return opinion_of_scorer(answers, system.scorer.direction, system.entry.threshold)  # type: ignore[arg-type]
+        return opinion_of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]

@@ -65,7 +65,6 @@ def run(
     Leaves with 3 where a system broke off or samples failed.
     """
     from veriglot.bench.config import load
-    from veriglot.bench.run import Options as RunOptions
     from veriglot.bench.run import run as run_bench
     from veriglot.cli.detectors import load as load_detector
     from veriglot.report.bench import render_bench
@@ -73,9 +72,17 @@ def run(
 
     config = load(bench, data_root=data_root, limit=limit)
     folder = bench.with_suffix("") if output is None else Path(output)
-    options = RunOptions(processes, batch_size, overwrite, retry)
     with Steps(shown=not quiet, resumes=True) as steps:
-        results = run_bench(config, folder, options=options, load=load_detector, watch=steps)
+        results = run_bench(
+            config,
+            folder,
+            jobs=processes,
+            batch_size=batch_size,
+            restart=overwrite,
+            retry=retry,
+            load=load_detector,
+            watch=steps,
+        )
     render(results, folder)
     if json:
         _write(results, "json", None, "-")

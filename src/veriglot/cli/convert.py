@@ -14,7 +14,7 @@ from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from veriglot.bench.annotations import PredictedLabels
+    from veriglot.bench.predictions import PredictedLabels
     from veriglot.formats.base import Losses, Report, TagReport
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
@@ -174,13 +174,9 @@ def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | N
             if given is not None:
                 raise UsageError(f"{name} is of predictions.", remedy="Add --predictions FILE.")
         return None
-    from veriglot.bench.annotations import PredictedLabels
-    from veriglot.formats.reader import read_predictions
+    from veriglot.bench.predictions import PredictedLabels, Predictions
 
-    try:
-        return PredictedLabels.of(read_predictions(path), annotator=annotator, taxonomy=taxonomy)
-    except InputError as error:
-        raise error.at(path=path) from error
+    return PredictedLabels.of(Predictions.read(path), annotator=annotator, taxonomy=taxonomy)
 
 
 def _labelled_rows(
@@ -223,7 +219,7 @@ def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) ->
     if refused is not None:
         what, remedy = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}", refused.remedy
     return InputError(
-        f"not one of the {len(labels.predictions):,} predictions belongs to a sample: {what}",
+        f"not one of the {len(labels.predictions.by_id):,} predictions belongs to a sample: {what}",
         path=source,
         remedy=remedy,
     )
@@ -241,7 +237,7 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
         yield f"{labels.refused:,} samples have a prediction that could not be put into them."
     for ids, what in (
         (labels.missing, "samples have no prediction and got no annotation"),
-        (labels.unused, "predictions belong to no sample"),
+        (labels.predictions.unused, "predictions belong to no sample"),
     ):
         if ids:
             yield f"{len(ids):,} {what}, such as {', '.join(map(repr, ids[:_NAMED]))}."

@@ -202,10 +202,9 @@ class _Predictions:
 
         for prediction in read_predictions(self._path):
             self.detectors.add(prediction.asked)
-            line = prediction.signature
-            if line is not None and line not in self._signatures:
-                self._signatures.add(line)
-                threshold = stated_threshold(line)
+            if prediction.signature is not None and prediction.signature not in self._signatures:
+                self._signatures.add(prediction.signature)
+                threshold = stated_threshold(prediction.signature)
                 if threshold is not None:
                     self.thresholds.add(threshold)
             yield prediction

@@ -10,7 +10,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, Setting, comma
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, jobs_for, known_tag, rows_of
-from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
@@ -260,22 +260,15 @@ def _rows(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -
 
 
 class _Predictions:
-    """Predictions of a file, by id, and what they say of how they were made."""
+    """Predictions of a file, and what they say of how they were made."""
 
     def __init__(self, options: EvaluateOptions, path: str) -> None:
-        from veriglot.formats.reader import read_predictions
+        from veriglot.bench.predictions import Predictions
 
         self._path = path
-        self._waiting: dict[str, Prediction] = {}
-        for prediction in read_predictions(path):
-            if prediction.id in self._waiting:
-                raise InputError(f"the id {prediction.id!r} occurs twice", path=self._path, field="id")
-            self._waiting[prediction.id] = prediction
-        predictions = list(self._waiting.values())
-        stated = {stated_threshold(prediction.signature) for prediction in predictions}
-        threshold = options.threshold
-        if threshold is None and len(stated) == 1:
-            threshold = stated.pop()
+        self._given = given = Predictions.read(path)
+        predictions = list(given.by_id.values())
+        threshold = given.threshold if options.threshold is None else options.threshold
         if threshold is None and options.output is not None:
             raise UsageError(
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
@@ -288,9 +281,9 @@ class _Predictions:
         made = {prediction.signature for prediction in predictions}
         self.settings = _settings(
             options,
-            detector="+".join(sorted({prediction.asked for prediction in predictions})) or "none",
+            detector="+".join(given.detectors),
             detector_signature=made.pop() if len(made) == 1 else None,
-            detector_types=frozenset(s.type for p in predictions for s in p.spans or () if s.type is not None),
+            detector_types=given.types,
             threshold=threshold,
             refilter=options.threshold is not None,
         )
@@ -313,12 +306,13 @@ class _Predictions:
 
     def take(self, id_: str) -> Prediction | None:
         """The prediction of a sample; None where the file has none."""
-        return self._waiting.pop(id_, None)
+        return self._given.take(id_)
 
     def warn(self, account: Account) -> None:
         """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
-        if self._waiting:
-            account.warn(f"{len(self._waiting):,} predictions of {self._path} belong to no sample of the data.")
+        unused = len(self._given.unused)
+        if unused:
+            account.warn(f"{unused:,} predictions of {self._path} belong to no sample of the data.")
         if self._spans_alone:
             account.warn(
                 f"{self._spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"

@@ -1,36 +1,141 @@
-"""Predictions as annotations: what a detector said, put into a data set as an annotator of kind `model` says it."""
+"""Predictions that were made before: by the ids of their samples, held against these, and put into data as annotations.
+
+What a detector said is put into a data set as an annotator of kind `model` says it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from veriglot.bench.evaluation import holding
-from veriglot.bench.items import OF_OTHERS, check_marks, quoted, tag_of
+from veriglot.bench.items import tag_of
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Losses
+from veriglot.formats.reader import read_predictions
 from veriglot.records import Annotation, Kind, Sample, Status
 from veriglot.records.taxonomy import taxonomy
+from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from veriglot.records import Prediction
 
-__all__ = ["PredictedLabels"]
+__all__ = ["PredictedLabels", "Predictions", "check_marks"]
 
 UNCHECKED = "unchecked"
 """Key of `meta` that holds, by annotator, why a sample bears no annotation of it."""
 
 _NAMED = 5  # ids that an account gives as examples
+_OF_OTHERS = "Are these predictions of other data? They are joined by id alone."
+_SHOWN = 40  # code points of a text that an error quotes
+
+
+@dataclass
+class Predictions:
+    """Predictions by the id of their samples.
+
+    Attributes:
+        by_id: all of them.
+        used: ids of those that were taken, to the data set that they were taken for.
+    """
+
+    by_id: dict[str, Prediction]
+    used: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, predictions: Iterable[Prediction], path: str | None = None) -> Predictions:
+        """Collect predictions, which were read at `path`.
+
+        Raises:
+            InputError: there are none, or two of one id.
+        """
+        by_id: dict[str, Prediction] = {}
+        for prediction in predictions:
+            if prediction.id in by_id:
+                raise InputError(f"there are two predictions of {prediction.id!r}", path=path, field="id")
+            by_id[prediction.id] = prediction
+        if not by_id:
+            raise InputError("there are no predictions", path=path)
+        return cls(by_id)
+
+    @classmethod
+    def read(cls, *paths: str | Path) -> Predictions:
+        """Collect the predictions in files; see `of`."""
+        return cls.of(chain.from_iterable(map(read_predictions, paths)), ", ".join(map(str, paths)))
+
+    @property
+    def detectors(self) -> list[str]:
+        """The detectors that were asked, sorted."""
+        return sorted({prediction.asked for prediction in self.by_id.values()})
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold that all of them state; None where they do not."""
+        stated = {stated_threshold(prediction.signature) for prediction in self.by_id.values()}
+        return stated.pop() if len(stated) == 1 else None
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types of all spans."""
+        spans = (span for prediction in self.by_id.values() for span in prediction.spans or ())
+        return frozenset(span.type for span in spans if span.type is not None)
+
+    @property
+    def unused(self) -> list[str]:
+        """Ids of those that belong to none of the samples so far."""
+        return [id_ for id_ in self.by_id if id_ not in self.used]
+
+    def take(self, id_: str, data: str = "") -> Prediction | None:
+        """The prediction of a sample of a data set; None where there is none."""
+        prediction = self.by_id.get(id_)
+        if prediction is not None:
+            self.used.setdefault(id_, data)
+        return prediction
+
+
+def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = None) -> None:
+    """Refuse a prediction (read at `path`) whose marks show that it was made of another text than the sample.
+
+    Raises:
+        InputError: a mark ends beyond the response, or the `text` of a span is not what stands there.
+    """
+    spans = prediction.spans or ()
+    end = max([0, *(mark.end for marks in (spans, prediction.words or (), prediction.units or ()) for mark in marks)])
+    if end > len(sample.response):
+        raise InputError(
+            f"the prediction of {sample.id!r} marks up to {end}, but its response has {len(sample.response)}"
+            " characters",
+            path=path,
+            field="spans",
+            remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
+        )
+    for span in spans:
+        there = sample.response[span.start : span.end]
+        if span.text is not None and span.text != there:
+            raise InputError(
+                f"the prediction of {sample.id!r} marks {_quoted(span.text)}, but its response has {_quoted(there)} at"
+                f" [{span.start}, {span.end})",
+                path=path,
+                field="spans",
+                remedy=_OF_OTHERS,
+            )
+
+
+def _quoted(text: str) -> str:
+    """The beginning of a text, in quotation marks."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 @dataclass
 class PredictedLabels:
-    """The predictions of one detector, to be joined with their samples by id.
+    """The predictions of one detector as annotations of their samples.
 
     Attributes:
         predictions: by id.
@@ -43,7 +148,7 @@ class PredictedLabels:
         losses: what an annotation has no place for.
     """
 
-    predictions: dict[str, Prediction]
+    predictions: Predictions
     annotator: str
     taxonomy: str
     joined: int = 0
@@ -51,38 +156,30 @@ class PredictedLabels:
     missing: list[str] = field(default_factory=list)
     refused: int = 0
     losses: Losses = field(default_factory=Losses)
-    _used: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
-        cls, predictions: Iterable[Prediction], *, annotator: str | None = None, taxonomy: str | None = None
+        cls, predictions: Predictions, *, annotator: str | None = None, taxonomy: str | None = None
     ) -> PredictedLabels:
-        """Collect predictions.
+        """Make predictions annotations.
 
         Args:
-            predictions: of one detector, in any order.
+            predictions: of one detector.
             annotator: None for the name and revision of the detector that was asked.
             taxonomy: None for the first that holds every type of their spans.
 
         Raises:
-            InputError: there are none, or two of one id.
             UsageError: several detectors made them and no annotator is named; or no taxonomy is named, and their types
                 tell none.
             UnknownNameError: no such taxonomy, or a type that is not of it.
         """
-        by_id: dict[str, Prediction] = {}
-        for prediction in predictions:
-            if prediction.id in by_id:
-                raise InputError(f"there are two predictions of {prediction.id!r}", field="id")
-            by_id[prediction.id] = prediction
-        if not by_id:
-            raise InputError("there are no predictions")
-        return cls(by_id, annotator or _annotator(by_id.values()), _taxonomy(by_id.values(), taxonomy))
-
-    @property
-    def unused(self) -> list[str]:
-        """Ids of the predictions that belong to none of the samples so far."""
-        return [id_ for id_ in self.predictions if id_ not in self._used]
+        names = predictions.detectors
+        if annotator is None and len(names) > 1:
+            raise UsageError(
+                f"These predictions were made by {len(names)} detectors: {', '.join(names[:_NAMED])}.",
+                remedy="Say what they are called together: --annotator NAME.",
+            )
+        return cls(predictions, annotator or names[0], _taxonomy(predictions.types, taxonomy))
 
     @property
     def fit(self) -> bool:
@@ -98,11 +195,10 @@ class PredictedLabels:
             InputError: it has an annotation by that name already; the prediction marks a text that the response does
                 not have there, or was made in another language; or `meta` has no place for why it was not checked.
         """
-        prediction = self.predictions.get(sample.id)
+        prediction = self.predictions.take(sample.id)
         if prediction is None:
             self.missing.append(sample.id)
             return sample
-        self._used.add(sample.id)
         try:
             self._check_name(sample)
             _check_belongs(prediction, sample)
@@ -130,7 +226,8 @@ class PredictedLabels:
         notes, why = sample.meta.get(UNCHECKED, {}), f"{prediction.status}: {prediction.reason}"
         if not isinstance(notes, dict):
             raise InputError(
-                f"{sample.id!r} was not checked, and the place that says so holds something else: {quoted(str(notes))}",
+                f"{sample.id!r} was not checked, and the place that says so holds something else:"
+                f" {_quoted(str(notes))}",
                 field=f"meta.{UNCHECKED}",
                 remedy="Rename that key of the data.",
             )
@@ -157,6 +254,7 @@ class PredictedLabels:
 
     def as_data(self) -> dict[str, Any]:
         """The account: what was joined, and what was not, with some ids of each."""
+        unused = self.predictions.unused
         return {
             "annotator": self.annotator,
             "taxonomy": self.taxonomy,
@@ -164,7 +262,7 @@ class PredictedLabels:
             "unchecked": dict(self.unchecked),
             "refused": self.refused,
             "samples_without": {"count": len(self.missing), "such_as": self.missing[:_NAMED]},
-            "predictions_of_no_sample": {"count": len(self.unused), "such_as": self.unused[:_NAMED]},
+            "predictions_of_no_sample": {"count": len(unused), "such_as": unused[:_NAMED]},
             "lost": self.losses.as_data()["lost"],
         }
 
@@ -183,7 +281,7 @@ def _check_belongs(prediction: Prediction, sample: Sample) -> None:
         raise InputError(
             f"the prediction of {sample.id!r} was made in {predicted}, but the sample is in {stated}",
             field="language",
-            remedy=OF_OTHERS,
+            remedy=_OF_OTHERS,
         )
 
 
@@ -199,18 +297,7 @@ def _lost(prediction: Prediction, sample: Sample) -> Iterator[str]:
         yield "notes and signature of predictions that were not scored"
 
 
-def _annotator(predictions: Iterable[Prediction]) -> str:
-    names = sorted({prediction.asked for prediction in predictions})
-    if len(names) > 1:
-        raise UsageError(
-            f"These predictions were made by {len(names)} detectors: {', '.join(names[:_NAMED])}.",
-            remedy="Say what they are called together: --annotator NAME.",
-        )
-    return names[0]
-
-
-def _taxonomy(predictions: Iterable[Prediction], asked: str | None) -> str:
-    types = {span.type for prediction in predictions for span in prediction.spans or () if span.type is not None}
+def _taxonomy(types: frozenset[str], asked: str | None) -> str:
     if asked is not None:
         known = taxonomy(asked)
         for type_ in sorted(types):

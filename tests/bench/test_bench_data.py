@@ -10,8 +10,8 @@ import pytest
 from small_bench import samples
 
 from veriglot.bench.config import Config, DataEntry
-from veriglot.bench.data import DataSet, read_data
-from veriglot.bench.items import item_table
+from veriglot.bench.data import DataSet
+from veriglot.bench.items import ItemTable
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read(folder: Path, rows: list[Sample], **options: object) -> DataSet:
     (folder / "rows.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
     entry = DataEntry("rows", "rows.jsonl", **options)  # type: ignore[arg-type]
-    return read_data(entry, Config(path=folder / "bench.toml", data=(entry,)))
+    return DataSet.read(entry, Config(path=folder / "bench.toml", data=(entry,)))
 
 
 def test_samples_of_one_text_stay_on_one_side(tmp_path: Path) -> None:
@@ -82,13 +82,13 @@ def test_rows_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     rows = b"".join(encode(row) + b"\n" for row in samples())
     (tmp_path / "rows.jsonl").write_bytes(rows + b'{"id": 5, "response": []}\n')
     entry = DataEntry("rows", "rows.jsonl")
-    assert read_data(entry, Config(path=tmp_path / "bench.toml", data=(entry,))).bad_rows == 1
+    assert DataSet.read(entry, Config(path=tmp_path / "bench.toml", data=(entry,))).bad_rows == 1
 
 
 @pytest.mark.parametrize("level", ["word", "sentence", "response"])
 def test_items_are_in_order_and_of_their_samples(level: str) -> None:
     rows = samples()
-    table = item_table(rows, {row.id: row.id for row in rows}, level)
+    table = ItemTable.of(rows, {row.id: row.id for row in rows}, level)
     assert np.all(np.diff(table.owner) >= 0)
     assert set(table.owner.tolist()) == set(range(len(rows)))
     for index, row in enumerate(rows):

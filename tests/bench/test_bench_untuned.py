@@ -10,7 +10,7 @@ from rich.console import Console
 from small_bench import BENCH, ran, samples, written
 
 from veriglot.bench.config import load
-from veriglot.bench.data import read_data
+from veriglot.bench.data import DataSet
 from veriglot.report.bench import bench_document, render_bench, write_bench
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _WHY = "no threshold could be tuned: the development split has no factual items 
 def results(tmp_path: Path) -> BenchResults:
     """Texts of which the split takes one alone for tuning: one that is marked."""
     config = load(written(tmp_path, BENCH))
-    every, dev = samples(), read_data(config.data[0], config).dev
+    every, dev = samples(), DataSet.read(config.data[0], config).dev
     held = {one.id for one in dev}
     marked = next(one for one in dev if one.annotations[0].spans)
     rows = [marked, *[one for one in every if one.id not in held and one.language == marked.language]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veriglot.bench.items import HARD, item_table, opinion_of_detector, opinion_of_scorer, sentence_samples
+from veriglot.bench.items import HARD, ItemTable, Opinion
 from veriglot.records import Annotation, Direction, Evidence, Kind, Prediction, Sample, Score, Span, Status, Word
 
 TEXT = "Red fox. Blue hen."
@@ -17,7 +17,7 @@ SAMPLE = Sample(
 
 def table(level: str, *samples: Sample):  # type: ignore[no-untyped-def]
     rows = samples or (SAMPLE,)
-    return item_table(rows, {row.id: row.id for row in rows}, level)
+    return ItemTable.of(rows, {row.id: row.id for row in rows}, level)
 
 
 def said(**parts: object) -> Prediction:
@@ -29,7 +29,7 @@ WORDS = (Word(0, 3, 0.1), Word(4, 7, 0.2), Word(9, 13, 0.7), Word(14, 17, 0.3))
 
 
 def test_words_have_their_confidence_and_the_verdict_of_the_spans() -> None:
-    found = opinion_of_detector(table("word"), [said(words=WORDS, spans=(Span(9, 13, confidence=0.7),))], 0.5)
+    found = Opinion.of_detector(table("word"), [said(words=WORDS, spans=(Span(9, 13, confidence=0.7),))], 0.5)
     assert found.badness.tolist() == [0.1, 0.2, 0.7, 0.3]
     assert found.verdict is not None
     assert found.verdict.tolist() == [0, 0, 1, 0]
@@ -37,7 +37,7 @@ def test_words_have_their_confidence_and_the_verdict_of_the_spans() -> None:
 
 
 def test_sentences_are_scored_as_evaluate_scores_them() -> None:
-    found = opinion_of_detector(table("sentence"), [said(words=WORDS)], 0.5)
+    found = Opinion.of_detector(table("sentence"), [said(words=WORDS)], 0.5)
     assert found.badness.tolist() == [0.2, 0.7]
     assert found.verdict is not None
     assert found.verdict.tolist() == [0, 1]
@@ -45,7 +45,7 @@ def test_sentences_are_scored_as_evaluate_scores_them() -> None:
 
 def test_a_response_has_its_score_and_is_marked_where_it_has_spans() -> None:
     for spans, verdict in (((), 0.0), ((Span(0, 3),), 1.0)):
-        found = opinion_of_detector(table("response"), [said(spans=spans)], 0.5)
+        found = Opinion.of_detector(table("response"), [said(spans=spans)], 0.5)
         assert found.badness.tolist() == [0.8]
         assert found.verdict is not None
         assert found.verdict.tolist() == [verdict]
@@ -53,19 +53,19 @@ def test_a_response_has_its_score_and_is_marked_where_it_has_spans() -> None:
 
 def test_spans_alone_give_their_confidence_and_nothing_between_them() -> None:
     spans = (Span(0, 3, confidence=0.6), Span(14, 17, confidence=0.9))
-    found = opinion_of_detector(table("word"), [said(spans=spans)], 0.5)
+    found = Opinion.of_detector(table("word"), [said(spans=spans)], 0.5)
     assert found.badness.tolist() == [0.6, 0.0, 0.0, 0.9]
 
 
 def test_spans_without_confidence_are_verdicts_and_said_to_be() -> None:
-    found = opinion_of_detector(table("word"), [said(spans=(Span(4, 7),))], 0.5)
+    found = Opinion.of_detector(table("word"), [said(spans=(Span(4, 7),))], 0.5)
     assert found.badness.tolist() == [0, 1, 0, 0]
     assert found.notes == (HARD,)
 
 
 def test_what_was_not_scored_is_no_number() -> None:
     lost = Prediction("a", Status.FAILED, "d@1", reason="broke")
-    found = opinion_of_detector(table("word"), [lost], 0.5)
+    found = Opinion.of_detector(table("word"), [lost], 0.5)
     assert np.isnan(found.badness).all()
     assert found.verdict is not None
     assert np.isnan(found.verdict).all()
@@ -83,17 +83,17 @@ def test_a_scorers_threshold_is_in_its_own_numbers(
 ) -> None:
     scores = [Score(str(value), Status.SCORED, "s@1", value) for value in (0.2, 0.5, 0.9)]
     scores.append(Score("x", Status.FAILED, "s@1", reason="broke"))
-    found = opinion_of_scorer(scores, direction, 0.5)
+    found = Opinion.of_scorer(scores, direction, 0.5)
     assert found.badness[:3].tolist() == badness
     assert found.verdict is not None
     assert found.verdict[:3].tolist() == verdict
     assert np.isnan(found.badness[3])
     assert np.isnan(found.verdict[3])
-    assert opinion_of_scorer(scores, direction, None).verdict is None
+    assert Opinion.of_scorer(scores, direction, None).verdict is None
 
 
 def test_sentences_of_their_own_keep_evidence_and_language_and_lose_labels() -> None:
-    found = sentence_samples(table("sentence"))
+    found = table("sentence").item_samples()
     assert [one.response.strip() for one in found] == ["Red fox.", "Blue hen."]
     assert len({one.id for one in found}) == 2
     assert all(one.evidence == SAMPLE.evidence and one.language == "en" and not one.annotations for one in found)

@@ -10,9 +10,9 @@ from absent_words import AbsentWords
 from small_bench import BENCH, Listener, ran, samples, written
 
 from veriglot.bench.config import load
-from veriglot.bench.data import read_data
+from veriglot.bench.data import DataSet, bench_reference
 from veriglot.bench.evaluation import evaluate
-from veriglot.bench.items import bench_reference, same_maker
+from veriglot.bench.items import same_maker
 from veriglot.bench.predictions import PredictedLabels, Predictions
 from veriglot.errors import InputError
 from veriglot.records import Annotation, Kind
@@ -90,7 +90,7 @@ def test_people_count_beside_models_and_models_alone_do_not(tmp_path: Path) -> N
     mixed = [*samples(("en",)), *(row for row in marked() if row.language == "de")]
     path = written(tmp_path, BENCH, mixed)
     config = load(path)
-    found = read_data(config.data[0], config)
+    found = DataSet.read(config.data[0], config)
     assert {one.language for one in found.samples} == {"en"}
     assert (found.unlabelled, found.aside, found.makers) == (20, ("absent-words@1",), frozenset())
     several = msgspec.structs.replace(
@@ -99,7 +99,7 @@ def test_people_count_beside_models_and_models_alone_do_not(tmp_path: Path) -> N
     assert bench_reference(several, None) is bench_reference(several, "majority") is None
     config = load(written(tmp_path, BENCH + 'annotator = "majority"\n', marked()))
     with pytest.raises(InputError, match="no sample has labels of 'majority'"):
-        read_data(config.data[0], config)
+        DataSet.read(config.data[0], config)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.bench.items import bench_reference, item_labels, made_by, model_annotators, tag_of
+from veriglot.bench.items import item_labels, made_by, tag_of
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
-from veriglot.metrics.reference import reference
+from veriglot.metrics.reference import COMBINED, labelled, reference
 from veriglot.metrics.spans import covered, segmenter
-from veriglot.records import encode
+from veriglot.records import Kind, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, DataEntry
+    from veriglot.metrics.reference import Reference
     from veriglot.metrics.spans import Segmenter
     from veriglot.records import Sample
 
-__all__ = ["DataSet", "Statistics", "read_data", "statistics_by_language", "statistics_of"]
+__all__ = ["DataSet", "statistics_by_language"]
 
 
 _DEV, _TEST = "dev", "test"
@@ -66,6 +67,56 @@ class DataSet:
     makers: frozenset[str] = frozenset()
     aside: tuple[str, ...] = ()
 
+    @classmethod
+    def read(cls, entry: DataEntry, config: Config) -> DataSet:
+        """Read, choose and part a data set. One without a single label is not parted: there is nothing to tune on.
+
+        Raises:
+            InputError: a file cannot be read at all, it holds no sample of the languages, or none has labels of the
+                annotator that is named.
+            UsageError: the labels cannot be chosen without a name of their annotator.
+        """
+        seen, bad = SeenIds(), Counter[str]()
+        rows: dict[str, list[Sample]] = {_TEST: [], _DEV: []}
+        for part, paths in ((_TEST, entry.path), (_DEV, entry.dev)):
+            if paths is not None:
+                rows[part] = list(_rows(config.places(paths), entry, seen, bad))
+        chosen = {part: list(_wanted(samples, entry)) for part, samples in rows.items()}
+        with_labels = {
+            part: [sample for sample in samples if bench_reference(sample, entry.annotator) is not None]
+            for part, samples in chosen.items()
+        }
+        texts = _texts([*with_labels[_TEST], *with_labels[_DEV]])
+        unlabelled = sum(len(chosen[part]) - len(with_labels[part]) for part in chosen)
+        if chosen[_TEST] and not with_labels[_TEST] and entry.annotator is None:
+            return _unlabelled(entry, config, chosen, bad.total())
+        if not with_labels[_TEST]:
+            raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
+        if entry.dev is None:
+            test, dev = _parted(with_labels[_TEST], texts, entry.dev_share)
+            split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
+        else:
+            tuning = {texts[sample.id] for sample in with_labels[_DEV]}
+            test, dev = [sample for sample in with_labels[_TEST] if texts[sample.id] not in tuning], with_labels[_DEV]
+            left_out = len(with_labels[_TEST]) - len(test)
+            split = "files named for tuning"
+            split += f"; {left_out} test samples left out, whose text is among them" if left_out else ""
+        seed = config.bench.seed
+        test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
+        if entry.limit is not None or entry.dev_limit is not None:
+            split += f"; at most {entry.limit or 'all'} test and {entry.dev_limit or 'all'} dev samples a language"
+        return cls(
+            entry,
+            tuple(test),
+            tuple(dev),
+            texts,
+            bad.total(),
+            unlabelled,
+            split,
+            makers=made_by([*test, *dev], entry.annotator) if entry.annotator else frozenset(),
+            aside=_aside(chosen, entry),
+        )
+
     @property
     def name(self) -> str:
         """Its name in every table."""
@@ -80,6 +131,26 @@ class DataSet:
         """SHA-256 of everything that is judged, with its labels and its place in the split."""
         return digest([encode(sample) for sample in self.test] + [_DEV] + [encode(sample) for sample in self.dev])
 
+    def statistics(self) -> dict[str, float]:
+        """The statistics of the test part that are defined, by name; see `statistics_row`."""
+        row = statistics_of(self.test, annotator=self.entry.annotator) if self.labelled else {}
+        return {name: value for name, value in row.items() if value is not None}
+
+    def model_notes(self) -> list[str]:
+        """What a reader must know of the models that labelled it, a sentence each."""
+        notes = []
+        if self.makers:
+            notes.append(
+                f"{self.name}: its labels were made by a model, {self.entry.annotator}, and by no person: figures say"
+                " how far systems agree with it, not how often they are right."
+            )
+        if self.aside:
+            notes.append(
+                f"{self.name}: annotations of models ({', '.join(self.aside)}) are no labels where nobody else labelled"
+                " a sample; `annotator` in the bench file makes them labels by name."
+            )
+        return notes
+
     def pairs(self) -> dict[str, tuple[str, ...]]:
         """Tag of the response's language to all languages that its samples are in: in translations the source's too."""
         result: dict[str, set[str]] = defaultdict(set)
@@ -89,60 +160,29 @@ class DataSet:
         return {tag: (tag, *sorted(others - {tag})) for tag, others in sorted(result.items())}
 
 
-def read_data(entry: DataEntry, config: Config) -> DataSet:
-    """Read, choose and part a data set. One without a single label is not parted: there is nothing to tune on.
+def bench_reference(sample: Sample, annotator: str | None) -> Reference | None:
+    """As `metrics.reference`, but a model's labels count by its own name alone, not by default or in a majority.
 
-    Raises:
-        InputError: a file cannot be read at all, it holds no sample of the languages, or none has labels of the
-            annotator that is named.
-        UsageError: the labels cannot be chosen without a name of their annotator.
+    Published silver is fair ground where everybody knows that it is silver. What a detector marked and somebody put
+    into the data is not a reference by itself: held against its own marks, every detector is perfect.
     """
-    seen, bad = SeenIds(), Counter[str]()
-    rows: dict[str, list[Sample]] = {_TEST: [], _DEV: []}
-    for part, paths in ((_TEST, entry.path), (_DEV, entry.dev)):
-        if paths is not None:
-            rows[part] = list(_rows(config.places(paths), entry, seen, bad))
-    chosen = {part: list(_wanted(samples, entry)) for part, samples in rows.items()}
-    labelled = {
-        part: [sample for sample in samples if bench_reference(sample, entry.annotator) is not None]
-        for part, samples in chosen.items()
-    }
-    texts = _texts([*labelled[_TEST], *labelled[_DEV]])
-    unlabelled = sum(len(chosen[part]) - len(labelled[part]) for part in chosen)
-    if chosen[_TEST] and not labelled[_TEST] and entry.annotator is None:
-        return _unlabelled(entry, config, chosen, bad.total())
-    if not labelled[_TEST]:
-        raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
-    if entry.dev is None:
-        test, dev = _parted(labelled[_TEST], texts, entry.dev_share)
-        split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
-    else:
-        tuning = {texts[sample.id] for sample in labelled[_DEV]}
-        test, dev = [sample for sample in labelled[_TEST] if texts[sample.id] not in tuning], labelled[_DEV]
-        left_out = len(labelled[_TEST]) - len(test)
-        split = "files named for tuning"
-        split += f"; {left_out} test samples left out, whose text is among them" if left_out else ""
-    seed = config.bench.seed
-    test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
-    if entry.limit is not None or entry.dev_limit is not None:
-        split += f"; at most {entry.limit or 'all'} test and {entry.dev_limit or 'all'} dev samples a language"
-    return DataSet(
-        entry,
-        tuple(test),
-        tuple(dev),
-        texts,
-        bad.total(),
-        unlabelled,
-        split,
-        makers=made_by([*test, *dev], entry.annotator) if entry.annotator else frozenset(),
-        aside=_aside(chosen, entry),
-    )
+    named = annotator is not None and annotator not in COMBINED
+    if not named and all(annotation.kind is Kind.MODEL for annotation in labelled(sample)):
+        return None
+    return reference(sample, annotator)
 
 
 def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]:
     """The models that labelled samples which nobody else did, where the bench file names no annotator."""
-    every = (sample for samples in chosen.values() for sample in samples)
-    return model_annotators(sample for sample in every if bench_reference(sample, entry.annotator) is None)
+    names = {
+        annotation.annotator
+        for samples in chosen.values()
+        for sample in samples
+        if bench_reference(sample, entry.annotator) is None
+        for annotation in labelled(sample)
+        if annotation.kind is Kind.MODEL
+    }
+    return tuple(sorted(names))
 
 
 def _unlabelled(entry: DataEntry, config: Config, chosen: dict[str, list[Sample]], bad_rows: int) -> DataSet:

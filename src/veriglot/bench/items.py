@@ -18,7 +18,7 @@ import numpy as np
 from veriglot.detectors.units import judged_units
 from veriglot.errors import UsageError
 from veriglot.metrics.measures import Items, badness_of
-from veriglot.metrics.reference import COMBINED, labelled, reference
+from veriglot.metrics.reference import labelled, reference
 from veriglot.metrics.spans import fact_marks, marked, probabilities, ranges, segmenter, unit_probabilities
 from veriglot.records import Direction, Kind, Prediction, Status, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.results import Level
     from veriglot.metrics.reference import Reference
-    from veriglot.records import Annotation, Sample, Score, Span
+    from veriglot.records import Sample, Score, Span
     from veriglot.text.facts import Fact
 
     Array = NDArray[np.float64]
@@ -42,16 +42,10 @@ __all__ = [
     "OWN_MARKS",
     "ItemTable",
     "Opinion",
-    "bench_reference",
     "cluster_of",
     "item_labels",
-    "item_table",
     "made_by",
-    "model_annotators",
-    "opinion_of_detector",
-    "opinion_of_scorer",
     "same_maker",
-    "sentence_samples",
     "tag_of",
 ]
 
@@ -204,6 +198,47 @@ class ItemTable:
     unverified: Array | None
     labelled: bool = True
 
+    @classmethod
+    def of(
+        cls,
+        samples: Sequence[Sample],
+        texts: Mapping[str, str],
+        level: Level,
+        *,
+        annotator: str | None = None,
+        unit: str = "word",
+        labelled: bool = True,
+    ) -> ItemTable:
+        """Lay out the items of samples.
+
+        Args:
+            samples: with labels of the annotator, unless `labelled` is false.
+            texts: id of a sample to the text that it belongs to.
+            level: `word`, `sentence` or `response`.
+            annotator: whose labels; see `metrics.reference`.
+            unit: what level `word` counts.
+            labelled: whether they have labels.
+        """
+        rows = [
+            (index, *row)
+            for index, sample in enumerate(samples)
+            for row in (_rows(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
+        ]
+        owner = np.array([row[0] for row in rows], dtype=np.int64)
+        support, unverified = (np.array([row[column] for row in rows], dtype=np.float64) for column in (4, 5))
+        return cls(
+            level,
+            tuple(samples),
+            owner,
+            np.array([row[1:3] for row in rows], dtype=np.int32).reshape(-1, 2),
+            np.array([tag_of(samples[index].language) for index in owner.tolist()], dtype=np.str_),
+            tuple(texts[samples[index].id] for index in owner.tolist()),
+            np.array([row[3] for row in rows], dtype=bool),
+            None if level == "word" else support,
+            None if level == "word" else unverified,
+            labelled,
+        )
+
     def __len__(self) -> int:
         return len(self.owner)
 
@@ -219,45 +254,20 @@ class ItemTable:
         """Where the items of one sample stand."""
         return slice(*np.searchsorted(self.owner, [index, index + 1]).tolist())
 
+    def item_samples(self) -> list[Sample]:
+        """Each item as a response of its own, held against the same evidence: how Kang et al. score sentences.
 
-def item_table(
-    samples: Sequence[Sample],
-    texts: Mapping[str, str],
-    level: Level,
-    *,
-    annotator: str | None = None,
-    unit: str = "word",
-    labelled: bool = True,
-) -> ItemTable:
-    """Lay out the items of samples.
-
-    Args:
-        samples: with labels of the annotator, unless `labelled` is false.
-        texts: id of a sample to the text that it belongs to.
-        level: `word`, `sentence` or `response`.
-        annotator: whose labels; see `metrics.reference`.
-        unit: what level `word` counts.
-        labelled: whether they have labels.
-    """
-    rows = [
-        (index, *row)
-        for index, sample in enumerate(samples)
-        for row in (_rows(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
-    ]
-    owner = np.array([row[0] for row in rows], dtype=np.int64)
-    support, unverified = (np.array([row[column] for row in rows], dtype=np.float64) for column in (4, 5))
-    return ItemTable(
-        level,
-        tuple(samples),
-        owner,
-        np.array([row[1:3] for row in rows], dtype=np.int32).reshape(-1, 2),
-        np.array([tag_of(samples[index].language) for index in owner.tolist()], dtype=np.str_),
-        tuple(texts[samples[index].id] for index in owner.tolist()),
-        np.array([row[3] for row in rows], dtype=bool),
-        None if level == "word" else support,
-        None if level == "word" else unverified,
-        labelled,
-    )
+        Labels are left out: a sentence has none of its own, and no scorer may look at them. The language is that of the
+        whole response.
+        """
+        items = zip(self.owner.tolist(), self.places.tolist(), strict=True)
+        rows = ((number, self.samples[owner], *place) for number, (owner, place) in enumerate(items))
+        return [
+            msgspec.structs.replace(
+                sample, id=f"{sample.id}#{number}", response=sample.response[start:end], annotations=()
+            )
+            for number, sample, start, end in rows
+        ]
 
 
 _Row = tuple[int, int, bool, float | None, float | None]  # start, end, nonfactual, support, unverified
@@ -288,28 +298,12 @@ def _bare(sample: Sample, level: Level, unit: str) -> list[_Row]:
 
 
 # Labels that a model made: in a bench they count only where its file names their annotator, and never for their maker.
-#
-# Published silver is fair ground where everybody knows that it is silver. What a detector marked and somebody put into
-# the data is not a reference by itself: held against its own marks, every detector is perfect.
 
 
 OWN_MARKS = "the labels are its own marks, or those of another revision or a member of it"
 """Why a system is not judged on a data set."""
 
 _VERSION = re.compile(r"@[0-9.]+$")
-
-
-def bench_reference(sample: Sample, annotator: str | None) -> Reference | None:
-    """As `metrics.reference`, but a model's labels count by its own name alone, not by default or in a majority."""
-    named = annotator is not None and annotator not in COMBINED
-    if not named and all(annotation.kind is Kind.MODEL for annotation in labelled(sample)):
-        return None
-    return reference(sample, annotator)
-
-
-def model_annotators(samples: Iterable[Sample]) -> tuple[str, ...]:
-    """The names of the models that labelled any of the samples, sorted."""
-    return tuple(sorted({annotation.annotator for sample in samples for annotation in _by_models(sample)}))
 
 
 def made_by(samples: Iterable[Sample], annotator: str | None) -> frozenset[str]:
@@ -325,13 +319,12 @@ def made_by(samples: Iterable[Sample], annotator: str | None) -> frozenset[str]:
     annotations = [
         annotation
         for sample in samples
-        for annotation in _by_models(sample)
-        if annotator in {None, annotation.annotator}
+        for annotation in labelled(sample)
+        if annotation.kind is Kind.MODEL and annotator in {None, annotation.annotator}
     ]
     stated = {annotation.ratings.get("detector") for annotation in annotations}
-    return frozenset(
-        {annotation.annotator for annotation in annotations} | {name for name in stated if isinstance(name, str)}
-    )
+    names = {annotation.annotator for annotation in annotations} | stated
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def same_maker(makers: Iterable[str], names: Iterable[str | None]) -> bool:
@@ -342,27 +335,6 @@ def same_maker(makers: Iterable[str], names: Iterable[str | None]) -> bool:
     """
     unversioned = ({_VERSION.sub("", name) for name in group if name} for group in (makers, names))
     return not set.isdisjoint(*unversioned)
-
-
-def _by_models(sample: Sample) -> list[Annotation]:
-    return [annotation for annotation in labelled(sample) if annotation.kind is Kind.MODEL]
-
-
-def sentence_samples(table: ItemTable) -> list[Sample]:
-    """Each item of a table as a response of its own, held against the same evidence: how Kang et al. score sentences.
-
-    Labels are left out: a sentence has none of its own, and no scorer may look at them. The language is that of the
-    whole response.
-    """
-    result = []
-    for number, (owner, (start, end)) in enumerate(zip(table.owner.tolist(), table.places.tolist(), strict=True)):
-        sample = table.samples[owner]
-        result.append(
-            msgspec.structs.replace(
-                sample, id=f"{sample.id}#{number}", response=sample.response[start:end], annotations=()
-            )
-        )
-    return result
 
 
 # What a system said of each item: a number that is greater the worse the item is, and its own verdict.
@@ -390,32 +362,47 @@ class Opinion:
     verdict: Array | None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of_detector(cls, table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> Opinion:
+        """A detector's opinion of each item.
 
-def opinion_of_detector(table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> Opinion:
-    """A detector's opinion of each item.
+        Args:
+            table: the items.
+            predictions: of the table's samples, in order.
+            threshold: confidence from which it marks; None where it is not known, so that spans alone are its verdict.
+        """
+        badness, verdict = np.full(len(table), np.nan), np.full(len(table), np.nan)
+        hard = 0
+        for index, (sample, prediction) in enumerate(zip(table.samples, predictions, strict=True)):
+            items = table.of_sample(index)
+            if prediction.status is not Status.SCORED or items.start == items.stop:
+                continue
+            bounds = table.places[items]
+            values, graded = _numbers(sample, prediction, table.level, bounds)
+            badness[items] = values
+            hard += not graded
+            touched = marked(bounds, ranges(prediction.spans or ())).astype(np.float64)
+            if table.level == "response":
+                touched[:] = float(bool(prediction.spans))
+            elif table.level == "sentence" and prediction.words is not None and threshold is not None:
+                touched = (values >= threshold).astype(np.float64)
+            verdict[items] = touched
+        return cls(badness, verdict, (HARD,) if hard else ())
 
-    Args:
-        table: the items.
-        predictions: of the table's samples, in order.
-        threshold: confidence from which it marks; None where it is not known, so that spans alone are its verdict.
-    """
-    badness, verdict = np.full(len(table), np.nan), np.full(len(table), np.nan)
-    hard = 0
-    for index, (sample, prediction) in enumerate(zip(table.samples, predictions, strict=True)):
-        items = table.of_sample(index)
-        if prediction.status is not Status.SCORED or items.start == items.stop:
-            continue
-        bounds = table.places[items]
-        values, graded = _numbers(sample, prediction, table.level, bounds)
-        badness[items] = values
-        hard += not graded
-        touched = marked(bounds, ranges(prediction.spans or ())).astype(np.float64)
-        if table.level == "response":
-            touched[:] = float(bool(prediction.spans))
-        elif table.level == "sentence" and prediction.words is not None and threshold is not None:
-            touched = (values >= threshold).astype(np.float64)
-        verdict[items] = touched
-    return Opinion(badness, verdict, (HARD,) if hard else ())
+    @classmethod
+    def of_scorer(cls, scores: Sequence[Score], direction: Direction | str, threshold: float | None) -> Opinion:
+        """A scorer's opinion of each item.
+
+        Args:
+            scores: one an item, in order.
+            direction: of its numbers.
+            threshold: in its own numbers; None where it has none.
+        """
+        badness = badness_of([score.value for score in scores], direction)
+        if threshold is None:
+            return cls(badness, None)
+        cut = threshold if Direction(direction) is Direction.HIGHER_IS_WORSE else -threshold
+        return cls(badness, np.where(np.isnan(badness), np.nan, (badness >= cut).astype(np.float64)))
 
 
 def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds) -> tuple[Array, bool]:
@@ -443,18 +430,3 @@ def _by_span(length: int, spans: Sequence[Span]) -> Array:
         confidence = 1.0 if span.confidence is None else span.confidence
         result[span.start : span.end] = np.maximum(result[span.start : span.end], confidence)
     return result
-
-
-def opinion_of_scorer(scores: Sequence[Score], direction: Direction | str, threshold: float | None) -> Opinion:
-    """A scorer's opinion of each item.
-
-    Args:
-        scores: one an item, in order.
-        direction: of its numbers.
-        threshold: in its own numbers; None where it has none.
-    """
-    badness = badness_of([score.value for score in scores], direction)
-    if threshold is None:
-        return Opinion(badness, None)
-    cut = threshold if Direction(direction) is Direction.HIGHER_IS_WORSE else -threshold
-    return Opinion(badness, np.where(np.isnan(badness), np.nan, (badness >= cut).astype(np.float64)))

@@ -16,7 +16,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.bench.config import scopes
-from veriglot.bench.data import statistics_of
 from veriglot.bench.figures import bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import BenchComparison, BenchCorrelations, BenchData, BenchResults, BenchWin
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
     Board = dict[str, Measurement]  # of one level, by data set
 
-__all__ = ["State", "about_models", "assembled", "recorded"]
+__all__ = ["State", "recorded"]
 
 
 # Win rates (HAT, section 4.3.1) and means of cells, each a language of a data set.
@@ -347,46 +346,45 @@ class State:
     confusions: list[BenchConfusion] = field(default_factory=list)
     answers: list[BenchAnswers] = field(default_factory=list)
 
-
-def assembled(config: Config, state: State) -> BenchResults:
-    """Everything that views show; the same answers give the same record."""
-    notes: list[str] = []
-    groups = _groups(config, state)
-    baseline = _baseline(config, state)
-    matrices, compared = [], []
-    for level, board in state.boards.items():
-        if baseline is not None:
-            compared += comparisons(level, board, baseline, config.bench.rank_by, config.bench.correction)
-        for method in METHODS:
-            try:
-                matrices.append(correlations(level, board, method))
-            except MissingExtraError as error:
-                notes.append(f"Correlations are not tested: {error}")
-    done = [result for board in state.boards.values() for result in board.values()]
-    bench = config.bench
-    return BenchResults(
-        title=config.title,
-        measures={level: config.measures(level) for level in state.boards},
-        rank_by=bench.rank_by,
-        baseline=baseline,
-        seed=bench.seed,
-        resamples=bench.resamples,
-        correction=bench.correction,
-        data=tuple(_described(state, data) for data in state.data),
-        systems=tuple(state.systems),
-        cells=tuple(state.cells),
-        figures=tuple(figure for result in done for figure in result.figures),
-        thresholds=tuple(threshold for result in done for threshold in result.thresholds),
-        wins=tuple(record for level, board in state.boards.items() for record in wins(level, board, groups)),
-        comparisons=tuple(compared),
-        correlations=tuple(matrix for matrix in matrices if matrix is not None),
-        groups=groups,
-        notes=(*dict.fromkeys(notes), *_notes(config, state)),
-        signature=_signature(config, state),
-        version=__version__,
-        confusions=tuple(state.confusions),
-        answers=tuple(state.answers),
-    )
+    def results(self, config: Config) -> BenchResults:
+        """Everything that views show; the same answers give the same record."""
+        notes: list[str] = []
+        groups = _groups(config, self)
+        baseline = _baseline(config, self)
+        matrices, compared = [], []
+        for level, board in self.boards.items():
+            if baseline is not None:
+                compared += comparisons(level, board, baseline, config.bench.rank_by, config.bench.correction)
+            for method in METHODS:
+                try:
+                    matrices.append(correlations(level, board, method))
+                except MissingExtraError as error:
+                    notes.append(f"Correlations are not tested: {error}")
+        done = [result for board in self.boards.values() for result in board.values()]
+        bench = config.bench
+        return BenchResults(
+            title=config.title,
+            measures={level: config.measures(level) for level in self.boards},
+            rank_by=bench.rank_by,
+            baseline=baseline,
+            seed=bench.seed,
+            resamples=bench.resamples,
+            correction=bench.correction,
+            data=tuple(_described(self, data) for data in self.data),
+            systems=tuple(self.systems),
+            cells=tuple(self.cells),
+            figures=tuple(figure for result in done for figure in result.figures),
+            thresholds=tuple(threshold for result in done for threshold in result.thresholds),
+            wins=tuple(record for level, board in self.boards.items() for record in wins(level, board, groups)),
+            comparisons=tuple(compared),
+            correlations=tuple(matrix for matrix in matrices if matrix is not None),
+            groups=groups,
+            notes=(*dict.fromkeys(notes), *_notes(config, self)),
+            signature=_signature(config, self),
+            version=__version__,
+            confusions=tuple(self.confusions),
+            answers=tuple(self.answers),
+        )
 
 
 def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
@@ -407,7 +405,6 @@ def _described(state: State, data: DataSet) -> BenchData:
     entry = data.entry
     tables = {level: board[data.name].test for level, board in state.boards.items() if data.name in board}
     languages = {tag: [sample for sample in data.test if tag_of(sample.language) == tag] for tag in data.pairs()}
-    counts = statistics_of(data.test, annotator=entry.annotator) if data.labelled else {}
     silver = f"LABELS BY A MODEL: {entry.annotator}" if data.makers else None
     return BenchData(
         name=data.name,
@@ -427,25 +424,9 @@ def _described(state: State, data: DataSet) -> BenchData:
         seen=entry.seen,
         sha256=data.hashed(),
         note="; ".join(filter(None, (silver, entry.note))) or None,
-        statistics={name: value for name, value in counts.items() if value is not None},
+        statistics=data.statistics(),
         labelled=data.labelled,
     )
-
-
-def about_models(data: DataSet) -> list[str]:
-    """What a reader must know of the models that labelled a data set, a sentence each."""
-    notes = []
-    if data.makers:
-        notes.append(
-            f"{data.name}: its labels were made by a model, {data.entry.annotator}, and by no person: figures say how"
-            " far systems agree with it, not how often they are right."
-        )
-    if data.aside:
-        notes.append(
-            f"{data.name}: annotations of models ({', '.join(data.aside)}) are no labels where nobody else labelled a"
-            " sample; `annotator` in the bench file makes them labels by name."
-        )
-    return notes
 
 
 def _notes(config: Config, state: State) -> list[str]:
@@ -454,7 +435,7 @@ def _notes(config: Config, state: State) -> list[str]:
     for data in state.data:
         if not data.labelled:
             notes.append(f"{data.name} has no labels: nobody is ranked by it.")
-        notes += about_models(data)
+        notes += data.model_notes()
         own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
         notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:

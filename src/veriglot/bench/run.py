@@ -17,19 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.bench.data import read_data
+from veriglot.bench.data import DataSet
 from veriglot.bench.evaluation import Settings, type_confusions
 from veriglot.bench.figures import Judgement, Measurement, span_figures
-from veriglot.bench.items import (
-    OWN_MARKS,
-    item_table,
-    opinion_of_detector,
-    opinion_of_scorer,
-    same_maker,
-    sentence_samples,
-    tag_of,
-)
-from veriglot.bench.leaderboard import State, about_models, assembled
+from veriglot.bench.items import OWN_MARKS, ItemTable, Opinion, same_maker, tag_of
+from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
 from veriglot.bench.results import BenchCell, BenchSystem, Cost
 from veriglot.detectors.registry import load_detector
@@ -47,8 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, SystemEntry
-    from veriglot.bench.data import DataSet
-    from veriglot.bench.items import ItemTable, Opinion
     from veriglot.bench.results import BenchConfusion, BenchFigure, BenchResults, Level
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Detector, Sample, Scorer
@@ -425,12 +415,12 @@ def run(
             if system.about.unavailable:
                 work.watch.say(f"{system.name} is unavailable: {system.about.unavailable}")
         for entry in config.data:
-            data = read_data(entry, config)
+            data = DataSet.read(entry, config)
             state.data.append(data)
             if not data.labelled:
                 what = "what systems say of it is shown, and nobody is ranked by it"
                 work.watch.say(f"{data.name} has no labels: {what}")
-            for note in about_models(data):
+            for note in data.model_notes():
                 work.watch.say(note.removesuffix("."))
             _Work(work, data).measure(systems, state)
         for system in systems:
@@ -439,7 +429,7 @@ def run(
                 work.watch.say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
         state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
         work.watch.begin("measuring over all data sets", None)
-        results = assembled(config, state)
+        results = state.results(config)
         write_json(folder / "results.json", results)
     finally:
         lock.release()
@@ -484,7 +474,7 @@ class _Work:
         data, bench, watch = self._data, self._bench, self._run.watch
         for level in (name for name in LEVELS if name in self._entry.levels):
             test, dev = (
-                item_table(
+                ItemTable.of(
                     part, data.texts, level, annotator=self._entry.annotator, unit=bench.unit, labelled=data.labelled
                 )
                 for part in (data.test, data.dev)
@@ -565,7 +555,7 @@ class _Work:
         from veriglot.scorers.pairwise import with_other_responses
 
         if grain == "sentence":
-            return [*sentence_samples(test), *sentence_samples(dev)]
+            return [*test.item_samples(), *dev.item_samples()]
         bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
         return with_other_responses(bare)
 
@@ -608,5 +598,5 @@ class _Work:
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         if system.marks:
-            return opinion_of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
-        return opinion_of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]
+            return Opinion.of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
+        return Opinion.of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]

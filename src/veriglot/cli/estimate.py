@@ -119,7 +119,7 @@ def estimate(options: EstimateOptions) -> int:
     is `unreliable` and the reason says why.
     """
     from veriglot.study.config import StudyEntry, read_profile
-    from veriglot.study.rates import Judging, gold_in
+    from veriglot.study.rates import Gold, Judging
 
     if options.json and options.to not in {None, "json"}:
         raise UsageError(f"--json and --to {options.to} exclude each other.")
@@ -137,7 +137,7 @@ def estimate(options: EstimateOptions) -> int:
         draws=options.draws,
         pooled=options.pooled,
     )
-    gold = gold_in(list(map(Path, options.labels)), unit=study.unit, annotator=options.annotator)
+    gold = Gold.read(list(map(Path, options.labels)), unit=study.unit, annotator=options.annotator)
     account = Account(quiet=options.quiet)
     seen = _Predictions(options.predictions)
     tallying = _tally(options, study, seen, account, ids=bool(gold))

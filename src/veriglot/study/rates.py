@@ -41,14 +41,11 @@ __all__ = [
     "Counted",
     "Estimated",
     "Gold",
-    "Group",
     "Judging",
-    "Key",
     "Rated",
     "Tallying",
     "cell_rate",
     "estimate_all",
-    "gold_in",
     "language_of",
     "replicates",
 ]
@@ -215,37 +212,39 @@ class Gold:
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     kinds: frozenset[Kind] = frozenset()
 
+    @classmethod
+    def read(
+        cls, paths: Sequence[Path], *, unit: str, annotator: str | None = None, format_name: str | None = None
+    ) -> Gold:
+        """The labels in files of labelled samples; none where there are no files.
+
+        Raises:
+            InputError: a file cannot be read, or no row of it is labelled.
+            UsageError: several annotators labelled, and nobody says whose labels count.
+        """
+        if not paths:
+            return cls()
+        segment = segmenter(unit)
+        counts: dict[str, tuple[int, int]] = {}
+        kinds: set[Kind] = set()
+        for row in rows_of(all_files(paths), format_name=format_name, language=None):
+            if isinstance(row, FailedRow):
+                raise row.as_error()
+            labels = reference(row, annotator)
+            if labels is not None:
+                bounds = segment(row.response, row.language)
+                kinds.add(labels.kind)
+                counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
+        if not counts:
+            raise InputError("no row of it is labelled", path=str(paths[0]), field="annotations")
+        return cls(counts, frozenset(kinds))
+
     def __bool__(self) -> bool:
         return bool(self.counts)
 
     def unused(self, groups: Iterable[Group]) -> int:
         """Labelled responses that are none of the judged ones in `groups`: no estimate uses them."""
         return len(self.counts.keys() - {id_ for group in groups for id_ in group.ids})
-
-
-def gold_in(paths: Sequence[Path], *, unit: str, annotator: str | None = None, format_name: str | None = None) -> Gold:
-    """The labels in files of labelled samples; none where there are no files.
-
-    Raises:
-        InputError: a file cannot be read, or no row of it is labelled.
-        UsageError: several annotators labelled, and nobody says whose labels count.
-    """
-    if not paths:
-        return Gold()
-    segment = segmenter(unit)
-    counts: dict[str, tuple[int, int]] = {}
-    kinds: set[Kind] = set()
-    for row in rows_of(all_files(paths), format_name=format_name, language=None):
-        if isinstance(row, FailedRow):
-            raise row.as_error()
-        labels = reference(row, annotator)
-        if labels is not None:
-            bounds = segment(row.response, row.language)
-            kinds.add(labels.kind)
-            counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
-    if not counts:
-        raise InputError("no row of it is labelled", path=str(paths[0]), field="annotations")
-    return Gold(counts, frozenset(kinds))
 
 
 def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | None:
@@ -554,7 +553,7 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     gold = Gold()
     if entry is not None:
         places = config.places(entry.path)
-        gold = gold_in(places, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
+        gold = Gold.read(places, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
     passes = []
     for judging in judgings:
         tallying = Tallying(config.study.unit, ids=bool(gold))

@@ -29,7 +29,7 @@ def counted(detector: str, threshold: float, given: dict[int | None, int], langu
         units = DRAW.integers(30, 60, 40)
         seeds[seed] = Tallies(DRAW.binomial(units, 0.2), units, np.arange(40))
     judging = Judging(Description(detector, "", threshold, detector), profile(detector, threshold, language), STUDY)
-    return Counted(judging, seeds, None, given)
+    return Counted("kiln", "de", judging, seeds, None, given)
 
 
 BOTH: dict[int | None, int] = {1: 40, 2: 40}
@@ -37,7 +37,7 @@ BOTH: dict[int | None, int] = {1: 40, 2: 40}
 
 def test_the_signature_of_a_mean_names_every_detector_threshold_and_profile() -> None:
     parts = [counted("first@1", 0.5, BOTH), counted("second@2", 0.3, BOTH)]
-    line = cell_rate("kiln", "de", parts, Estimator.LABEL_SHIFT).rate.signature
+    line = cell_rate(parts, Estimator.LABEL_SHIFT).rate.signature
     stated = dict(part.split(":", 1) for part in line.split("|"))
     assert (stated["mean_of"], stated["detector"], stated["threshold"]) == ("2", "first@1+second@2", "0.5+0.3")
     assert stated["profile"] == "+".join(str(part.judging.profile_hash) for part in parts)
@@ -48,7 +48,7 @@ def test_a_mean_of_which_one_detector_gives_no_rate_is_none_and_says_so() -> Non
     parts = [counted("first@1", 0.5, BOTH), counted("second@2", 0.3, BOTH, language="fr")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = cell_rate("kiln", "de", parts, Estimator.LABEL_SHIFT)
+        made = cell_rate(parts, Estimator.LABEL_SHIFT)
     assert (made.rate.rate, made.rate.status) == (None, Reliability.UNRELIABLE)
     assert made.rate.reason == "second@2: the error profile does not hold the language de"
     assert np.isnan(made.draws).all()
@@ -56,8 +56,8 @@ def test_a_mean_of_which_one_detector_gives_no_rate_is_none_and_says_so() -> Non
 
 def test_coverage_is_of_what_was_asked_for_by_seed() -> None:
     one = counted("first@1", 0.5, {1: 40, 2: 60, 3: 20})
-    assert cell_rate("kiln", "de", [one], Estimator.RAW).rate.coverage == pytest.approx(80 / 120)
-    found = replicates("kiln", "de", [one], Estimator.RAW)
+    assert cell_rate([one], Estimator.RAW).rate.coverage == pytest.approx(80 / 120)
+    found = replicates([one], Estimator.RAW)
     assert [(rate.seed, rate.coverage) for rate in found] == [(1, 1.0), (2, pytest.approx(40 / 60))]
     assert [rate.status for rate in found] == [Reliability.OK, Reliability.UNRELIABLE]
     assert "only 67% of the responses were judged" in str(found[1].reason)

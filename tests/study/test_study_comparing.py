@@ -32,9 +32,9 @@ def rated(model: str, language: str, share: float, queries: range = range(40), s
         units = draw.integers(30, 60, len(queries))
         tallies[seed] = Tallies(draw.binomial(units, share), units, np.array(queries))
     judging = Judging(Description("marker@1", "", 0.5, "marker"), None, STUDY)
-    counted = (Counted(judging, dict(tallies), None, dict.fromkeys(tallies, len(queries))),)
-    made = (cell_rate(model, language, counted, Estimator.RAW),)
-    return Rated(counted, made, replicates(model, language, counted, Estimator.RAW))
+    counted = (Counted(model, language, judging, dict(tallies), None, dict.fromkeys(tallies, len(queries))),)
+    made = (cell_rate(counted, Estimator.RAW),)
+    return Rated(counted, made, replicates(counted, Estimator.RAW))
 
 
 @pytest.fixture

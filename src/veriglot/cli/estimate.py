@@ -256,13 +256,8 @@ def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
             account.add_failed(row, written=False)
 
 
-class _Cell(NamedTuple):
-    model: str | None
-    language: str
-    counted: Counted
-
-
-def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[_Cell]:
+def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[Counted]:
+    """What was marked in the responses of each model in each language, without seeds of which nothing was judged."""
     from veriglot.study.rates import Counted
 
     def cell(key: Any) -> tuple[str, str]:
@@ -272,18 +267,17 @@ def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[_Cell]:
     for _, same in groupby(keys, key=cell):
         part = list(same)
         groups = {key.seed: tallying.groups[key] for key in part}
-        counted = Counted.of_groups(judging, groups, gold)
-        scored = {seed: tallies for seed, tallies in counted.seeds.items() if len(tallies)}
-        yield _Cell(part[0].model, part[0].language, replace(counted, seeds=scored))
+        counted = Counted.of_groups(part[0].model, part[0].language, judging, groups, gold)
+        yield replace(counted, seeds={seed: tallies for seed, tallies in counted.seeds.items() if len(tallies)})
 
 
-def _rates(cell: _Cell, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
+def _rates(counted: Counted, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
     from veriglot.study.rates import cell_rate, replicates
 
     for estimator in estimators:
-        yield cell_rate(cell.model, cell.language, [cell.counted], estimator).rate
+        yield cell_rate([counted], estimator).rate
     if options.by_seed:
-        yield from replicates(cell.model, cell.language, [cell.counted], estimators[0])
+        yield from replicates([counted], estimators[0])
 
 
 class _Planned(NamedTuple):
@@ -295,13 +289,13 @@ class _Planned(NamedTuple):
     labels: Plan | None
 
 
-def _planned(cell: _Cell, estimator: Estimator, half_width: float, confidence: float) -> _Planned:
+def _planned(cell: Counted, estimator: Estimator, half_width: float, confidence: float) -> _Planned:
     from veriglot.rates.estimators import ESTIMATORS
     from veriglot.rates.plan import plan_sample_size
     from veriglot.records import Estimator
 
-    tallies, labels = cell.counted.joined, cell.counted.labels
-    profile, _ = cell.counted.judging.of(cell.language)
+    tallies, labels = cell.joined, cell.labels
+    profile, _ = cell.judging.of(cell.language)
     method = ESTIMATORS[estimator]
     if (profile is None and method.needs_profile) or (labels is None and method.needs_labels):
         return _Planned(cell.model, cell.language, None, None)

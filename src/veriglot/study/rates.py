@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -313,12 +313,15 @@ class Counted:
     """What one detector marked in the responses of one model in one language.
 
     Attributes:
+        model, language: whose responses.
         judging: the detector.
         seeds: tallies by seed of the responses (None where they state none).
         labels: of people, with places in the joined tallies; None where there are none.
         given: responses that the design asks for or that were given, judged or not, by seed.
     """
 
+    model: str | None
+    language: str
     judging: Judging
     seeds: dict[int | None, Tallies]
     labels: Labels | None
@@ -326,7 +329,13 @@ class Counted:
 
     @classmethod
     def of_groups(
-        cls, judging: Judging, groups: dict[int | None, Group], gold: Gold, asked: dict[int | None, int] | None = None
+        cls,
+        model: str | None,
+        language: str,
+        judging: Judging,
+        groups: dict[int | None, Group],
+        gold: Gold,
+        asked: dict[int | None, int] | None = None,
     ) -> Counted:
         """From groups by seed, where the design asks for so many; calls that gave no response count as not judged."""
         given = {seed: group.statuses.total() for seed, group in groups.items()}
@@ -334,9 +343,8 @@ class Counted:
         whole = together(groups.values())
         labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
         seeds = {seed: group.tallies for seed, group in groups.items()}
-        return cls(
-            judging, seeds, labels, {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
-        )
+        expected = {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
+        return cls(model, language, judging, seeds, labels, expected)
 
     @property
     def joined(self) -> Tallies:
@@ -351,7 +359,7 @@ class Counted:
 
     def of(self, seed: int | None) -> Counted:
         """One seed alone; labels are too few to part."""
-        return Counted(self.judging, {seed: self.seeds[seed]}, None, {seed: self.given.get(seed, 0)})
+        return replace(self, seeds={seed: self.seeds[seed]}, labels=None, given={seed: self.given.get(seed, 0)})
 
 
 class Made(NamedTuple):
@@ -362,33 +370,31 @@ class Made(NamedTuple):
     value: float
 
 
-def cell_rate(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> Made:
-    """The rate by one estimator over all seeds and detectors.
+def cell_rate(counted: Sequence[Counted], estimator: Estimator) -> Made:
+    """The rate of one model in one language by one estimator, over all seeds and detectors.
 
     Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
     out: the interval is as wide as theirs are on average.
     """
-    made = [_one(model, language, each, estimator) for each in counted]
-    if len(made) == 1:
-        return made[0]
-    return _mean(made)
+    made = [_of_detector(each, estimator) for each in counted]
+    return made[0] if len(made) == 1 else _mean(made)
 
 
-def replicates(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
+def replicates(counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
     """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, as labels are too few to part by seed."""
     estimator = Estimator.RAW if estimator is Estimator.PPI else estimator
     return tuple(
-        _one(model, language, each.of(seed), estimator, seed).rate
+        _of_detector(each.of(seed), estimator, seed).rate
         for each in counted
         for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
     )
 
 
-def _one(model: str | None, language: str, counted: Counted, estimator: Estimator, seed: int | None = None) -> Made:
+def _of_detector(counted: Counted, estimator: Estimator, seed: int | None = None) -> Made:
     judging, tallies = counted.judging, counted.joined
-    profile, used = judging.of(language)
+    profile, used = judging.of(counted.language)
     study = judging.study
-    missing = _missing(counted, profile, estimator, language)
+    missing = _missing(counted, profile, estimator)
     if missing is None:
         result = estimate(
             tallies, profile, estimator=estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
@@ -397,8 +403,8 @@ def _one(model: str | None, language: str, counted: Counted, estimator: Estimato
     else:
         result = RateEstimate((missing,), np.full(study.draws, np.nan), value=None)
     rate = Rate(
-        model=model,
-        language=language,
+        model=counted.model,
+        language=counted.language,
         rate=result.value,
         low=result.low,
         high=result.high,
@@ -416,13 +422,13 @@ def _one(model: str | None, language: str, counted: Counted, estimator: Estimato
     return Made(rate, result.draws, result.uncut)
 
 
-def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estimator, language: str) -> str | None:
+def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estimator) -> str | None:
     """What an estimator needs and a cell lacks."""
     method = ESTIMATORS[estimator]
     if not any(counted.given.values()):
-        return f"no response was asked for or given in the language {language}"
+        return f"no response was asked for or given in the language {counted.language}"
     if profile is None and method.needs_profile:
-        return f"the error profile does not hold the language {language}"
+        return f"the error profile does not hold the language {counted.language}"
     if method.needs_labels and (counted.labels is None or not len(counted.labels.response)):
         return "no response is labelled"
     if method.needs_confidences and counted.joined.confidences is None:
@@ -454,27 +460,19 @@ def _mean(made: Sequence[Made]) -> Made:
     columns = [[getattr(rate, name) for rate in rates] for name in ("rate", "low", "high")]
     whole = all(None not in column for column in columns)
     means = [float(np.mean(column)) if whole else None for column in columns]
-    first = rates[0]
-    return Made(
-        Rate(
-            model=first.model,
-            language=first.language,
-            rate=means[0],
-            low=means[1],
-            high=means[2],
-            estimator=first.estimator,
-            unit=first.unit,
-            units=first.units,
-            responses=min(rate.responses for rate in rates),
-            coverage=min(rate.coverage for rate in rates),
-            status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
-            reason="; ".join(reasons) or (None if whole else "a detector gives no rate"),
-            signature=_mean_signature([rate.signature for rate in rates]),
-            detector="+".join(rate.detector or "" for rate in rates),
-        ),
-        _mean_draws([each.draws for each in made]),
-        float(np.mean([each.value for each in made])),
+    mean = msgspec.structs.replace(
+        rates[0],
+        rate=means[0],
+        low=means[1],
+        high=means[2],
+        responses=min(rate.responses for rate in rates),
+        coverage=min(rate.coverage for rate in rates),
+        status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
+        reason="; ".join(reasons) or (None if whole else "a detector gives no rate"),
+        signature=_mean_signature([rate.signature for rate in rates]),
+        detector="+".join(rate.detector or "" for rate in rates),
     )
+    return Made(mean, _mean_draws([each.draws for each in made]), float(np.mean([each.value for each in made])))
 
 
 def _mean_signature(lines: Sequence[str]) -> str:
@@ -592,6 +590,8 @@ def _rated(
     asked = {None if seed == "-" else int(seed): count for seed, count in planned.items()}
     counted = tuple(
         Counted.of_groups(
+            model,
+            language,
             judging,
             {key.seed: group for key, group in tallying.groups.items() if (key.model, key.language) == cell},
             gold,
@@ -599,5 +599,5 @@ def _rated(
         )
         for judging, tallying in zip(judgings, passes, strict=True)
     )
-    made = tuple(cell_rate(model, language, counted, estimator) for estimator in config.estimators)
-    return Rated(counted, made, replicates(model, language, counted, config.study.estimator))
+    made = tuple(cell_rate(counted, estimator) for estimator in config.estimators)
+    return Rated(counted, made, replicates(counted, config.study.estimator))

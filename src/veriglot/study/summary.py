@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean, stdev
@@ -87,12 +87,6 @@ class _Survey:
         if prediction.status is Status.SCORED and prediction.spans:
             self._add_marks(cell, tag, sample, prediction)
 
-    def quality(self, model: str, language: str) -> Quality:
-        """The quality of the responses of one model in one language; of no responses where there are none."""
-        cell = self.cells.get((model, language))
-        quality = cell.quality.quality() if cell is not None else None
-        return quality if quality is not None else NOTHING
-
     def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
         """The most confident marks of each language, of different models."""
         chosen: list[Example] = []
@@ -137,19 +131,19 @@ EVERYWHERE = "*"
 _SPREAD = "student t-test over detectors and seeds"
 
 
-def _reliable(rated: Rated | None) -> bool:
+def _reliable(rated: Rated) -> bool:
     """Whether the study's own estimate of a cell may be counted on."""
-    return rated is not None and rated.made[0].rate.status is Reliability.OK
+    return rated.made[0].rate.status is Reliability.OK
 
 
 def ranks(cells: Cells, models: Sequence[str], languages: Sequence[str], confidence: float) -> list[RankInterval]:
     """The models ordered in each language, and over the languages in which all of them can be ranked."""
     results = []
-    for language in languages:
-        there = [model for model in models if _reliable(cells.get((model, language)))]
-        results += _ranked(cells, there, [language], language, confidence)
-    candidates = [model for model in models if any(_reliable(cells.get((model, tag))) for tag in languages)]
-    shared = [tag for tag in languages if all(_reliable(cells.get((model, tag))) for model in candidates)]
+    for tag in languages:
+        there = [model for model in models if _reliable(cells[model, tag])]
+        results += _ranked(cells, there, [tag], tag, confidence)
+    candidates = [model for model in models if any(_reliable(cells[model, tag]) for tag in languages)]
+    shared = [tag for tag in languages if all(_reliable(cells[model, tag]) for model in candidates)]
     return _ranked(cells, candidates, shared, EVERYWHERE, confidence) + results
 
 
@@ -172,13 +166,12 @@ def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: 
     """Every two models in every language in which both are reliable, and over these; corrected for all (Holm)."""
     rows: list[tuple[str, str, str, Difference]] = []
     for first, second in combinations(models, 2):
-        by_language = []
-        for tag in languages:
-            pair = cells.get((first, tag)), cells.get((second, tag))
-            if pair[0] is not None and pair[1] is not None and _reliable(pair[0]) and _reliable(pair[1]):
-                difference = _difference(config, pair[0], pair[1], tag)
-                if difference is not None:
-                    by_language.append((tag, difference))
+        by_language = [
+            (tag, difference)
+            for tag in languages
+            if _reliable(cells[first, tag]) and _reliable(cells[second, tag])
+            if (difference := _difference(config, cells[first, tag], cells[second, tag], tag)) is not None
+        ]
         over = Difference.over([difference for _, difference in by_language], confidence=config.study.confidence)
         if over is not None and len(by_language) > 1:
             rows.append((first, second, EVERYWHERE, over))
@@ -228,28 +221,25 @@ def correlations(
 ) -> list[Correlation]:
     """What goes with the rates, as far as the study file and the responses tell: never a cause, only a relation."""
     level = config.study.confidence
-    results: list[Correlation | None] = []
     means = {name: average.mean for name, average in by_model.items()}
-    sizes = {model.name: model.parameters for model in models}
-    declared = {model.name: None if model.languages is None else float(model.languages) for model in models}
-    results.append(_related("parameters of the model, in billions", "models", sizes, means, level))
-    results.append(_related("languages that the model's makers declare", "models", declared, means, level))
-    lengths = {tag: _mean_length(cells, tag) for tag in by_language}
     rates = {tag: average.mean for tag, average in by_language.items()}
-    results.append(
-        _related(f"length of the response, in units ({config.study.unit})", "languages", lengths, rates, level)
-    )
-    for name, table in config.resources.items():
-        results.append(_related(name, "languages", config.by_tag(table), rates, level))
-    results += _sizes(models, rated, level)
-    return [result for result in results if result is not None]
+    sizes = {model.name: model.parameters for model in models}
+    declared: dict[str, float | None] = {model.name: model.languages for model in models}
+    lengths = {tag: _mean_length(cells, tag) for tag in by_language}
+    results = [
+        _related("parameters of the model, in billions", "models", sizes, means, level),
+        _related("languages that the model's makers declare", "models", declared, means, level),
+        _related(f"length of the response, in units ({config.study.unit})", "languages", lengths, rates, level),
+        *(_related(name, "languages", config.by_tag(table), rates, level) for name, table in config.resources.items()),
+    ]
+    return [result for result in results if result is not None] + _sizes(models, rated, level)
 
 
 def _related(
     name: str, of: str, values: dict[str, float | None], rates: dict[str, float | None], level: float
 ) -> Correlation | None:
-    pairs = [(x, rates[key]) for key, x in values.items() if x is not None and rates.get(key) is not None]
-    tested = correlate([float(x) for x, _ in pairs], [float(y or 0) for _, y in pairs], confidence=level)
+    pairs = [(x, y) for key, x in values.items() if x is not None and (y := rates.get(key)) is not None]
+    tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
     if tested is None:
         return None
     return Correlation(name, of, tested.r, tested.p, tested.points, tested.method, low=tested.low, high=tested.high)
@@ -260,12 +250,12 @@ def _mean_length(cells: Sequence[Cell], tag: str) -> float | None:
     return sum(lengths) / len(lengths) if lengths else None
 
 
-def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation | None]:
+def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation]:
     """The largest against the smallest model of each family (mFAVA, Figure 5a), over its replicates.
 
     Their means are over the languages in which every replicate of both is reliable, so that they are of the same ones.
     """
-    results: list[Correlation | None] = []
+    results: list[Correlation] = []
     families: dict[str, list[Model]] = {}
     for model in models:
         if model.family is not None and model.parameters is not None:
@@ -296,16 +286,11 @@ def _sound_in(cells: Cells, model: str) -> set[str]:
 
 def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
     """The mean rate over `languages` of each detector and seed that all of them have."""
-    rows = [cells[model, tag].replicates for tag in languages]
-    keys = {(rate.detector, rate.seed) for row in rows for rate in row}
-    means = []
-    for key in sorted(keys, key=str):
-        values = [
-            rate.rate for row in rows for rate in row if (rate.detector, rate.seed) == key and rate.rate is not None
-        ]
-        if values and len(values) == len(languages):
-            means.append(sum(values) / len(values))
-    return means
+    rates: dict[tuple[str | None, int | None], list[float]] = defaultdict(list)
+    for rate in (rate for tag in languages for rate in cells[model, tag].replicates):
+        if rate.rate is not None:
+            rates[rate.detector, rate.seed].append(rate.rate)
+    return [sum(rates[key]) / len(languages) for key in sorted(rates, key=str) if len(rates[key]) == len(languages)]
 
 
 # Methods, assumptions and warnings in words.
@@ -525,8 +510,8 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
 
 def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: str) -> Cell:
     rated = estimated.cells[model, tag]
-    seen = survey.cells.get((model, tag))
-    answered = seen.statuses.total() if seen is not None else 0
+    seen = survey.cells.get((model, tag), _Seen())
+    answered = seen.statuses.total()
     planned = sum(plan.models[model].get(tag, {}).values()) if plan.asked else answered
     sound = [rate.rate for rate in rated.replicates if rate.status is Reliability.OK and rate.rate is not None]
     own = rated.made[0].rate
@@ -538,11 +523,9 @@ def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: st
         replicates=rated.replicates,
         mean=fmean(sound) if sound else None,
         sd=stdev(sound) if len(sound) > 1 else None,
-        coverage=Coverage(
-            planned, answered, max(0, planned - answered), dict(sorted(seen.statuses.items())) if seen else {}
-        ),
-        quality=survey.quality(model, tag),
-        types=dict(sorted(seen.types.items())) if seen is not None else {},
+        coverage=Coverage(planned, answered, max(0, planned - answered), dict(sorted(seen.statuses.items()))),
+        quality=seen.quality.quality() or NOTHING,
+        types=dict(sorted(seen.types.items())),
         length=float(first.units.mean()) if first is not None and own.responses else 0.0,
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from judged_samples import arabic, chinese, crossing, english, hebrew, hindi, thai
 
+from veriglot.datasets.quality import Quality
 from veriglot.records import Estimator, Generator, Rate, Reliability
 from veriglot.study.results import (
     Average,
@@ -21,7 +22,6 @@ from veriglot.study.results import (
     Coverage,
     Example,
     Model,
-    Quality,
     RankInterval,
     StudyResults,
 )

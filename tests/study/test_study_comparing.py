@@ -13,8 +13,7 @@ from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
 from veriglot.study.config import Config, StudyEntry
 from veriglot.study.rates import Counted, Judging, Rated, cell_rate, replicates
-from veriglot.study.results import Model
-from veriglot.study.summary import comparisons, correlations, ranks
+from veriglot.study.results import Model, comparisons, correlations, ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import At
     from veriglot.metrics.estimate import MetricResult, Resampling
     from veriglot.metrics.measures import Items
-    from veriglot.records import Prediction, Sample
+    from veriglot.records import Prediction
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
@@ -57,7 +57,6 @@ __all__ = [
     "Measurement",
     "bench_draws",
     "few",
-    "span_figures",
 ]
 
 
@@ -238,6 +237,7 @@ class Judgement:
         dev: of the dev items.
         seen: whether its own training held the data.
         cell: key of the cell, which signs what was said.
+        predictions: of the test samples, by a detector.
     """
 
     system: str
@@ -246,6 +246,7 @@ class Judgement:
     dev: Opinion
     seen: bool
     cell: str
+    predictions: Sequence[Prediction] = ()
 
     @property
     def sign(self) -> float:
@@ -404,6 +405,50 @@ class Measurement:
             mean = replace(mean, reason=_joined(gap, mean.reason))
         return mean
 
+    def measure_spans(self, settings: Mapping[str, Settings], *, seed: int, resamples: int) -> None:
+        """Figures of detectors' spans and confidences that no score of an item gives, by language and as their mean.
+
+        They are those of `veriglot evaluate` (`metrics.measures`), at the detector's own threshold: the character IoU
+        and the correlation with soft labels of the Mu-SHROOM shared task, and the expected calibration error of words.
+
+        Args:
+            settings: system to what is measured, against which labels.
+            seed, resamples: of the bootstrap, which draws texts as `veriglot evaluate` does.
+        """
+        levels = sorted(set(SPAN_MEASURES.values()))
+        for judgement in self.judgements:
+            if judgement.system not in settings:
+                continue
+            evaluator = Evaluator(settings[judgement.system])
+            for sample, prediction in zip(self.test.samples, judgement.predictions, strict=True):
+                evaluator.add(sample, prediction)
+            for result in evaluated(evaluator.stored(), seed=seed, resamples=resamples, levels=levels).figures:
+                if SPAN_MEASURES.get(result.name) == result.level and result.language != POOLED:
+                    self._add_span_figure(judgement, result)
+
+    def _add_span_figure(self, judgement: Judgement, result: MetricResult) -> None:
+        why = too_few(result.n_clusters) if result.low is not None else None
+        self.figures.append(
+            BenchFigure(
+                system=judgement.system,
+                data=self.data,
+                level="word",
+                language=result.language,
+                measure=result.name,
+                at="own",
+                value=result.value,
+                low=None if why else result.low,
+                high=None if why else result.high,
+                items=result.n_units,
+                positives=round((result.prevalence or 0.0) * result.n_units),
+                clusters=result.n_clusters,
+                coverage=result.coverage or 0.0,
+                seen=judgement.seen,
+                reason=_joined(result.reason, why),
+                signature=f"{result.signature}|{self.suffix}",
+            )
+        )
+
     def answers(self) -> Iterator[BenchAnswers]:
         """What every system said of data without labels, in each language and in the mean over languages.
 
@@ -443,69 +488,6 @@ class Measurement:
             mean_high=mean.high,
             signature=f"answers:{self.test.level}|language:{tag}|cell:{judgement.cell[:16]}|{self.suffix}",
         )
-
-
-# Figures of spans and confidences that no score of an item gives: overlap in characters, soft labels, calibration.
-#
-# They are those of `veriglot evaluate` (`metrics.measures`), at the detector's own threshold: the character IoU and the
-# correlation with soft labels of the Mu-SHROOM shared task, and the expected calibration error of words.
-
-
-def span_figures(
-    system: str,
-    data: str,
-    samples: Sequence[Sample],
-    predictions: Sequence[Prediction],
-    settings: Settings,
-    *,
-    seed: int,
-    resamples: int,
-    seen: bool,
-    suffix: str,
-) -> list[BenchFigure]:
-    """The figures of one detector on one data set, by language and as the mean over languages.
-
-    Args:
-        system, data: names.
-        samples: test samples, with labels.
-        predictions: of these, in order.
-        settings: what is measured, against which labels.
-        seed, resamples: of the bootstrap, which draws texts as `veriglot evaluate` does.
-        seen: whether the system's own training held the data.
-        suffix: what signatures end with.
-    """
-    evaluator = Evaluator(settings)
-    for sample, prediction in zip(samples, predictions, strict=True):
-        evaluator.add(sample, prediction)
-    levels = sorted(set(SPAN_MEASURES.values()))
-    results = evaluated(evaluator.stored(), seed=seed, resamples=resamples, levels=levels).figures
-    return [
-        _span_figure(system, data, result, seen=seen, suffix=suffix)
-        for result in results
-        if SPAN_MEASURES.get(result.name) == result.level and result.language != POOLED
-    ]
-
-
-def _span_figure(system: str, data: str, result: MetricResult, *, seen: bool, suffix: str) -> BenchFigure:
-    why = too_few(result.n_clusters) if result.low is not None else None
-    return BenchFigure(
-        system=system,
-        data=data,
-        level="word",
-        language=result.language,
-        measure=result.name,
-        at="own",
-        value=result.value,
-        low=None if why else result.low,
-        high=None if why else result.high,
-        items=result.n_units,
-        positives=round((result.prevalence or 0.0) * result.n_units),
-        clusters=result.n_clusters,
-        coverage=result.coverage or 0.0,
-        seen=seen,
-        reason=_joined(result.reason, why),
-        signature=f"{result.signature}|{suffix}",
-    )
 
 
 def _means(values: Array, mask: Mask, resampling: Resampling) -> Array:

@@ -19,7 +19,7 @@ import msgspec
 
 from veriglot.bench.data import DataSet
 from veriglot.bench.evaluation import Settings, type_confusions
-from veriglot.bench.figures import Judgement, Measurement, span_figures
+from veriglot.bench.figures import Judgement, Measurement
 from veriglot.bench.items import OWN_MARKS, ItemTable, Opinion, same_maker, tag_of
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, SystemEntry
-    from veriglot.bench.results import BenchConfusion, BenchFigure, BenchResults, Level
+    from veriglot.bench.results import BenchConfusion, BenchResults, Level
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Detector, Sample, Scorer
 
@@ -457,7 +457,6 @@ class _Work:
         self._hash = data.hashed()
         self._outputs: dict[tuple[str, str], SystemOutput | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
-        self._span_figures: list[BenchFigure] = []
         self._confusions: dict[str, list[BenchConfusion]] = {}
         self._suffix = signature(  # what the signature of every figure ends with
             split=data.split,
@@ -491,7 +490,8 @@ class _Work:
                 continue
             measured.measure(self._run.config.measures(level), by_language=bench.thresholds == "language")
             if level == "word":
-                measured.figures.extend(self._span_figures)
+                settings = {system.name: self._settings(system) for system in systems if system.marks}
+                measured.measure_spans(settings, seed=bench.seed, resamples=bench.resamples)
         state.confusions += chain.from_iterable(self._confusions.values())
 
     def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
@@ -517,11 +517,18 @@ class _Work:
             self._opinion(system, table, answers)
             for table, answers in ((test, output.answers[:split]), (dev, output.answers[split:]))
         ]
-        if system.marks and level == "word" and test.labelled:
-            self._measure_spans(system, output.answers[:split])  # type: ignore[arg-type]
         if system.marks and test.labelled and system.name not in self._confusions:
             self._confusions[system.name] = self._confused(system, output)
-        judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, output.key)
+        predictions = output.answers[:split] if system.marks else ()
+        judgement = Judgement(
+            system.name,
+            system.about.direction or "",
+            opinions[0],
+            opinions[1],
+            seen,
+            output.key,
+            predictions,  # type: ignore[arg-type]
+        )
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
     def _unsuited(self, system: System, level: Level) -> str | None:
@@ -559,8 +566,8 @@ class _Work:
         bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
         return with_other_responses(bare)
 
-    def _measure_spans(self, system: System, predictions: Sequence[Prediction]) -> None:
-        settings = Settings(
+    def _settings(self, system: System) -> Settings:
+        return Settings(
             system.about.description or system.name,
             system.about.signature,
             system.taxonomy,
@@ -568,17 +575,6 @@ class _Work:
             threshold=system.threshold,
             unit=self._bench.unit,
             annotator=self._entry.annotator,
-        )
-        self._span_figures += span_figures(
-            system.name,
-            self._data.name,
-            self._data.test,
-            predictions,
-            settings,
-            seed=self._bench.seed,
-            resamples=self._bench.resamples,
-            seen=system.name in self._entry.seen,
-            suffix=self._suffix,
         )
 
     def _confused(self, system: System, output: SystemOutput) -> list[BenchConfusion]:

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from veriglot.datasets.quality import Quality
     from veriglot.records import Evidence, Pointer, Rate, Span
-    from veriglot.study.results import Average, Cell, Comparison, Example, Model, Quality, RankInterval, StudyResults
+    from veriglot.study.results import Average, Cell, Comparison, Example, Model, RankInterval, StudyResults
 
 __all__ = ["write_study"]
 

@@ -1,26 +1,61 @@
-"""The results of a study as one record: everything that its report shows, and nothing that the run cannot remake.
+"""The results of a study: everything that its report shows, put together from counts and rates.
 
-No time stamp and no path stands in it, so the same study gives the same bytes.
+No time stamp and no path stands in the record, so the same study gives the same bytes.
 """
 
 from __future__ import annotations
 
-import msgspec
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
-from veriglot.datasets.quality import Quality
-from veriglot.records import Interval, Prediction, Rate, Sample
+import msgspec
+import numpy as np
+
+from veriglot.datasets.quality import Quality, QualityTally
+from veriglot.errors import MissingExtraError
+from veriglot.metrics.spans import ranges, segmenter
+from veriglot.rates.comparison import Difference, adjust, average, compare, correlate, rank_intervals, t_test
+from veriglot.rates.estimators import ESTIMATORS
+from veriglot.records import (
+    ErrorProfile,
+    Estimator,
+    Interval,
+    Kind,
+    Prediction,
+    Rate,
+    Reliability,
+    Sample,
+    Status,
+    encode,
+)
+from veriglot.records.languages import languages as known_languages
+from veriglot.signatures import __version__, digest, signature
+from veriglot.study.rates import language_of
+from veriglot.study.responses import data_hashes, pairs, respondent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from veriglot.pipeline.engine import Watch
+    from veriglot.study.config import Config, Folder, ModelEntry
+    from veriglot.study.rates import Estimated, Rated
+    from veriglot.study.responses import Plan
+
+    Cells = dict[tuple[str, str], Rated]
 
 __all__ = [
     "Average",
     "Cell",
     "Comparison",
-    "Correlation",
-    "Coverage",
     "Example",
     "Model",
-    "Quality",
     "RankInterval",
     "StudyResults",
+    "assemble",
 ]
 
 
@@ -198,3 +233,542 @@ class StudyResults(msgspec.Struct, frozen=True):
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     signature: str
+
+
+# What a pass over responses and predictions sees beside the counts of units: status, quality, types, examples.
+
+
+_UNTYPED = "unsupported"
+NOTHING = Quality(0, 0.0, 0.0, 0.0, None, None, 0.0, 0.0, None, 0.0, 0)
+_EXAMPLES = 3  # of a language
+
+
+@dataclass
+class _Seen:
+    """One model in one language: statuses, marked units by type, quality, and the most confident mark."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    quality: QualityTally = field(default_factory=QualityTally)
+    best: tuple[float, Example] | None = None
+
+
+class _Survey:
+    """Takes each response with what the first detector said of it; memory grows with models and languages only.
+
+    Args:
+        unit: what types are counted in.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self._segment = segmenter(unit)
+        self._by_words = unit == "word"
+        self.cells: dict[tuple[str, str], _Seen] = {}
+
+    def add(self, model: str, sample: Sample, prediction: Prediction) -> None:
+        """Count one response."""
+        tag = language_of(sample, prediction)
+        cell = self.cells.setdefault((model, tag), _Seen())
+        cell.statuses[prediction.status] += 1
+        cell.quality.add(sample)
+        if prediction.status is Status.SCORED and prediction.spans:
+            self._add_marks(cell, tag, sample, prediction)
+
+    def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
+        """The most confident marks of each language, of different models."""
+        chosen: list[Example] = []
+        for tag in languages:
+            best = [cell.best for (_, language), cell in self.cells.items() if language == tag and cell.best]
+            best.sort(key=lambda pair: (-pair[0], pair[1].sample.id))
+            chosen += [example for _, example in best[:_EXAMPLES]]
+        return tuple(chosen)
+
+    def _add_marks(self, cell: _Seen, tag: str, sample: Sample, prediction: Prediction) -> None:
+        spans = prediction.spans
+        assert spans
+        if self._by_words and prediction.words is not None:
+            bounds = ranges(prediction.words)
+        else:
+            bounds = self._segment(sample.response, tag)
+        marks = ranges(spans)
+        first = np.searchsorted(bounds[:, 1], marks[:, 0], side="right")
+        last = np.searchsorted(bounds[:, 0], marks[:, 1], side="left")
+        for span, count in zip(spans, (last - first).tolist(), strict=True):
+            cell.types[span.type or _UNTYPED] += max(0, count)
+        most = max(span.confidence or 0.0 for span in spans)
+        if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
+            shown = msgspec.structs.replace(prediction, words=None)
+            cell.best = (most, Example(sample, shown))
+
+
+def _survey(config: Config, folder: Folder, models: Iterable[str], detector: str, watch: Watch) -> _Survey:
+    """Look at every response and at what one detector (by its label) said of it."""
+    survey = _Survey(config.study.unit)
+    for model in models:
+        for sample, prediction in pairs(folder.responses(model), folder.predictions(detector, model)):
+            survey.add(model, sample, prediction)
+            watch.advance()
+    return survey
+
+
+# Models held against each other, and rates held against size, languages and length (mFAVA, section 4.2).
+
+
+EVERYWHERE = "*"
+_SPREAD = "student t-test over detectors and seeds"
+
+
+def _reliable(rated: Rated) -> bool:
+    """Whether the study's own estimate of a cell may be counted on."""
+    return rated.made[0].rate.status is Reliability.OK
+
+
+def ranks(cells: Cells, models: Sequence[str], languages: Sequence[str], confidence: float) -> list[RankInterval]:
+    """The models ordered in each language, and over the languages in which all of them can be ranked."""
+    results = []
+    for tag in languages:
+        there = [model for model in models if _reliable(cells[model, tag])]
+        results += _ranked(cells, there, [tag], tag, confidence)
+    candidates = [model for model in models if any(_reliable(cells[model, tag]) for tag in languages)]
+    shared = [tag for tag in languages if all(_reliable(cells[model, tag]) for model in candidates)]
+    return _ranked(cells, candidates, shared, EVERYWHERE, confidence) + results
+
+
+def _ranked(
+    cells: Cells, models: Sequence[str], languages: Sequence[str], name: str, confidence: float
+) -> list[RankInterval]:
+    if len(models) < 2 or not languages:
+        return []
+    means = [float(np.mean([cells[model, tag].made[0].value for tag in languages])) for model in models]
+    draws = np.array([np.mean([cells[model, tag].made[0].draws for tag in languages], axis=0) for model in models])
+    places = rank_intervals(means, draws, confidence=confidence)
+    return [
+        RankInterval(model, name, rank.rank, rank.best, rank.worst)
+        for model, rank in zip(models, places, strict=True)
+        if rank is not None
+    ]
+
+
+def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: Sequence[str]) -> list[Comparison]:
+    """Every two models in every language in which both are reliable, and over these; corrected for all (Holm)."""
+    rows: list[tuple[str, str, str, Difference]] = []
+    for first, second in combinations(models, 2):
+        by_language = [
+            (tag, difference)
+            for tag in languages
+            if _reliable(cells[first, tag]) and _reliable(cells[second, tag])
+            if (difference := _difference(config, cells[first, tag], cells[second, tag], tag)) is not None
+        ]
+        over = Difference.over([difference for _, difference in by_language], confidence=config.study.confidence)
+        if over is not None and len(by_language) > 1:
+            rows.append((first, second, EVERYWHERE, over))
+        rows += [(first, second, tag, difference) for tag, difference in by_language]
+    corrected = adjust([difference.p for *_, difference in rows], "holm").tolist()
+    return [
+        Comparison(
+            first, second, tag, row.difference, row.p, p, row.effect, row.paired, row.queries,
+            f"{row.method}{_left_out(row)}; Holm's correction for {len(rows)} comparisons", low=row.low, high=row.high,
+        )
+        for (first, second, tag, row), p in zip(rows, corrected, strict=True)
+        if not any(number is None or math.isnan(number) for number in (row.difference, row.low, row.high, row.p))
+    ]  # fmt: skip
+
+
+def _left_out(difference: Difference) -> str:
+    """What a paired comparison does not look at, in words."""
+    if not any(difference.left_out):
+        return ""
+    first, second = difference.left_out
+    return f" ({first:,} and {second:,} responses to queries that only one answered left out)"
+
+
+def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Difference | None:
+    """Paired by query where one detector and a linear estimator allow it; from the draws otherwise."""
+    study = config.study
+    if len(first.counted) == 1 and ESTIMATORS[study.estimator].factor is not None:
+        profile, _ = first.counted[0].judging.of(tag)
+        return compare(
+            first.counted[0].joined, second.counted[0].joined, profile,
+            estimator=study.estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
+        )  # fmt: skip
+    estimate, other = first.made[0], second.made[0]
+    queries = len(np.union1d(first.counted[0].joined.cluster, second.counted[0].joined.cluster))
+    return Difference.of_draws(
+        (estimate.value, other.value), (estimate.draws, other.draws), queries=queries, confidence=study.confidence
+    )
+
+
+def correlations(
+    config: Config,
+    models: Sequence[Model],
+    by_model: dict[str, Average],
+    by_language: dict[str, Average],
+    cells: Sequence[Cell],
+    rated: Cells,
+) -> list[Correlation]:
+    """What goes with the rates, as far as the study file and the responses tell: never a cause, only a relation."""
+    level = config.study.confidence
+    means = {name: average.mean for name, average in by_model.items()}
+    rates = {tag: average.mean for tag, average in by_language.items()}
+    sizes = {model.name: model.parameters for model in models}
+    declared: dict[str, float | None] = {model.name: model.languages for model in models}
+    lengths = {tag: _mean_length(cells, tag) for tag in by_language}
+    results = [
+        _related("parameters of the model, in billions", "models", sizes, means, level),
+        _related("languages that the model's makers declare", "models", declared, means, level),
+        _related(f"length of the response, in units ({config.study.unit})", "languages", lengths, rates, level),
+        *(_related(name, "languages", config.by_tag(table), rates, level) for name, table in config.resources.items()),
+    ]
+    return [result for result in results if result is not None] + _sizes(models, rated, level)
+
+
+def _related(
+    name: str, of: str, values: dict[str, float | None], rates: dict[str, float | None], level: float
+) -> Correlation | None:
+    pairs = [(x, y) for key, x in values.items() if x is not None and (y := rates.get(key)) is not None]
+    tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
+    if tested is None:
+        return None
+    return Correlation(name, of, tested.r, tested.p, tested.points, tested.method, low=tested.low, high=tested.high)
+
+
+def _mean_length(cells: Sequence[Cell], tag: str) -> float | None:
+    lengths = [cell.length for cell in cells if cell.language == tag and cell.length]
+    return sum(lengths) / len(lengths) if lengths else None
+
+
+def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation]:
+    """The largest against the smallest model of each family (mFAVA, Figure 5a), over its replicates.
+
+    Their means are over the languages in which every replicate of both is reliable, so that they are of the same ones.
+    """
+    results: list[Correlation] = []
+    families: dict[str, list[Model]] = {}
+    for model in models:
+        if model.family is not None and model.parameters is not None:
+            families.setdefault(model.family, []).append(model)
+    for family, members in families.items():
+        members.sort(key=lambda model: model.parameters or 0.0)
+        small, large = members[0], members[-1]
+        if small.parameters == large.parameters:
+            continue
+        shared = sorted(_sound_in(cells, small.name) & _sound_in(cells, large.name))
+        first, second = (_replicate_means(cells, model.name, shared) for model in (large, small))
+        test = t_test(first, second, "student", confidence=level)
+        if test is not None:
+            where = f"{len(shared)} language{'' if len(shared) == 1 else 's'}"
+            name = f"{family}: {large.name} against {small.name} in {where} (standardised difference, Hedges' g)"
+            results.append(Correlation(name, "replicates", test.g, test.p, sum(test.counts), _SPREAD))
+    return results
+
+
+def _sound_in(cells: Cells, model: str) -> set[str]:
+    """The languages in which every replicate of a model is reliable."""
+    return {
+        tag
+        for (name, tag), rated in cells.items()
+        if name == model and rated.replicates and all(rate.status is Reliability.OK for rate in rated.replicates)
+    }
+
+
+def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
+    """The mean rate over `languages` of each detector and seed that all of them have."""
+    rates: dict[tuple[str | None, int | None], list[float]] = defaultdict(list)
+    for rate in (rate for tag in languages for rate in cells[model, tag].replicates):
+        if rate.rate is not None:
+            rates[rate.detector, rate.seed].append(rate.rate)
+    return [sum(rates[key]) / len(languages) for key in sorted(rates, key=str) if len(rates[key]) == len(languages)]
+
+
+# Methods, assumptions and warnings in words.
+
+
+_ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
+    (0.1, lambda quality: quality.refused, "decline to answer"),
+    (0.1, lambda quality: None if quality.right_language is None else 1 - quality.right_language,
+     "are in another language than the one that was asked for"),
+    (0.1, lambda quality: quality.repetitive, "repeat themselves"),
+    (0.1, lambda quality: quality.truncated, "were cut at the token limit"),
+)  # fmt: skip
+
+
+def methods_in_words(config: Config, plan: Plan, estimated: Estimated) -> tuple[str, ...]:
+    """One paragraph for each step."""
+    study = config.study
+    return (
+        _responses(config, plan),
+        *(_detector(judging.description.name, judging.description.threshold, judging.profile) for judging in
+          estimated.judgings),
+        *(ESTIMATORS[estimator].description for estimator in config.estimators),
+        f"Rates are shares of units ({study.unit}). Intervals are at the level {study.confidence:g} and carry the"
+        " uncertainty of the study's responses and of the detector's error profile, both by cluster: responses to one"
+        f" query count as one. They come from {study.draws:,} draws with the seed {study.seed}.",
+        "Means of models and languages are unweighted means of their reliable cells, of the estimates before these are"
+        " cut to shares from 0 to 1, since the mean of cut ones would be too high near 0; ± is the sample standard"
+        " deviation of the cells, not an error. Models are ranked and compared over the languages in which their"
+        " rates are reliable."
+        " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
+        *_replicates(config, estimated),
+    )  # fmt: skip
+
+
+def _responses(config: Config, plan: Plan) -> str:
+    if not plan.asked:
+        return f"The responses of {_count(len(plan.models), 'model')} were given, not made by this run."
+    entry = config.asked
+    seeds = ", ".join(map(str, entry.seeds))
+    how = (
+        "each language's queries were parted into disjoint subsets, one for each seed, and every query was asked once"
+        if entry.design == "subsets"
+        else "every query was asked with every seed"
+    )
+    return f"{_count(len(plan.models), 'model').capitalize()} answered the queries: {how} (seeds {seeds})."
+
+
+def _detector(name: str, threshold: float, profile: ErrorProfile | None) -> str:
+    text = f"The detector {name} marked every unit that it took for unsupported, from a confidence of {threshold:g}."
+    if profile is None:
+        return f"{text} It has no error profile here."
+    count = sum(len(language.responses) for language in profile.languages.values())
+    return (
+        f"{text} Its errors were measured on {count:,} responses in {_count(len(profile.languages), 'language')} with"
+        f" {profile.data.kind} labels (data {profile.data.sha256[:12]})."
+    )
+
+
+def _replicates(config: Config, estimated: Estimated) -> Iterator[str]:
+    most = max((len(rated.replicates) for rated in estimated.cells.values()), default=0)
+    if most > 1:
+        yield (
+            f"Up to {most} replicates of a cell (detectors x seeds) give its mean and standard deviation, as in mfava's"
+            " Figure 4; these show how much the choice of seed and detector moves the rate."
+        )
+        if config.study.estimator is Estimator.PPI:
+            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against `ppi`."
+
+
+def assumptions_in_words(config: Config, estimated: Estimated, languages: Sequence[str]) -> tuple[str, ...]:
+    """What the rates take for granted."""
+    lines = ["A unit that the evidence does not support counts as hallucinated, even where it is true."]
+    if any(ESTIMATORS[estimator].needs_profile for estimator in config.estimators):
+        lines.append(
+            "The detector errs on these responses as often as on the labelled data of its profile: it finds the same"
+            " share of the unsupported units and marks the same share of the supported ones."
+        )
+    for judging in estimated.judgings:
+        pooled = [tag for tag in languages if judging.of(tag)[1] == "pooled"]
+        if pooled:
+            lines.append(
+                f"{judging.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
+                " rates over all languages are used, as the study file asks, as if it erred there as in these together."
+            )
+        if judging.profile is not None and judging.profile.data.kind != "gold":
+            lines.append(
+                f"The profile of {judging.description.name} rests on {judging.profile.data.kind} labels, which are"
+                " taken for right."
+            )
+    if Estimator.PPI in config.estimators:
+        lines.append("The labelled responses were drawn from the study's responses at random.")
+        if Kind.MODEL in estimated.labelled_by:
+            lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
+    return tuple(lines)
+
+
+def warnings_in_words(config: Config, cells: Sequence[Cell], estimated: Estimated, lost: int) -> tuple[str, ...]:
+    """What a reader must know before quoting a number; `lost` rows came to nothing, failed calls among them."""
+    lines = [*_uncovered(cells), *_nowhere(cells, estimated, lost), *_odd_answers(cells)]
+    if config.study.estimator is Estimator.RAW:
+        lines.append("The rates are raw: they hold the detector's false alarms and miss what it misses.")
+    return tuple(lines)
+
+
+def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
+    bad = sum(cell.rates[0].status is not Reliability.OK for cell in cells)
+    if bad:
+        yield f"{bad} of {len(cells)} rates are unreliable, and stand in no mean, rank or comparison; each says why."
+    planned, answered = (sum(getattr(cell.coverage, name) for cell in cells) for name in ("planned", "answered"))
+    if answered < planned:
+        yield f"{planned - answered:,} of {planned:,} planned responses do not exist: the calls failed."
+    scored = sum(cell.coverage.statuses.get("scored", 0) for cell in cells)
+    if scored < answered:
+        yield f"{answered - scored:,} of {answered:,} responses were not judged and are in no rate."
+
+
+def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator[str]:
+    """What no cell counts."""
+    unread = lost - sum(cell.coverage.failed for cell in cells)
+    if unread > 0:
+        yield f"{_count(unread, 'row')} of the input could not be read or asked, and no coverage counts them."
+    if estimated.unused_labels:
+        yield (
+            f"{_count(estimated.unused_labels, 'labelled response')} are none of those that were judged, and no rate"
+            " uses them."
+        )
+    if estimated.outside:
+        yield (
+            f"{_count(estimated.outside, 'response')} that state no language were found to be in one that the study"
+            " does not ask for, and no coverage counts them."
+        )
+
+
+def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
+    """What many answers of a model are like, where that bears on its rates: one line for each model and oddity."""
+    for model in dict.fromkeys(cell.model for cell in cells):
+        own = [cell for cell in cells if cell.model == model and cell.coverage.answered]
+        for bound, share, what in _ODDITIES:
+            shares = [(value, cell.language) for cell in own if (value := share(cell.quality)) is not None]
+            shares = [(value, tag) for value, tag in shares if value > bound]
+            if shares:
+                most, tag = max(shares, key=lambda pair: (pair[0], pair[1]))
+                where = _named([tag]) if len(shares) == 1 else f"{len(shares)} languages, most in {_named([tag])}"
+                yield f"{model}: many responses {what} ({where}: {most:.0%})."
+
+
+def _named(tags: Sequence[str]) -> str:
+    known = known_languages()
+    return ", ".join(known[tag].name if tag in known else tag for tag in tags)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# The results of a study from its rates: cells, averages, ranks, comparisons, relations, examples, words.
+
+
+_PLAIN = (str, int, float, bool)
+
+
+def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, lost: int, watch: Watch) -> StudyResults:
+    """Everything that the report shows; the same rates give the same record. `lost` rows came to nothing.
+
+    `watch` is told of every response that is looked at, with what the first detector said of it.
+    """
+    survey = _survey(config, folder, plan.models, estimated.judgings[0].label, watch)
+    models = _models(config, plan)
+    names = [model.name for model in models]
+    languages = estimated.languages
+    cells = tuple(_cell(plan, estimated, survey, name, tag) for name in names for tag in languages)
+    level = config.study.confidence
+    by_model = {name: _average(name, [(name, tag) for tag in languages], estimated, level) for name in names}
+    by_language = {tag: _average(tag, [(name, tag) for name in names], estimated, level) for tag in languages}
+    compared, related, missing = _tests(config, estimated, models, languages, by_model, by_language, cells)
+    study = config.study
+    return StudyResults(
+        title=config.title,
+        unit=study.unit,
+        estimator=study.estimator,
+        confidence=level,
+        detectors=tuple(judging.description.name for judging in estimated.judgings),
+        models=models,
+        languages=languages,
+        cells=cells,
+        by_model=_ascending(by_model.values()),
+        by_language=_ascending(by_language.values()),
+        overall=_average("*", [(name, tag) for name in names for tag in languages], estimated, level),
+        ranks=tuple(ranks(estimated.cells, names, languages, level)),
+        comparisons=tuple(compared),
+        correlations=tuple(related),
+        examples=survey.examples(languages),
+        methods=methods_in_words(config, plan, estimated),
+        assumptions=assumptions_in_words(config, estimated, languages),
+        warnings=(*missing, *warnings_in_words(config, cells, estimated, lost)),
+        signature=_signature(config, estimated),
+    )
+
+
+def _models(config: Config, plan: Plan) -> tuple[Model, ...]:
+    declared = {entry.name: entry for entry in config.models}
+    return tuple(_model(config, declared.get(name), name) for name in plan.models)
+
+
+def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
+    if entry is None:
+        return Model(name)
+    settings: dict[str, str | int | float | bool | None] = {}
+    if config.queries is not None:
+        respondent = respondent_of(config, entry)
+        settings = {"model": entry.model or entry.name, "prompt": respondent.prompt, "preset": entry.preset}
+        given = {**respondent.settings.given(), **respondent.settings.extra}
+        settings |= {key: value if isinstance(value, _PLAIN) else str(value) for key, value in given.items()}
+    settings = {key: value for key, value in settings.items() if value is not None}
+    return Model(name, entry.family, entry.parameters, entry.languages, settings)
+
+
+def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: str) -> Cell:
+    rated = estimated.cells[model, tag]
+    seen = survey.cells.get((model, tag), _Seen())
+    answered = seen.statuses.total()
+    planned = sum(plan.models[model].get(tag, {}).values()) if plan.asked else answered
+    sound = [rate.rate for rate in rated.replicates if rate.status is Reliability.OK and rate.rate is not None]
+    own = rated.made[0].rate
+    first = rated.counted[0].joined if rated.counted else None
+    return Cell(
+        model=model,
+        language=tag,
+        rates=tuple(made.rate for made in rated.made),
+        replicates=rated.replicates,
+        mean=fmean(sound) if sound else None,
+        sd=stdev(sound) if len(sound) > 1 else None,
+        coverage=Coverage(planned, answered, max(0, planned - answered), dict(sorted(seen.statuses.items()))),
+        quality=seen.quality.quality() or NOTHING,
+        types=dict(sorted(seen.types.items())),
+        length=float(first.units.mean()) if first is not None and own.responses else 0.0,
+    )
+
+
+def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated, level: float) -> Average:
+    rated = [estimated.cells[cell] for cell in places]
+    values = [cell_rates.made[0].value if _reliable(cell_rates) else math.nan for cell_rates in rated]
+    draws = np.array([cell_rates.made[0].draws for cell_rates in rated])
+    over = average(values, draws, confidence=level)
+    # Cut to shares at the end: the mean of rates that are cut each is too high near 0.
+    mean, low, high = (None if x is None else min(max(x, 0.0), 1.0) for x in (over.mean, over.low, over.high))
+    return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
+
+
+def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:
+    return tuple(sorted(averages, key=lambda mean: (mean.mean is None, mean.mean or 0.0, mean.name)))
+
+
+def _tests(
+    config: Config,
+    estimated: Estimated,
+    models: tuple[Model, ...],
+    languages: tuple[str, ...],
+    by_model: dict[str, Average],
+    by_language: dict[str, Average],
+    cells: tuple[Cell, ...],
+) -> tuple[list[Comparison], list[Correlation], list[str]]:
+    """Comparisons and relations, or the warning that they need packages which are not installed."""
+    names = [model.name for model in models]
+    try:
+        return (
+            comparisons(config, estimated.cells, names, languages),
+            correlations(config, models, by_model, by_language, cells, estimated.cells),
+            [],
+        )
+    except MissingExtraError as error:
+        return [], [], [f"Models are not compared and relations are not tested: {error}"]
+
+
+def _signature(config: Config, estimated: Estimated) -> str:
+    """What was asked and judged, and how: not where the files lie, nor at what address a model was reached."""
+    study = config.study
+    rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
+    asked = config.queries
+    models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
+    return signature(
+        data=digest(data_hashes(config))[:16],
+        models=digest(models)[:16] if models else None,
+        design=asked.design if asked is not None else None,
+        seeds="+".join(map(str, asked.seeds)) if asked is not None else None,
+        rates=digest(rates)[:16],
+        unit=study.unit,
+        estimator=study.estimator,
+        detectors="+".join(judging.description.signature for judging in estimated.judgings),
+        confidence=study.confidence,
+        seed=study.seed,
+        draws=study.draws,
+        version=__version__,
+    )

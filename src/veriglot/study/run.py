@@ -19,7 +19,7 @@ from veriglot.storage.files import Lock, write_whole
 from veriglot.study.config import REMEASURE, read_profile
 from veriglot.study.rates import Judging, estimate_all
 from veriglot.study.responses import Plan, all_files, made_samples, make_responses
-from veriglot.study.summary import assemble
+from veriglot.study.results import assemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -261,7 +261,7 @@ class ItemTable:
         whole response.
         """
         items = zip(self.owner.tolist(), self.places.tolist(), strict=True)
-        rows = ((number, self.samples[owner], *place) for number, (owner, place) in enumerate(items))
+        rows = ((number, self.samples[owner], *bounds) for number, (owner, bounds) in enumerate(items))
         return [
             msgspec.structs.replace(
                 sample, id=f"{sample.id}#{number}", response=sample.response[start:end], annotations=()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.document import FREQUENCY_BITS, Document, Lexicon, vector_key
+from veriglot.detectors.grounding.document import Document, Lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,12 +30,12 @@ def hashes_of(words: Sequence[str]) -> Document:
 
 
 def small_lexicon() -> Lexicon:
-    frequencies = np.zeros((2, 1 << FREQUENCY_BITS), np.uint8)
+    frequencies = Lexicon.no_frequencies()
     common = hashes_of(list(SHARES))
     stored = Lexicon.stored_frequency(np.array(list(SHARES.values())))
     for row, hashes in enumerate((common.stem, common.word)):
-        frequencies[row, (hashes >> np.uint64(64 - FREQUENCY_BITS)).astype(np.int64)] = stored
-    keys = vector_key(hashes_of(list(VECTORS)).word)
+        frequencies[row, Lexicon.frequency_slots(hashes)] = stored
+    keys = Lexicon.keys_of(hashes_of(list(VECTORS)).word)
     vectors = np.zeros((len(VECTORS), DIMENSIONS), np.int8)
     vectors[:, :2] = np.round(np.array(list(VECTORS.values())) * 127)
     order = np.argsort(keys)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.grounding.document import Stretches, contains, count, mixed, slots
+from veriglot.detectors.grounding.document import Stretches, mixed, slots
+from veriglot.detectors.grounding.features import contains, count
 
 # Few code points, so that stretches repeat; 0 and the highest one, where arithmetic goes wrong first.
 FEW = st.lists(st.sampled_from([0, 1, 0x20, 0x61, 0x4E00, 0x1F600, 0x10FFFF]), max_size=24)

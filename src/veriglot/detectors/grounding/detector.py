@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -33,7 +33,8 @@ from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -53,10 +54,9 @@ __all__ = [
     "Model",
     "ScriptCalibration",
     "Seen",
+    "Weights",
     "WordDetector",
-    "check_files",
     "parts",
-    "read_manifest",
     "response_evidence",
     "sentence_pool",
     "session_of",
@@ -319,24 +319,66 @@ class Model:
 FILES = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy", "calibration.json")
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """What a folder of weights says of itself (`weights.json`).
 
     Attributes:
+        kind: name of the detector whose weights they are.
         revision: version of the weights.
-        features_version: the features that they were trained on.
-        features: names of the features, in order; the word vector follows.
         types: the span types, in the order of the network's outputs.
         threshold: confidence from which a word is marked by default.
         sha256: hash of each file.
     """
 
+    kind: ClassVar[str]
+
     revision: str
-    features_version: int
-    features: tuple[str, ...]
     types: tuple[str, ...]
     threshold: float
     sha256: dict[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """What a folder says.
+
+        Raises:
+            WeightsError: there is no such file, or it is something else.
+        """
+        path = folder / "weights.json"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except FileNotFoundError as error:
+            raise WeightsError(
+                f"There are no {cls.kind} weights in {folder}.",
+                remedy=f"Give a folder that `veriglot train {cls.kind}` made, or install Veriglot again.",
+            ) from error
+        except msgspec.MsgspecError as error:
+            raise WeightsError(f"{path} is not a manifest of {cls.kind} weights: {error}.") from error
+
+    def check(self, folder: Path, names: Iterable[str]) -> None:
+        """Compare files of a folder with their hashes, some 20 ms, against results that are wrong in silence.
+
+        Raises:
+            WeightsError: one is missing or damaged.
+        """
+        for name in names:
+            path = folder / name
+            if not path.is_file() or file_sha256(path) != self.sha256.get(name):
+                raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+
+
+class Manifest(Weights, frozen=True, kw_only=True):
+    """See `Weights`.
+
+    Attributes:
+        features_version: the features that they were trained on.
+        features: names of the features, in order; the word vector follows.
+    """
+
+    kind = "grounding"
+
+    features_version: int
+    features: tuple[str, ...]
 
 
 class Grounding(WordDetector):
@@ -394,51 +436,13 @@ class Grounding(WordDetector):
         return Seen(extracted, logits, self._calibration, self._manifest.types, evidence_notes(sample, resolved))
 
 
-ManifestT = TypeVar("ManifestT")
-
-
-def read_manifest(folder: Path, type_: type[ManifestT], what: str) -> ManifestT:
-    """What a folder of weights says of itself in `weights.json`.
-
-    Args:
-        folder: the folder.
-        type_: what the file holds.
-        what: name of the detector whose weights they are, for messages.
-
-    Raises:
-        WeightsError: there is no such file, or it is something else.
-    """
-    path = folder / "weights.json"
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=type_)
-    except FileNotFoundError as error:
-        raise WeightsError(
-            f"There are no {what} weights in {folder}.",
-            remedy=f"Give a folder that `veriglot train {what}` made, or install Veriglot again.",
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise WeightsError(f"{path} is not a manifest of {what} weights: {error}.") from error
-
-
-def check_files(folder: Path, names: Iterable[str], sha256: Mapping[str, str]) -> None:
-    """Compare files of a folder with their hashes, some 20 ms, against results that are wrong in silence.
-
-    Raises:
-        WeightsError: one is missing or damaged.
-    """
-    for name in names:
-        path = folder / name
-        if not path.is_file() or file_sha256(path) != sha256.get(name):
-            raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
-
-
 def check_weights(folder: Path) -> Manifest:
     """What a folder of weights says of itself, once it was seen to be whole and for these features."""
-    manifest = read_manifest(folder, Manifest, "grounding")
+    manifest = Manifest.read(folder)
     if manifest.features_version != FEATURES_VERSION:
         raise WeightsError(
             f"The weights in {folder} are for features {manifest.features_version}, not for {FEATURES_VERSION}.",
             remedy="Train them anew with `veriglot train grounding`.",
         )
-    check_files(folder, manifest.sha256, manifest.sha256)
+    manifest.check(folder, manifest.sha256)
     return manifest

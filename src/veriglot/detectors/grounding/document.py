@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,17 +24,11 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 __all__ = [
-    "FREQUENCY_BITS",
     "MEANING",
-    "VECTOR_SCALE",
     "Document",
     "Lexicon",
-    "contains",
-    "count",
-    "count_sorted",
     "mixed",
     "slots",
-    "vector_key",
 ]
 
 
@@ -50,7 +44,6 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 _SPREAD = np.uint64(0xBF58476D1CE4E5B9)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _MIN_TABLE = 1 << 14
-_BITMAP_SPARE_BITS = 5  # a bitmap at most 1/32 full: chance hits stay rare
 
 _tables: dict[str, UInt64s] = {}
 
@@ -94,21 +87,6 @@ class Stretches:
         return (self._sums[size:] - self._sums[:count]) * self._inverses[:count]
 
 
-def contains(table: UInt64s, asked: UInt64s) -> Bools:
-    """Whether each asked hash is in `table`, through a bitmap: linear time, and a chance hit in 32 at most.
-
-    For features that average over many stretches, where a rare chance hit is harmless; `count` is exact.
-    """
-    if not len(table):
-        return np.zeros(len(asked), bool)
-    bits = max(14, len(table).bit_length() + _BITMAP_SPARE_BITS)
-    shift = np.uint64(64 - bits)
-    bitmap = np.zeros(1 << bits, bool)
-    bitmap[(table * _MIX) >> shift] = True
-    present: Bools = bitmap[(asked * _MIX) >> shift]
-    return present
-
-
 def slots(sorted_table: UInt64s, asked: UInt64s) -> Int64s:
     """The index of each asked hash in a sorted table, or -1 where it is absent."""
     if not len(sorted_table):
@@ -117,18 +95,6 @@ def slots(sorted_table: UInt64s, asked: UInt64s) -> Int64s:
     places[places == len(sorted_table)] = 0
     places[sorted_table[places] != asked] = -1
     return places
-
-
-def count(table: UInt64s, asked: UInt64s) -> Int64s:
-    """How often each asked hash occurs in `table` (in any order); shape of `asked`."""
-    known, counts = np.unique(table, return_counts=True)
-    return count_sorted(known, counts, asked)
-
-
-def count_sorted(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
-    """`count` where the different hashes are already sorted and counted."""
-    places = slots(known, asked)
-    return np.where(places >= 0, np.append(counts, 0)[places], 0)
 
 
 STEM = 5  # code points: words that agree in their first five count as one stem
@@ -243,9 +209,9 @@ class Document:
 # its longest known core, and else is zero, which the features say. Both are made by `veriglot.training.grounding`.
 
 
-FREQUENCY_BITS = 17
+_FREQUENCY_BITS = 17
 FREQUENCY_SCALE = 12.0  # log2(1 + 8192 * share of the words) of the commonest words, and so the largest frequency
-VECTOR_SCALE = 127.0
+_VECTOR_SCALE = 127.0
 MEANING = 24  # the first numbers of a vector have length 1 and say what a word means; the rest say how it is used
 _STEPS_PER_UNIT = 20.0  # a frequency is stored as an unsigned byte in twentieths
 
@@ -255,11 +221,6 @@ _CLITICS = ((2, 0), (1, 0), (3, 0), (0, 1), (2, 1), (1, 1), (0, 2), (2, 2))
 _SEMITIC = (0x0590, 0x0700)  # Hebrew, Arabic: articles and conjunctions are written on to the word
 _MIN_CORE = 3
 _MIN_SHARE = 0.6
-
-
-def vector_key(words: UInt64s) -> UInt64s:
-    """The part of a word's hash that the vector table is keyed by: its upper 32 bits, as 64-bit numbers."""
-    return words >> np.uint64(32)
 
 
 @dataclass(frozen=True)
@@ -291,6 +252,26 @@ class Lexicon:
         np.save(folder / "vector_keys.npy", self.keys.astype(np.uint32))
         np.save(folder / "vectors.npy", self.vectors)
 
+    @staticmethod
+    def keys_of(words: UInt64s) -> UInt64s:
+        """The part of words' hashes that vectors are keyed by: their upper 32 bits, as 64-bit numbers."""
+        return words >> np.uint64(32)
+
+    @staticmethod
+    def frequency_slots(hashes: UInt64s) -> Int64s:
+        """The column of `frequencies` that each word or stem has."""
+        return (hashes >> np.uint64(64 - _FREQUENCY_BITS)).astype(np.int64)
+
+    @staticmethod
+    def no_frequencies(kind: type[np.generic] = np.uint8) -> NDArray[Any]:
+        """Zeros in the shape of `frequencies`."""
+        return np.zeros((2, 1 << _FREQUENCY_BITS), kind)
+
+    @staticmethod
+    def stored_vectors(vectors: Float32s) -> NDArray[np.int8]:
+        """Vectors of numbers from -1 to 1 as the bytes of `vectors`."""
+        return np.round(vectors * _VECTOR_SCALE).astype(np.int8)
+
     @property
     def dimensions(self) -> int:
         """How many numbers a vector has."""
@@ -305,8 +286,7 @@ class Lexicon:
         return self._frequency(1, hashes)
 
     def _frequency(self, row: int, hashes: UInt64s) -> Float32s:
-        index = (hashes >> np.uint64(64 - FREQUENCY_BITS)).astype(np.int64)
-        stored: Float32s = self.frequencies[row, index].astype(np.float32)
+        stored: Float32s = self.frequencies[row, self.frequency_slots(hashes)].astype(np.float32)
         stored /= np.float32(_STEPS_PER_UNIT)
         return stored
 
@@ -330,7 +310,7 @@ class Lexicon:
     def places_of(self, document: Document) -> Int64s:
         """The row of `vectors` that each word has, or -1; shape (n,)."""
         words = document.distinct
-        places = slots(self.keys, vector_key(words.hashes))
+        places = slots(self.keys, self.keys_of(words.hashes))
         unknown = np.flatnonzero((places < 0) & ~document.ideographic[words.first])
         if len(unknown):
             places[unknown] = self._by_core(document, words.first[unknown])
@@ -341,7 +321,7 @@ class Lexicon:
         known = places >= 0
         vectors = np.zeros((len(places), self.dimensions), np.float32)
         vectors[known] = self.vectors[places[known]]
-        vectors /= np.float32(VECTOR_SCALE)
+        vectors /= np.float32(_VECTOR_SCALE)
         return vectors
 
     def meanings_of(self, document: Document) -> Float32s:
@@ -361,5 +341,5 @@ class Lexicon:
                 if fits.any():
                     words = asked[fits]
                     hashes = document.hashes.of(document.starts[words] + front, document.ends[words] - back)
-                    places[fits] = slots(self.keys, vector_key(hashes))
+                    places[fits] = slots(self.keys, self.keys_of(hashes))
         return places

@@ -15,9 +15,6 @@ from veriglot.detectors.grounding.document import (
     MEANING,
     Document,
     Lexicon,
-    contains,
-    count,
-    count_sorted,
     mixed,
     slots,
 )
@@ -42,6 +39,23 @@ __all__ = ["FEATURES_VERSION", "Extract", "extract", "number_values"]
 
 
 _ODD = np.uint64(31)
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+_SPARE_BITS = 5  # a bitmap at most 1/32 full: chance hits stay rare
+
+
+def contains(table: UInt64s, asked: UInt64s) -> Bools:
+    """Whether each asked hash is in `table`, through a bitmap: linear time, and a chance hit in 32 at most.
+
+    For features that average over many stretches, where a rare chance hit is harmless; `count` is exact.
+    """
+    if not len(table):
+        return np.zeros(len(asked), bool)
+    bits = max(14, len(table).bit_length() + _SPARE_BITS)
+    shift = np.uint64(64 - bits)
+    bitmap = np.zeros(1 << bits, bool)
+    bitmap[(table * _MIX) >> shift] = True
+    present: Bools = bitmap[(asked * _MIX) >> shift]
+    return present
 
 
 def covered(response: Document, other: Document, size: int) -> Bools:
@@ -148,14 +162,22 @@ def numbers_shared(response: Document, *others: Document) -> list[Float32s]:
     return shared
 
 
+def count(table: UInt64s, asked: UInt64s) -> Int64s:
+    """How often each asked hash occurs in `table` (in any order); shape of `asked`."""
+    known, counts = np.unique(table, return_counts=True)
+    return count_sorted(known, counts, asked)
+
+
+def count_sorted(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
+    """`count` where the different hashes are already sorted and counted."""
+    places = slots(known, asked)
+    return np.where(places >= 0, np.append(counts, 0)[places], 0)
+
+
 def occurrences(response: Document, other: Document) -> tuple[Int64s, Int64s]:
     """How often each word of the response, and each stem, occurs in the other text."""
-    return word_occurrences(response, other), count(other.stem, response.stem)
-
-
-def word_occurrences(response: Document, other: Document) -> Int64s:
-    """How often each word of the response occurs in the other text."""
-    return count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
+    words = count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
+    return words, count(other.stem, response.stem)
 
 
 # Features of a word in its surroundings: does one place in the evidence hold the word *and* what stands around it?
@@ -402,7 +424,7 @@ def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lex
     for size, share in zip(QUESTION_STRETCHES, stretch_coverage(answer, asked, QUESTION_STRETCHES), strict=True):
         features[f"question_stretch_{size}"] = share
     words, stems = occurrences(answer, evidence)
-    here = word_occurrences(answer, answer)
+    here = answer.distinct.counts[answer.distinct.inverse]
     question_words, question_stems = occurrences(answer, asked)
     exact = words > 0
     features |= {

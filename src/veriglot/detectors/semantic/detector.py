@@ -15,10 +15,9 @@ from veriglot.detectors.grounding.detector import (
     Model,
     ScriptCalibration,
     Seen,
+    Weights,
     WordDetector,
-    check_files,
     parts,
-    read_manifest,
     sentence_pool,
     session_of,
 )
@@ -100,30 +99,24 @@ class Calibrations(msgspec.Struct, frozen=True):
     read_across: Together | None = None
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """What a folder of weights says of itself (`weights.json`).
+class Manifest(Weights, frozen=True, kw_only=True):
+    """See `Weights`.
 
     Attributes:
-        revision: version of the weights.
         reading_version: the features that they were trained on.
         encoder: name of the encoder whose vectors they take.
         vectors: hash of that encoder's signature; empty where any encoder of the name will do.
         shared: hash of what is the grounding detector's: the lexicon that the features were taken with, and the network
             that has a say where response and evidence are in one language.
-        types: the span types, in the order of the head's outputs.
-        threshold: confidence from which a word is marked by default.
-        sha256: hash of each file.
         reads_with: hash of the encoder's file that the reader's additions are for; empty where there is no reader.
         reads: BCP 47 tags of the languages that the reader has learned to read across.
     """
 
-    revision: str
+    kind = "semantic"
+
     reading_version: int
     encoder: str
     shared: str
-    types: tuple[str, ...]
-    threshold: float
-    sha256: dict[str, str]
     vectors: str = ""
     reads_with: str = ""
     reads: tuple[str, ...] = ()
@@ -153,13 +146,13 @@ def check_weights(folder: Path) -> Manifest:
     Raises:
         WeightsError: a file is missing or damaged, or the weights are for other features or another lexicon.
     """
-    manifest = read_manifest(folder, Manifest, "semantic")
+    manifest = Manifest.read(folder)
     if manifest.reading_version != READING_VERSION or manifest.shared != shared_hash():
         raise WeightsError(
             f"The weights in {folder} are for other features than this version of Veriglot takes.",
             remedy="Train them anew with `veriglot train semantic`.",
         )
-    check_files(folder, (*FILES, *([READER] if manifest.reads_with else [])), manifest.sha256)
+    manifest.check(folder, (*FILES, *([READER] if manifest.reads_with else [])))
     return manifest
 
 

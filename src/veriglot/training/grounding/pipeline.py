@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from veriglot.detectors.grounding.detector import FILES, OUTPUTS, Manifest, Model
-from veriglot.detectors.grounding.document import MEANING, VECTOR_SCALE, Document, Lexicon, vector_key
+from veriglot.detectors.grounding.document import MEANING, Document, Lexicon
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
 from veriglot.errors import InputError, MissingExtraError, WeightsError
 from veriglot.signatures import file_sha256
@@ -96,8 +96,7 @@ class Distilled:
         if learned is not None:
             usage = full @ learned
             parts.append(np.clip(usage / (_MEAN_SQUARE_EDGE * usage.std(axis=0)), -1, 1))
-        stored = np.round(np.concatenate(parts, axis=1) * VECTOR_SCALE).astype(np.int8)
-        return Lexicon(frequencies, self.keys, stored)
+        return Lexicon(frequencies, self.keys, Lexicon.stored_vectors(np.concatenate(parts, axis=1)))
 
 
 def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
@@ -136,7 +135,7 @@ def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     whole = np.bincount(document.passage, minlength=len(vocabulary)) == 1
     sizes = np.array([len(word) for word in vocabulary])
     alone = whole[document.passage] & (document.lengths == sizes[document.passage])
-    keys = vector_key(document.word[alone])
+    keys = Lexicon.keys_of(document.word[alone])
     chosen = document.passage[alone]
     keys, first = np.unique(keys, return_index=True)
     chosen = chosen[first]

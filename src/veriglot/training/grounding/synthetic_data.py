@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.datasets.rules.material import quotable, without_brackets
-from veriglot.detectors.grounding.document import FREQUENCY_BITS, Document, Lexicon
+from veriglot.detectors.grounding.document import Document, Lexicon
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import HELD_OUT, Example, Mark, share_of
@@ -354,7 +354,6 @@ def _question_around(answer: Answer, rng: Random) -> tuple[str, str]:
 # How common words are, counted over the training texts.
 
 
-_SLOTS = 1 << FREQUENCY_BITS
 _MIN_COUNT = 2
 
 
@@ -362,22 +361,21 @@ class Commonness:
     """Counts of words and stems per language, in hashed slots."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros((2, _SLOTS), np.int64))
+        self._counts: dict[str, NDArray[np.int64]] = defaultdict(lambda: Lexicon.no_frequencies(np.int64))
         self._cache: dict[str, float] = {}
         self._table: NDArray[np.uint8] | None = None
 
     def count(self, texts: Iterable[str], language: str) -> None:
         """Add the words of texts in one language."""
         document = Document(list(texts), language)
-        shift = np.uint64(64 - FREQUENCY_BITS)
         for row, hashes in enumerate((document.stem, document.word)):
-            np.add.at(self._counts[language][row], (hashes >> shift).astype(np.int64), 1)
+            np.add.at(self._counts[language][row], Lexicon.frequency_slots(hashes), 1)
         self._table = None
 
     def table(self) -> NDArray[np.uint8]:
         """The highest frequency of each slot in any language, as the detector stores it; shape (2, 2^17)."""
         if self._table is None:
-            table = np.zeros((2, _SLOTS), np.uint8)
+            table = Lexicon.no_frequencies()
             for counts in self._counts.values():
                 shares = np.where(counts >= _MIN_COUNT, counts / max(int(counts[0].sum()), 1), 0.0)
                 table = np.maximum(table, Lexicon.stored_frequency(shares))

@@ -98,7 +98,7 @@ _HOMES = {
     "VeriglotError": "errors",
     "read": "formats.reader",
     "write": "formats.writer",
-    "load_scorer": "scorers",
+    "load_scorer": "scorers.registry",
 }
 
 

@@ -1,22 +1,18 @@
-"""`detect`, `load_detector` and `stream`, and the status of what cannot be judged."""
+"""`detect` and `load_detector`, and the status of what cannot be judged."""
 
 from __future__ import annotations
 
 import shutil
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from many_languages import TEXTS
 
 import veriglot
-from veriglot.detectors.registry import DETECTORS, detect, load_detector, stream
+from veriglot.detectors.registry import DETECTORS, detect, load_detector
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError, WeightsError
 from veriglot.records import Evidence, Sample, Status, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))
 ENGLISH = TEXTS["en"]
@@ -56,24 +52,6 @@ def test_names_and_thresholds_that_are_none() -> None:
             load_detector(threshold=threshold)
     assert "grounding" in DETECTORS.names()
     assert load_detector(threshold=0.25).threshold == 0.25
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 64])
-def test_a_stream_keeps_order_and_holds_one_batch(batch_size: int) -> None:
-    drawn = 0
-
-    def samples() -> Iterator[Sample]:
-        nonlocal drawn
-        for number in range(7):
-            drawn += 1
-            yield Sample(str(number), ENGLISH.changed, language="en", evidence=(Evidence(ENGLISH.evidence),))
-
-    ids = []
-    for prediction in stream(load_detector(), samples(), batch_size=batch_size):
-        ids.append(prediction.id)
-        assert drawn <= len(ids) + batch_size - 1
-    assert ids == list("0123456")
-    assert list(stream(load_detector(), [])) == []
 
 
 @pytest.mark.parametrize("response", ["", " ", "\n\t\r\n", "\u3000\u00a0"])

@@ -9,12 +9,16 @@ import pytest
 from tiny_nli import ORDERS, write_nli
 
 from veriglot.errors import WeightsError
-from veriglot.judging.nli import COLUMNS, labels_of, load_entailment
+from veriglot.judging.nli import load_entailment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+pytest.importorskip("transformers")
+
+from veriglot.judging.nli_classifier import COLUMNS, labels_of
 
 pytestmark = pytest.mark.slow
 

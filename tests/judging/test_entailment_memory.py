@@ -11,10 +11,14 @@ import pytest
 from tiny_nli import TEXTS
 
 from veriglot.errors import UsageError
-from veriglot.judging.nli import Memory, load_entailment
+from veriglot.judging.nli import load_entailment
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytest.importorskip("transformers")
+
+from veriglot.judging.nli_classifier import Memory
 
 pytestmark = pytest.mark.slow
 

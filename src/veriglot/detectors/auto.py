@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
-__all__ = ["Auto", "Recorded", "RecordedFigure", "Setting"]
+__all__ = ["Recorded", "RecordedFigure", "Setting"]
 
 Setting = Literal["evidence", "translation"]
 

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from veriglot.records import Detector, Pointer, Sample, Word
 
 __all__ = [
-    "Ensemble",
     "Member",
     "Mix",
     "Stacked",

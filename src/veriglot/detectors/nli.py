@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from veriglot.judging.nli import Entailment
     from veriglot.records import Sample
 
-__all__ = ["NLI"]
+__all__ = []
 
 _CONTRADICTED = 0.5  # the threshold of Kang et al. for CON
 _RULE = 1  # how claims, premises and marks are made; rises when a prediction may change

@@ -1,4 +1,4 @@
-"""The three lines of Python that most users need: load a detector, judge one response, judge a stream of them."""
+"""The lines of Python that most users need: load a detector, judge one response."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import sys
 from functools import cache
 from importlib import import_module
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import UsageError
@@ -15,11 +14,11 @@ from veriglot.plugins import Entry, Table
 from veriglot.records import sample_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from veriglot.records import Detector, Prediction, Sample
+    from veriglot.records import Detector, Prediction
 
-__all__ = ["DETECTORS", "detect", "load_detector", "load_named", "stream"]
+__all__ = ["DETECTORS", "detect", "load_detector", "load_named"]
 
 
 DETECTORS = Table(
@@ -73,9 +72,6 @@ DETECTORS = Table(
         ),
     },
 )
-
-
-_BATCH = 64
 
 
 def load_detector(
@@ -155,19 +151,6 @@ def detect(
     )
     judge = _load_once(detector, threshold, words) if isinstance(detector, str) else detector
     return judge.predict([sample])[0]
-
-
-def stream(detector: Detector, samples: Iterable[Sample], *, batch_size: int = _BATCH) -> Iterator[Prediction]:
-    """Predictions for a stream of samples, in order; never more than one batch is held.
-
-    Args:
-        detector: a loaded detector.
-        samples: any number of samples.
-        batch_size: samples judged at a time; it changes no result.
-    """
-    source = iter(samples)
-    while batch := list(islice(source, batch_size)):
-        yield from detector.predict(batch)
 
 
 _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z_]\w*)")

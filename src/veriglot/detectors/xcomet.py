@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
 
-__all__ = ["XComet"]
+__all__ = []
 
 _HALF = 0.5
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SentenceTransformer"]
+__all__ = []
 
 
 class SentenceTransformer(WindowEncoder):

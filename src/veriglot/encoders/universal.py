@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
 
-__all__ = ["UniversalSentenceEncoder"]
+__all__ = []
 
 
 # The Universal Sentence Encoder's ONNX graph, cut behind its tokenizer, in memory.

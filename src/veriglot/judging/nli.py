@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
-import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 
 import numpy as np
 
-from veriglot.errors import UnknownNameError, UsageError, WeightsError
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import NotScored
-from veriglot.judging.classifiers import label_aliases, label_names, normalised_label
 from veriglot.plugins import Entry, Table
 from veriglot.records import Status
 from veriglot.records.languages import base_tag
-from veriglot.storage.cache import Cache, Recent
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from veriglot.records import Evidence, Sample
     from veriglot.text.facts import Fact
 
-    Float32s = NDArray[np.float32]
     Float64s = NDArray[np.float64]
 
-__all__ = ["COLUMNS", "ENTAILMENTS", "Claim", "ClaimReader", "Claims", "Entailment", "Memory", "Support", "labels_of"]
+__all__ = ["ENTAILMENTS", "Claim", "ClaimReader", "Claims", "Entailment", "Support"]
 
 
 Level = Literal["sentence", "fact"]
@@ -159,109 +154,6 @@ class Entailment(Protocol):
     def pieces(self, hypothesis: str) -> list[tuple[int, int]]:
         """The stretches in which a hypothesis is judged, half-open code point ranges: one, unless it is very long."""
         ...
-
-
-COLUMNS = ("entailment", "neutral", "contradiction")  # of what `Entailment.judge` gives
-THREE = frozenset(COLUMNS)
-TWO = frozenset({"entailment", "not_entailment"})
-
-
-def labels_of(names: Mapping[int, str] | Sequence[str] | str, model: str) -> tuple[str, ...]:
-    """The meaning of each output of a model, in order: `entailment`, `neutral`, `contradiction` or `not_entailment`.
-
-    Args:
-        names: the labels by output (`id2label` of a configuration), or in order, or in order with commas between them.
-            Case, hyphens and usual variants make no difference (`labels.json`).
-        model: its name, for the error.
-
-    Returns:
-        Three labels, or two: `entailment` and `not_entailment` in either order.
-
-    Raises:
-        WeightsError: the names are neither; a model whose labels are `LABEL_0`, `LABEL_1`, `LABEL_2` says nothing.
-    """
-    given = label_names(names)
-    aliases = label_aliases("veriglot.judging", "nli_labels.json")
-    labels = tuple(aliases.get(normalised_label(name), "") for name in given)
-    if len(labels) in (2, 3) and len(set(labels)) == len(labels) and set(labels) in (THREE, TWO):
-        return labels
-    raise WeightsError(
-        f"Which outputs of {model!r} mean entailment, neutral and contradiction cannot be told from its labels:"
-        f" {', '.join(map(repr, given)) or 'none'}.",
-        remedy="Take a model trained on natural language inference; where you know the order, give it, such as"
-        " labels='entailment,neutral,contradiction'.",
-    )
-
-
-_KEYS_PER_QUERY = 500
-_TABLE = "CREATE TABLE IF NOT EXISTS judged (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
-
-
-class Memory:
-    """Rows of three probabilities by pair and model. Threads may share it, and processes its file.
-
-    Args:
-        signature: of the model: two models never share a row.
-        pairs: how many pairs to keep in memory, the least recently used dropped first; 0 keeps none.
-        folder: where a file keeps every pair, made if it is not there; None for no file.
-
-    Raises:
-        UsageError: `pairs` is negative, or the folder cannot be used.
-    """
-
-    def __init__(self, signature: str, pairs: int, folder: str | Path | None = None) -> None:
-        if pairs < 0:
-            raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
-        self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
-        self._rows: Recent[Float32s] = Recent(pairs)
-        self._lock = threading.Lock()
-
-        def error(what: str) -> UsageError:
-            return UsageError(
-                f"The cache of judged pairs in {folder} cannot be used: {what}.",
-                remedy="Give another folder as `cache`.",
-            )
-
-        self._file = None if folder is None else Cache(Path(folder) / "entailment.sqlite", _TABLE, error=error)
-
-    def key(self, premise: str, hypothesis: str) -> bytes:
-        """What a pair is known by: a hash of the model and of both texts."""
-        data = premise.encode("utf-8", "surrogatepass")
-        hasher = hashlib.blake2b(self._salt, digest_size=16)
-        hasher.update(len(data).to_bytes(8, "little"))
-        hasher.update(data)
-        hasher.update(hypothesis.encode("utf-8", "surrogatepass"))
-        return hasher.digest()
-
-    def known(self, keys: Sequence[bytes]) -> dict[bytes, Float32s]:
-        """The rows that are kept, by key."""
-        with self._lock:
-            rows = {key: row for key in keys if (row := self._rows.get(key)) is not None}
-            if self._file is not None:
-                missing = [key for key in dict.fromkeys(keys) if key not in rows]
-                for start in range(0, len(missing), _KEYS_PER_QUERY):
-                    part = missing[start : start + _KEYS_PER_QUERY]
-                    marks = ",".join("?" * len(part))
-                    read = self._file.read(f"SELECT key, row FROM judged WHERE key IN ({marks})", part)  # noqa: S608
-                    stored = {key: np.frombuffer(row, "<f4").astype(np.float32) for key, row in read}
-                    self._keep(stored)
-                    rows.update(stored)
-        return rows
-
-    def put(self, rows: Mapping[bytes, Float32s]) -> None:
-        """Keep rows; those of the file are on the disk when this returns."""
-        with self._lock:
-            self._keep(rows)
-            if self._file is not None:
-                values = [(key, row.astype("<f4").tobytes()) for key, row in rows.items()]
-                self._file.write("INSERT OR REPLACE INTO judged VALUES (?, ?)", values)
-
-    def _keep(self, rows: Mapping[bytes, Float32s]) -> None:
-        for key, row in rows.items():
-            self._rows.put(key, row.copy())  # a view would keep its whole batch alive
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
 
 # How far premises support claims: the zero-shot method of SummaC, and the four metrics that Kang et al. make of it.

@@ -2,32 +2,114 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import transformers
 
-from veriglot.errors import UsageError
+from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, load_pretrained
 from veriglot.hub.registry import models
-from veriglot.judging.classifiers import Tokens
-from veriglot.judging.nli import COLUMNS, Memory, labels_of
+from veriglot.judging.classifiers import Tokens, label_aliases, label_names, normalised_label
 from veriglot.plugins import Configured
 from veriglot.records.languages import get_language
 from veriglot.signatures import signature
+from veriglot.storage.cache import Cache, Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     Float32s = NDArray[np.float32]
 
-__all__ = ["SequenceClassifier"]
+__all__ = []
+
+
+COLUMNS = ("entailment", "neutral", "contradiction")  # of what `judge` gives
+_LABELS = (set(COLUMNS), {"entailment", "not_entailment"})
+
+
+def labels_of(names: Mapping[int, str] | Sequence[str] | str, model: str) -> tuple[str, ...]:
+    """The meaning of each output, in order: all of `COLUMNS`, or `entailment` and `not_entailment` in either order."""
+    given = label_names(names)
+    aliases = label_aliases("veriglot.judging", "nli_labels.json")
+    labels = tuple(aliases.get(normalised_label(name), "") for name in given)
+    if len(set(labels)) == len(labels) and set(labels) in _LABELS:
+        return labels
+    raise WeightsError(
+        f"Which outputs of {model!r} mean entailment, neutral and contradiction cannot be told from its labels:"
+        f" {', '.join(map(repr, given)) or 'none'}.",
+        remedy="Take a model trained on natural language inference; where you know the order, give it, such as"
+        " labels='entailment,neutral,contradiction'.",
+    )
+
+
+_KEYS_PER_QUERY = 500
+_TABLE = "CREATE TABLE IF NOT EXISTS judged (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
+
+
+class Memory:
+    """Rows of three probabilities by pair and model, in memory and in a file. Threads share it, and processes its file."""
+
+    def __init__(self, signature: str, pairs: int, folder: str | Path | None = None) -> None:
+        if pairs < 0:
+            raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
+        self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
+        self._rows: Recent[Float32s] = Recent(pairs)
+        self._lock = threading.Lock()
+
+        def error(what: str) -> UsageError:
+            return UsageError(
+                f"The cache of judged pairs in {folder} cannot be used: {what}.",
+                remedy="Give another folder as `cache`.",
+            )
+
+        self._file = None if folder is None else Cache(Path(folder) / "entailment.sqlite", _TABLE, error=error)
+
+    def key(self, premise: str, hypothesis: str) -> bytes:
+        """What a pair is known by: a hash of the model and of both texts."""
+        data = premise.encode("utf-8", "surrogatepass")
+        hasher = hashlib.blake2b(self._salt, digest_size=16)
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+        hasher.update(hypothesis.encode("utf-8", "surrogatepass"))
+        return hasher.digest()
+
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, Float32s]:
+        """The rows that are kept, by key."""
+        with self._lock:
+            rows = {key: row for key in keys if (row := self._rows.get(key)) is not None}
+            if self._file is not None:
+                missing = [key for key in dict.fromkeys(keys) if key not in rows]
+                for start in range(0, len(missing), _KEYS_PER_QUERY):
+                    part = missing[start : start + _KEYS_PER_QUERY]
+                    marks = ",".join("?" * len(part))
+                    read = self._file.read(f"SELECT key, row FROM judged WHERE key IN ({marks})", part)  # noqa: S608
+                    stored = {key: np.frombuffer(row, "<f4").astype(np.float32) for key, row in read}
+                    self._keep(stored)
+                    rows.update(stored)
+        return rows
+
+    def put(self, rows: Mapping[bytes, Float32s]) -> None:
+        """Keep rows; those of the file are on the disk when this returns."""
+        with self._lock:
+            self._keep(rows)
+            if self._file is not None:
+                values = [(key, row.astype("<f4").tobytes()) for key, row in rows.items()]
+                self._file.write("INSERT OR REPLACE INTO judged VALUES (?, ?)", values)
+
+    def _keep(self, rows: Mapping[bytes, Float32s]) -> None:
+        for key, row in rows.items():
+            self._rows.put(key, row.copy())  # a view would keep its whole batch alive
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from veriglot.signatures import signature
 if TYPE_CHECKING:
     from veriglot.records import Sample
 
-__all__ = ["ChrF"]
+__all__ = []
 
 
 class ChrF(SampleScorer):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.companion import Answer
 
-__all__ = ["Blaser", "Comet", "Laser", "Process"]
+__all__ = []
 
 
 class _CompanionScorer(PairScorer):

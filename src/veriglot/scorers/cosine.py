@@ -16,7 +16,7 @@ from veriglot.signatures import signature
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Cosine", "Labse"]
+__all__ = []
 
 _AT_ONCE = 256  # pairs given to the encoder in one call
 

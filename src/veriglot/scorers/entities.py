@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.scorers.base import Measured
 
-__all__ = ["EntityOverlap"]
+__all__ = []
 
 
 _RECOGNISERS = frozenset({"ner", "entity_ruler", "span_ruler"})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
 
-__all__ = ["NameAgreement"]
+__all__ = []
 
 _WITH_CASE = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 _NOUNS_TOO = frozenset({"de", "lb", "nds"})  # every noun has a capital letter

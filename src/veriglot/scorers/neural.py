@@ -26,7 +26,7 @@ from veriglot.text.segmentation import sentences
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LogProbability", "MFact", "MetricX", "Seahorse"]
+__all__ = []
 
 
 Level = Literal["response", "sentence", "fact"]

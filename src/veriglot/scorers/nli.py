@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veriglot.judging.nli import Claims, Entailment, Support
     from veriglot.records import Sample
 
-__all__ = ["NLI"]
+__all__ = []
 
 Value = Literal["ent", "con", "diff", "unv"]
 Summary = Literal["mean", "worst"]

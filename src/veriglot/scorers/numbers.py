@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.scorers.base import Measured
 
-__all__ = ["NumberAgreement"]
+__all__ = []
 
 
 Reading = frozenset[Decimal]  # what one number may mean: `1.234` is a thousand or one and a bit

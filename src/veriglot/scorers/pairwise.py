@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Direction, Sample, Scorer
 
-__all__ = ["Pairwise", "with_other_responses"]
+__all__ = ["with_other_responses"]
 
 
 SISTERS = "samples"  # the key of `meta`

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Overlap",
     "Passages",
-    "Rouge1",
-    "Rouge2",
-    "RougeL",
     "Value",
     "agreement",
     "check_options",

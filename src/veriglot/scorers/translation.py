@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
 
-__all__ = ["LengthRatio", "TopNGram"]
+__all__ = []
 
 _LEAST = 1e-9
 

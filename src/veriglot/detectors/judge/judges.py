@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Answer, Reply, Request
     from veriglot.records import Evidence, Sample
 
-__all__ = ["judge"]
+__all__ = []
 
 
 _Range = tuple[int, int]

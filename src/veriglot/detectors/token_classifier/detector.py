@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
     Float64s = NDArray[np.float64]
 
-__all__ = ["TokenClassifier"]
+__all__ = []
 
 
 _FEWEST = 16  # tokens of a response, and of evidence, that have to fit beside the prompt

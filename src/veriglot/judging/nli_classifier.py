@@ -55,7 +55,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS judged (key BLOB PRIMARY KEY, row BLOB NOT 
 
 
 class Memory:
-    """Rows of three probabilities by pair and model, in memory and in a file. Threads share it, and processes its file."""
+    """Rows of three probabilities by pair and model, in memory and in a file, for several threads and processes."""
 
     def __init__(self, signature: str, pairs: int, folder: str | Path | None = None) -> None:
         if pairs < 0:

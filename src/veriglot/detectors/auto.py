@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -207,7 +207,8 @@ class Auto(Configured):
         grounding_weights: str | None = None,
         encoder: Encoder | None = None,
     ) -> None:
-        self._semantic = _semantic(threshold=threshold, words=words, weights=semantic_weights, encoder=encoder)
+        semantic = _loaded("semantic", threshold=threshold, words=words, weights=semantic_weights, encoder=encoder)
+        self._semantic = cast("Semantic | None", semantic)
         if threshold is None and self._semantic is not None:
             threshold = self._semantic.threshold
         self._grounding = Grounding(threshold=threshold, words=words, weights=grounding_weights)
@@ -308,7 +309,8 @@ def _best(
             continue
         key: Any = (known.name, known.options)
         if key not in by_options:
-            by_options[key] = _made(known, options)
+            own = {name: msgspec.json.decode(text) for name, text in known.options}
+            by_options[key] = _loaded(known.name, **{**own, **options})
         detector = by_options[key]
         if detector is not None and detector.name == known.revision:
             here[known] = detector
@@ -318,16 +320,6 @@ def _best(
         if ranking:
             choices[language, setting] = here[ranking[0][0]], _why(recorded, language, setting, ranking)
     return choices
-
-
-def _made(known: Known, options: Mapping[str, Any]) -> Detector | None:
-    from veriglot.detectors.registry import load_detector
-
-    own = {name: msgspec.json.decode(text) for name, text in known.options}
-    try:
-        return load_detector(known.name, **{**own, **options})
-    except (MissingExtraError, MissingWeightsError):
-        return None
 
 
 def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[tuple[Known, float]]) -> str:
@@ -354,12 +346,11 @@ def _no_better(semantic: Semantic, grounding: Grounding) -> dict[str, str]:
     }
 
 
-def _semantic(**options: Any) -> Semantic | None:
-    """The semantic detector; None where the packages or the model of its encoder are not here."""
-    from veriglot.detectors.registry import DETECTORS
+def _loaded(name: str, **options: Any) -> Detector | None:
+    """A detector; None where its packages or its model are not here."""
+    from veriglot.detectors.registry import load_detector
 
     try:
-        detector: Semantic = DETECTORS.load("semantic")(**options)
+        return load_detector(name, **options)
     except (MissingExtraError, MissingWeightsError):
         return None
-    return detector

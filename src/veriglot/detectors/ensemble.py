@@ -238,6 +238,21 @@ class Stacking(Versioned, frozen=True, kw_only=True):
     data: DataSource
     signature: str
 
+    def threshold_within(self, index: int, threshold: float) -> float | None:
+        """Low enough for all scripts; None, its own, for a member that gave spans alone when weights were learned."""
+        if self.members[index].source == "spans":
+            return None
+        mixes = [self.words.default, *self.words.scripts.values()]
+        return max(0.0, min(mix.lowest(threshold) for mix in mixes) - 10.0**-DIGITS)
+
+    def score(self, given: Array, there: Mask, tag: str | None, script: str | None) -> float | None:
+        """That of a response from the members' (1, k): the plain mean where no weights could be learned."""
+        if self.responses is None:
+            return round(float(given.mean()), DIGITS)
+        mix = self.responses.of(tag, script)
+        combined = mix.probabilities(features(given, np.ones_like(given, dtype=bool)), there)
+        return None if combined is None else float(combined[0])
+
     def __post_init__(self) -> None:
         for level in (self.words, self.responses):
             mixes = [level.default, *level.scripts.values()] if level is not None else []
@@ -254,74 +269,6 @@ def mean_of(given: Array, weights: Array) -> Array:
     """The weighted mean of the members' confidences (n, k), rounded, shape (n,): where it marks, one of them does."""
     mean: Array = np.round(given @ (weights / weights.sum()), DIGITS)
     return mean
-
-
-class _Mean:
-    """The weighted mean of the members that are there. A `there` of shape (m,) says which of all members these are."""
-
-    threshold = _THRESHOLD
-    revision: tuple[str, ...] = ()
-    learned = False
-
-    def __init__(self, weights: Sequence[float]) -> None:
-        self._weights = np.array(weights)
-        uneven = len(set(weights)) > 1
-        self.line = "mean " + " ".join(repr(float(weight)) for weight in weights) if uneven else "mean"
-
-    def covers(self, tag: str | None, script: str | None) -> bool:  # noqa: ARG002
-        return True  # it says nothing that the members do not
-
-    def threshold_within(self, index: int, threshold: float) -> float | None:  # noqa: ARG002
-        return threshold  # a mean that reaches it has a part that does
-
-    def check(self, index: int, detector: Detector) -> None:
-        pass  # nothing was learned, so anything goes
-
-    def words(self, given: Array, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Array | None:  # noqa: ARG002
-        return mean_of(given, self._weights[there])
-
-    def score(self, given: Array, there: Mask, tag: str | None, script: str | None) -> float | None:  # noqa: ARG002
-        return float(mean_of(given, self._weights[there])[0])
-
-
-class _Stack:
-    """Learned weights, by script; `path` is where they lie, for messages."""
-
-    learned = True
-
-    def __init__(self, file: Stacking, path: str) -> None:
-        self.file, self._path = file, path
-        self.threshold, self.revision, self.line = file.threshold, (file.revision,), f"stacking {file.revision}"
-        self.covers = file.words.covers
-
-    def threshold_within(self, index: int, threshold: float) -> float | None:
-        """Low enough for all scripts; None, its own, for a member that gave spans alone when weights were learned."""
-        if self.file.members[index].source == "spans":
-            return None
-        mixes = [self.file.words.default, *self.file.words.scripts.values()]
-        return max(0.0, min(mix.lowest(threshold) for mix in mixes) - 10.0**-DIGITS)
-
-    def check(self, index: int, detector: Detector) -> None:
-        """Whether name and settings are those that the weights were learned with."""
-        learned = self.file.members[index]
-        own = settings_of(detector.signature) if learned.source == "words" else detector.signature
-        if (detector.name, own) != (learned.name, learned.settings):
-            raise UsageError(
-                f"The weights of {self._path} were learned with {learned.name} ({learned.settings}), and here it is"
-                f" {detector.name} ({own}).",
-                remedy="Learn them anew with veriglot train stacking.",
-            )
-
-    def words(self, given: Array, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Array | None:
-        return self.file.words.of(tag, script).probabilities(features(given, inside), there)
-
-    def score(self, given: Array, there: Mask, tag: str | None, script: str | None) -> float | None:
-        """By the weights of the script, or the plain mean where none could be learned."""
-        if self.file.responses is None:
-            return round(float(given.mean()), DIGITS)
-        mix = self.file.responses.of(tag, script)
-        combined = mix.probabilities(features(given, np.ones_like(given, dtype=bool)), there)
-        return None if combined is None else float(combined[0])
 
 
 @dataclass(frozen=True)
@@ -404,10 +351,11 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         if missing not in {"refuse", "rest"}:
             raise UsageError(f"missing is refuse or rest, not {missing!r}.")
         self._missing = missing
-        self._members, self._combination = _combination(members, stacking)
-        super().__init__(self._combination.threshold if threshold is None else threshold, words=words)
+        self._members, self._learned = _combination(members, stacking)
+        best = _THRESHOLD if self._learned is None else self._learned.threshold
+        super().__init__(best if threshold is None else threshold, words=words)
         self._absent: list[str] = []
-        detectors = self._load()
+        detectors = self._load(stacking)
         self.taxonomy = taxonomy or next(iter(detectors.values())).taxonomy
         self._here = [
             _Loaded(index, detector, self._members[index].weight, _types(detector.taxonomy, self.taxonomy))
@@ -418,15 +366,17 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
     def name(self) -> str:
         """`ensemble@`, the members that are here with their revisions, and a hash of the weights."""
         names = [member.detector.name.replace("@", "-") for member in self._here]
-        return "ensemble@" + "+".join([*names, *self._combination.revision])
+        return "ensemble@" + "+".join([*names, self._learned.revision] if self._learned else names)
 
     @cached_property
     def signature(self) -> str:
         """Name, how the members are put together, their settings as hashes, threshold and unit in one line."""
+        weights = [member.weight for member in self._members]
+        combined = "mean " + " ".join(repr(float(weight)) for weight in weights) if len(set(weights)) > 1 else "mean"
         return signature(
             detector=self.name,
             members=digest([settings_of(member.detector.signature) or "" for member in self._here])[:12],
-            combined=self._combination.line,
+            combined=combined if self._learned is None else f"stacking {self._learned.revision}",
             absent="+".join(self._absent) or None,
             missing=self._missing,
             taxonomy=self.taxonomy,
@@ -446,20 +396,24 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
                 return [NotScored(Status.FAILED, reason)] * len(samples)
         return [*zip(*predictions, strict=True)]
 
-    def _load(self) -> dict[int, Detector]:
+    def _load(self, stacking: str | None) -> dict[int, Detector]:
         """The members that are here by their index, each at the threshold that its types are needed from."""
         detectors: dict[int, Detector] = {}
         last: Exception | None = None
         for index, member in enumerate(self._members):
+            threshold: float | None = self._threshold  # a mean that reaches it has a part that does
+            if self._learned is not None:
+                threshold = self._learned.threshold_within(index, self._threshold)
             try:
-                detector = member.load(self._combination.threshold_within(index, self._threshold))
+                detector = member.load(threshold)
             except (MissingExtraError, MissingWeightsError) as error:
                 if self._missing == "refuse":
                     raise
                 self._absent.append(member.detector)
                 last = error
                 continue
-            self._combination.check(index, detector)
+            if self._learned is not None:
+                _check(self._learned.members[index], detector, stacking)
             detectors[index] = detector
         if not detectors:
             assert last is not None
@@ -472,14 +426,14 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         for member, prediction in zip(self._here, result, strict=True):
             if prediction.status is not Status.SCORED:
                 others.append((member.detector.name, prediction.status, prediction.reason or ""))
-            elif prediction.words is None and not self._combination.learned:
+            elif prediction.words is None and self._learned is None:
                 others.append((member.detector.name, Status.FAILED, _NO_WORDS))
             else:
                 scored.append((member, prediction))
         if not scored or (others and self._missing == "refuse"):
             status = min((status for _, status, _ in others), key=_GRAVE.index)
             return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
-        void = _VOID if self._combination.learned else ()
+        void = _VOID if self._learned else ()
         notes = [note for _, prediction in scored for note in prediction.notes if not note.startswith(void)]
         notes += [f"ensemble:without {name} ({status})" for name, status, _ in others]
         notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
@@ -495,12 +449,18 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         given = np.stack([reading.confidences for reading in readings], axis=1)
         inside = np.stack([reading.marked for reading in readings], axis=1)
         scores = np.array([[float(prediction.score or 0.0) for _, prediction in scored]])
-        confidences = self._combination.words(given, inside, there, tag, script)
-        score = self._combination.score(scores, there, tag, script)
+        confidences: Array | None
+        score: float | None
+        if self._learned is None:
+            weights = np.array([member.weight for member, _ in scored])
+            confidences, score = mean_of(given, weights), float(mean_of(scores, weights)[0])
+        else:
+            confidences = self._learned.words.of(tag, script).probabilities(features(given, inside), there)
+            score = self._learned.score(scores, there, tag, script)
+            if not self._learned.words.covers(tag, script):
+                notes.append("calibration:default")
         if confidences is None or score is None:
             return NotScored(Status.FAILED, "no member that has a weight in this script scored it")
-        if not self._combination.covers(tag, script):
-            notes.append("calibration:default")
         label = _labeller(bounds, scored, given)
         sentences = sentence_of_each(sample.response, tag, bounds)
         return self._prediction(
@@ -527,21 +487,30 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
 
 def _combination(
     members: str | Sequence[str | Member] | None, stacking: str | None
-) -> tuple[tuple[Member, ...], _Mean | _Stack]:
+) -> tuple[tuple[Member, ...], Stacking | None]:
     if stacking is None:
         if members is None:
             raise UsageError("The ensemble has no members.", remedy="Name them as in ensemble:grounding+semantic.")
-        chosen = read_members(members)
-        return chosen, _Mean([member.weight for member in chosen])
-    stack = _Stack(Stacking.read(stacking), stacking)
-    learned = tuple(member.member for member in stack.file.members)
-    names = [member.detector for member in learned]
+        return read_members(members), None
+    learned = Stacking.read(stacking)
+    names = [member.member.detector for member in learned.members]
     if members is not None and [member.detector for member in read_members(members)] != names:
         raise UsageError(
             f"The weights of {stacking} were learned for {'+'.join(names)}.",
             remedy="Leave the members out, or learn weights for these.",
         )
-    return learned, stack
+    return tuple(member.member for member in learned.members), learned
+
+
+def _check(learned: Stacked, detector: Detector, path: str | None) -> None:
+    """Whether name and settings of a member are those that the weights were learned with."""
+    own = settings_of(detector.signature) if learned.source == "words" else detector.signature
+    if (detector.name, own) != (learned.name, learned.settings):
+        raise UsageError(
+            f"The weights of {path} were learned with {learned.name} ({learned.settings}), and here it is"
+            f" {detector.name} ({own}).",
+            remedy="Learn them anew with veriglot train stacking.",
+        )
 
 
 def _types(own: str, wanted: str) -> Mapping[str, str]:

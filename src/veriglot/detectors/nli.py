@@ -12,7 +12,6 @@ from veriglot.judging.base import (
     NotScored,
     ResolvedLanguage,
     admit,
-    check_threshold,
     evidence_notes,
     has_fact_rules,
     without_words,
@@ -97,7 +96,6 @@ class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
         question: bool = False,
         **options: Any,
     ) -> None:
-        check_threshold(threshold)
         super().__init__(_THRESHOLD if threshold is None else threshold, words=words)
         self._reader = ClaimReader(model, claim, premise_sentences, question=question, **options)
         self._entailment = self._reader.entailment

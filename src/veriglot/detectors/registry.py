@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import UsageError
 from veriglot.plugins import Entry, Table
-from veriglot.records import sample_from
+from veriglot.records import Detector, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.records import Detector, Prediction
+    from veriglot.records import Prediction
 
 __all__ = ["DETECTORS", "detect", "load_detector", "load_named"]
 
@@ -168,16 +168,10 @@ def load_named(name: str, *, threshold: float | None, words: bool, **options: An
     match = _CLASS.fullmatch(name)
     if match is None or name in DETECTORS:
         return load_detector(name, threshold=threshold, words=words, **options)
-    return _of_class(name, match["module"], match["attribute"], {"threshold": threshold, "words": words, **options})
-
-
-def _of_class(name: str, module: str, attribute: str, options: dict[str, Any]) -> Detector:
-    from veriglot.records import Detector
-
     if os.getcwd() not in sys.path and "" not in sys.path:  # noqa: PTH109  # sys.path holds text
         sys.path.append(os.getcwd())  # noqa: PTH109
     try:
-        factory = getattr(import_module(module), attribute)
+        factory = getattr(import_module(match["module"]), match["attribute"])
     except ModuleNotFoundError as error:
         raise UsageError(
             f"The detector {name!r} cannot be loaded: {error}.",
@@ -186,7 +180,7 @@ def _of_class(name: str, module: str, attribute: str, options: dict[str, Any]) -
     except AttributeError as error:
         raise UsageError(f"The detector {name!r} cannot be loaded: {error}.") from error
     try:
-        detector = factory(**options)
+        detector = factory(threshold=threshold, words=words, **options)
     except TypeError as error:
         raise UsageError(
             f"The detector {name!r} cannot be made: {error}.",

@@ -16,7 +16,6 @@ from veriglot.judging.base import (
     NotScored,
     ResolvedLanguage,
     admit,
-    check_threshold,
     runs,
     without_words,
 )
@@ -97,11 +96,10 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         start_timeout: float = 1800.0,
         accept_licence: bool = False,
     ) -> None:
-        check_threshold(threshold)
-        agree(model, accepted=accept_licence)
         if published and threshold is not None:
             raise UsageError("The published rule has no threshold.", remedy="Leave out published or threshold.")
         super().__init__(_HALF if threshold is None else threshold, words=words)  # of no meaning if published
+        agree(model, accepted=accept_licence)
         self._model, self._encoder, self._published = model, encoder, published
         interpreter = python_of("comet", python)
         given = {

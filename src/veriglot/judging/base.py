@@ -37,7 +37,6 @@ __all__ = [
     "SpanLabel",
     "TooLongError",
     "admit",
-    "check_threshold",
     "evidence_notes",
     "has_evidence",
     "has_fact_rules",
@@ -191,16 +190,6 @@ def without_words(sample: Sample) -> NotScored:
     return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
 
 
-def check_threshold(threshold: float | None) -> None:
-    """Raise where a threshold is no probability.
-
-    Raises:
-        UsageError: see there.
-    """
-    if threshold is not None and not 0.0 <= threshold <= 1.0:
-        raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
-
-
 class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
     """A detector: `_plan` reads a sample, `_run` judges what was read, `_scored` makes the prediction.
 
@@ -210,11 +199,16 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
     Args:
         threshold: confidence from which a word is marked, 0 to 1.
         words: whether predictions carry every word.
+
+    Raises:
+        UsageError: the threshold is no probability.
     """
 
     taxonomy: str
 
     def __init__(self, threshold: float, *, words: bool) -> None:
+        if not 0.0 <= threshold <= 1.0:
+            raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
         self._threshold = threshold
         self._words = words
 

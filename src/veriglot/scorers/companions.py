@@ -57,11 +57,16 @@ class _CompanionScorer(PairScorer):
         rows = [self._row(pair) for pair in pairs]
         asked = [row for row in rows if not isinstance(row, NotScored)]
         answers = iter(self._companion.ask(asked))
-        return [row if isinstance(row, NotScored) else _read(next(answers)) for row in rows]
+        return [row if isinstance(row, NotScored) else self._read(next(answers)) for row in rows]
 
     def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
         """What the engine is given of a pair; or why it is not asked."""
         return {"source": pair.source, "response": pair.response}
+
+    def _read(self, answer: Answer) -> Measured | NotScored:
+        if answer.value is None:
+            return NotScored(Status(answer.status), answer.error or "")
+        return Measured(answer.value, answer.parts)
 
     def close(self) -> None:
         """Have the process leave; scoring starts another."""
@@ -240,9 +245,3 @@ class Process(_CompanionScorer):
 
     def _row(self, pair: Pair) -> dict[str, Any]:
         return pair._asdict()
-
-
-def _read(answer: Answer) -> Measured | NotScored:
-    if answer.value is None:
-        return NotScored(Status(answer.status), answer.error or "")
-    return Measured(answer.value, answer.parts)

@@ -524,20 +524,29 @@ class LogProbability(PairScorer):
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        rows = [self._codes.ids(pair) if self._codes is not None else self._joined(pair) for pair in pairs]
-        fits = [row if isinstance(row, NotScored) else self._fitting(*row) for row in rows]
-        given = [row for row in fits if not isinstance(row, NotScored)]
-        lengths = [len(source) + len(target) for source, target in given]
-        sums = iter(in_batches(lengths, lambda batch: self._run([given[index] for index in batch]), self._most))
-        return [row if isinstance(row, NotScored) else next(sums) for row in fits]
+        plans = [self._row(pair) for pair in pairs]
+        rows = [row for row in plans if not isinstance(row, NotScored)]
+        lengths = [len(ids) + (0 if self._codes is None else len(labels)) for ids, labels in rows]
+        sums = iter(in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most))
+        return [row if isinstance(row, NotScored) else next(sums) for row in plans]
 
-    def _fitting(self, source: list[int], target: list[int]) -> tuple[list[int], list[int]] | NotScored:
-        length = max(len(source), len(target)) if self._codes is not None else len(source) + len(target)
+    def _row(self, pair: Pair) -> tuple[list[int], list[int]] | NotScored:
+        """What the model reads, and what it is to say: of a causal model as long, the response at its end."""
+        if self._codes is None:
+            ahead, target = self._joined(pair)
+            ids, labels = [*ahead, *target], [*[_IGNORED] * len(ahead), *target]
+        else:
+            row = self._codes.ids(pair)
+            if isinstance(row, NotScored):
+                return row
+            ids, labels = row
+            target = labels
+        length = max(len(ids), len(labels))
         if self._room is not None and length > self._room:
             return NotScored(Status.TOO_LONG, f"{length:,} tokens, and the model takes {self._room:,}")
         if not target:
             return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
-        return source, target
+        return ids, labels
 
     def _joined(self, pair: Pair) -> tuple[list[int], list[int]]:
         tokenizer = self._network.tokenizer
@@ -548,20 +557,13 @@ class LogProbability(PairScorer):
         if not ahead:  # something has to stand before the first token
             start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
             ahead = [] if start is None else [start]
-        own = tokenizer(pair.response, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
-        return ahead, own
+        return ahead, tokenizer(pair.response, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
 
     def _run(self, rows: list[tuple[list[int], list[int]]]) -> list[Measured]:
         network = self._network
-        fill = int(network.tokenizer.pad_token_id or 0)
-        if self._codes is not None:
-            ids, mask = network.padded([source for source, _ in rows], fill)
-            labels, _ = network.padded([target for _, target in rows], _IGNORED)
-            options = {"labels": labels}
-        else:
-            ids, mask = network.padded([[*ahead, *own] for ahead, own in rows], fill)
-            labels, _ = network.padded([[*[_IGNORED] * len(ahead), *own] for ahead, own in rows], _IGNORED)
-            options = {}
+        ids, mask = network.padded([row for row, _ in rows], int(network.tokenizer.pad_token_id or 0))
+        labels, _ = network.padded([row for _, row in rows], _IGNORED)
+        options = {} if self._codes is None else {"labels": labels}
         with torch.inference_mode():
             logits = network.model(input_ids=ids, attention_mask=mask, **options).logits
         if self._codes is not None:

@@ -160,11 +160,6 @@ def stop_words(tag: str) -> frozenset[str] | None:
     return None if entry is None else _table().get(entry.tag) or _table().get(entry.base)
 
 
-def stop_words_languages() -> tuple[str, ...]:
-    """The tags of the languages that have a list, sorted."""
-    return tuple(sorted(_table()))
-
-
 @cache
 def _stop_words_revision() -> str:
     """Eight hexadecimal digits that change with any list."""

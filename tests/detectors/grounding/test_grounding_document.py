@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from veriglot.detectors.grounding.document import STEM, Document
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
+from veriglot.text.unicode import Kind
 
 GAP, WALL = " ", "\uffff"
 PIECES = st.sampled_from(
@@ -104,8 +105,8 @@ def test_words_and_stems_meet_where_their_folded_letters_do() -> None:
 
 def test_what_words_are_made_of() -> None:
     document = Document(["B2B costs 1,200 東京 ÄÖ かな"], None)
-    assert document.counts_in_words(document.digits()).tolist() == [1, 0, 4, 0, 0, 0]
-    assert document.counts_in_words(document.uppers()).tolist() == [2, 0, 0, 0, 2, 0]
+    assert document.counts_in_words(document.of_kind(Kind.DIGIT)).tolist() == [1, 0, 4, 0, 0, 0]
+    assert document.counts_in_words(document.of_kind(Kind.UPPER)).tolist() == [2, 0, 0, 0, 2, 0]
     assert document.ideographic.tolist() == [False, False, False, True, False, True]
     assert document.lengths.tolist() == [3, 5, 5, 2, 2, 2]
     half = np.arange(len(document.stream)) % 2 == 0

@@ -57,7 +57,7 @@ def test_coverage_is_the_naive_one(response: str, other: str, size: int) -> None
     ours, theirs = Document([response], None), Document([other], None)
     wanted = naive_coverage(ours, theirs, size)
     assert matching.covered(ours, theirs, size).tolist() == wanted
-    shares = matching.stretch_coverage(ours, theirs, (size,))[0].tolist()
+    shares = ours.mean_in_words(matching.covered(ours, theirs, size)).tolist()
     expected = [np.mean(wanted[s:e]) for s, e in zip(ours.starts.tolist(), ours.ends.tolist(), strict=True)]
     assert shares == pytest.approx(expected)
 
@@ -80,8 +80,12 @@ def naive_edges(ours: list[str], theirs: list[str], sizes: tuple[int, ...], *, f
 def test_beginnings_and_endings(response: str, other: str) -> None:
     ours, theirs = Document([response], None), Document([other], None)
     words, known = folded_words(ours, response), folded_words(theirs, other)
-    assert matching.beginnings(ours, theirs).tolist() == naive_edges(words, known, (2, 3, 4, 6, 8, 10), front=True)
-    assert matching.endings(ours, theirs).tolist() == naive_edges(words, known, (3, 4, 6), front=False)
+    assert matching.shared_edge(ours, theirs, matching.BEGINNINGS, front=True).tolist() == naive_edges(
+        words, known, (2, 3, 4, 6, 8, 10), front=True
+    )
+    assert matching.shared_edge(ours, theirs, matching.ENDINGS, front=False).tolist() == naive_edges(
+        words, known, (3, 4, 6), front=False
+    )
 
 
 @pytest.mark.fuzz
@@ -167,4 +171,4 @@ def test_short_and_empty_texts(response: str, evidence: str) -> None:
         for part in matching.has_pair(ours, matching.pairs(theirs, gap), gap):
             assert len(part) == len(ours)
     assert len(matching.has_swapped_pair(ours, matching.pairs(theirs, 1))) == len(ours)
-    assert all(len(share) == len(ours) for share in matching.stretch_coverage(ours, theirs, (3, 40)))
+    assert all(len(ours.mean_in_words(matching.covered(ours, theirs, size))) == len(ours) for size in (3, 40))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from veriglot.detectors.token_classifier.detector import (
     Arranged,
-    Input,
     TokenProbabilities,
     labels_of,
     marked_words,
@@ -35,8 +32,7 @@ def said(*unsupported: float, tokens: np.ndarray = TOKENS) -> TokenProbabilities
 
 def arranged(windows: int, *pieces: tuple[int, int]) -> Arranged:
     pieces = pieces or ((0, len(RESPONSE)),)
-    inputs = [Input(SimpleNamespace(), window, piece) for window in range(windows) for piece in range(len(pieces))]
-    return Arranged(tuple(inputs), tuple((Pointer(f"p{n}", 0, 5),) for n in range(windows)), pieces)
+    return Arranged((None,) * (windows * len(pieces)), tuple((Pointer(f"p{n}", 0, 5),) for n in range(windows)), pieces)
 
 
 @pytest.mark.parametrize(("pooling", "first"), [("max", 0.9), ("mean", 0.5), ("first", 0.1)])
@@ -84,7 +80,7 @@ def test_spans_end_with_sentence_type_and_beginning() -> None:
     kinds = [1, 2, 3, 3, 1, 1]
     outputs = np.full((6, 4), 0.05)
     outputs[range(6), kinds] = 0.85
-    made = Arranged((Input(SimpleNamespace(), 0, 0),), ((Pointer("p0", 0, 5),),), ((0, 12),))
+    made = Arranged((None,), ((Pointer("p0", 0, 5),),), ((0, 12),))
     found = marked_words(words, made, [TokenProbabilities(words.astype(np.int64), outputs)], labels, "max")
     spans = span_list("a b c d e f ", found, [(0, 6), (6, 12)], labels, made.windows, 0.5)
     assert [(span.text, span.type) for span in spans] == [

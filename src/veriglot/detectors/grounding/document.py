@@ -190,14 +190,9 @@ class Document:
         means: NDArray[np.float64] = (sums[self.ends] - sums[self.starts]) / self.lengths
         return means
 
-    def digits(self) -> Bools:
-        """Which code points are digits, shape of `codes`."""
-        flags: Bools = (self.kinds & Kind.DIGIT) != 0
-        return flags
-
-    def uppers(self) -> Bools:
-        """Which code points are capitals, shape of `codes`."""
-        flags: Bools = (self.kinds & Kind.UPPER) != 0
+    def of_kind(self, kind: Kind) -> Bools:
+        """Which code points are of a kind, shape of `codes`."""
+        flags: Bools = (self.kinds & kind) != 0
         return flags
 
 

@@ -19,7 +19,7 @@ from veriglot.detectors.grounding.document import (
     slots,
 )
 from veriglot.text.segmentation import sentences
-from veriglot.text.unicode import alphabet_tables, code_points
+from veriglot.text.unicode import Kind, alphabet_tables, code_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,12 +72,8 @@ def covered(response: Document, other: Document, size: int) -> Bools:
     return flags
 
 
-def stretch_coverage(response: Document, other: Document, sizes: tuple[int, ...]) -> list[Float64s]:
-    """For each size, the share of each word that lies in a shared stretch of that many code points."""
-    return [response.mean_in_words(covered(response, other, size)) for size in sizes]
-
-
-def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> Float64s:
+def shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> Float64s:
+    """How many code points at its beginning or end, 0 or one of `sizes`, a word shares with one of the other text."""
     ours, other_words = response.distinct.first, other.distinct.first
     longest = np.zeros(len(ours))
     places = np.arange(len(ours))
@@ -97,16 +93,6 @@ def _edge(document: Document, words: Int64s, size: int, *, front: bool) -> UInt6
     if front:
         return document.hashes.of(document.starts[words], document.starts[words] + size)
     return document.hashes.of(document.ends[words] - size, document.ends[words])
-
-
-def beginnings(response: Document, other: Document) -> Float64s:
-    """How many code points at its beginning each word shares with a word of the other text (0, 2, 3, 4, 6, 8, 10)."""
-    return _shared_edge(response, other, (2, 3, 4, 6, 8, 10), front=True)
-
-
-def endings(response: Document, other: Document) -> Float64s:
-    """How many code points at its end each word shares with a word of the other text (0, 3, 4, 6)."""
-    return _shared_edge(response, other, (3, 4, 6), front=False)
 
 
 def pairs(document: Document, gap: int) -> UInt64s:
@@ -141,7 +127,7 @@ def has_swapped_pair(response: Document, known: UInt64s) -> Float32s:
 
 def number_values(document: Document) -> tuple[Int64s, list[str]]:
     """Words with digits, and the digits of each without thousands marks and the like."""
-    words = np.flatnonzero(document.counts_in_words(document.digits()) > 0)
+    words = np.flatnonzero(document.counts_in_words(document.of_kind(Kind.DIGIT)) > 0)
     values = []
     for start, end in document.bounds[words].tolist():
         digits = "".join(chr(c) for c in document.folded[start:end].tolist() if 0x30 <= c <= 0x39)
@@ -272,8 +258,8 @@ def shape_features(answer: Document, sentence: Int64s, evidence_words: int) -> d
     """How each word is written and where it stands; every value has shape (n,) and lies near 0 to 1."""
     words = len(answer)
     order = np.arange(words)
-    digits = answer.counts_in_words(answer.digits())
-    uppers = answer.uppers()
+    digits = answer.counts_in_words(answer.of_kind(Kind.DIGIT))
+    uppers = answer.of_kind(Kind.UPPER)
     capitals = answer.counts_in_words(uppers)
     in_sentence = np.bincount(sentence)
     begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(in_sentence)])
@@ -306,6 +292,7 @@ FEATURES_VERSION = 1
 
 STRETCHES = (3, 4, 5, 6, 8, 11, 16, 24, 40)
 QUESTION_STRETCHES = (4, 6, 10)
+BEGINNINGS, ENDINGS = (2, 3, 4, 6, 8, 10), (3, 4, 6)
 NEAR, FAR = 4, 10  # words on either side that make up a word's surroundings
 BLOCK = 400  # words of the response that are held against the windows at a time: bounds the memory
 
@@ -419,10 +406,9 @@ def _in_markup(response: str, bounds: Int64s) -> Bools:
 
 def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lexicon) -> Features:
     features: Features = {}
-    for size, share in zip(STRETCHES, stretch_coverage(answer, evidence, STRETCHES), strict=True):
-        features[f"stretch_{size}"] = share
-    for size, share in zip(QUESTION_STRETCHES, stretch_coverage(answer, asked, QUESTION_STRETCHES), strict=True):
-        features[f"question_stretch_{size}"] = share
+    for name, other, sizes in (("stretch", evidence, STRETCHES), ("question_stretch", asked, QUESTION_STRETCHES)):
+        for size in sizes:  # the share of each word that lies in a shared stretch of that many code points
+            features[f"{name}_{size}"] = answer.mean_in_words(covered(answer, other, size))
     words, stems = occurrences(answer, evidence)
     here = answer.distinct.counts[answer.distinct.inverse]
     question_words, question_stems = occurrences(answer, asked)
@@ -436,9 +422,9 @@ def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lex
         "in_question": question_words > 0,
         "stem_in_question": question_stems > 0,
     }
-    beginning = beginnings(answer, evidence)
+    beginning = shared_edge(answer, evidence, BEGINNINGS, front=True)
     features["beginning"] = np.where(exact, 1.0, beginning / answer.lengths)
-    features["ending"] = np.where(exact, 1.0, endings(answer, evidence) / answer.lengths)
+    features["ending"] = np.where(exact, 1.0, shared_edge(answer, evidence, ENDINGS, front=False) / answer.lengths)
     features["beginning_length"] = np.where(exact, answer.lengths, beginning) / 10.0
     features["stem_frequency"] = lexicon.stem_frequency(answer.stem) / 12.0
     features["word_frequency"] = lexicon.word_frequency(answer.word) / 12.0

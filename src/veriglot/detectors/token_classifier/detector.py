@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import product
 from string import Template
 from tomllib import loads
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import transformers
 
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.checkpoints import agree, batches, load_pretrained, pad, positions
+from veriglot.hub.checkpoints import agree, in_batches, load_pretrained, pad, positions
 from veriglot.judging.base import (
     BaseDetector,
     NotScored,
@@ -85,19 +86,10 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Input:
-    """One pair: the piece `piece` of a response, held against the window `window` of the evidence."""
-
-    encoding: Any
-    window: int
-    piece: int
-
-
-@dataclass(frozen=True)
 class Arranged:
     """All pairs of a sample."""
 
-    inputs: tuple[Input, ...]  # every window with every piece
+    encodings: tuple[Any, ...]  # of every window with every piece, window by window
     windows: tuple[tuple[Pointer, ...], ...]  # of each window, the places in the evidence that it holds
     pieces: tuple[Range, ...]  # half-open code point ranges of the response, in order
 
@@ -126,7 +118,7 @@ def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens
     whole = tokens.pair(prompt.over([passage.text for passage in passages]), response)
     if len(whole.ids) <= room:
         everything = tuple(Pointer(str(passage.id), 0, len(passage.text)) for passage in passages)
-        return Arranged((Input(whole, 0, 0),), (everything,), ((0, len(response)),))
+        return Arranged((whole,), (everything,), ((0, len(response)),))
     free = room - len(tokens.pair(prompt.over([""]), "").ids)
     if free < 2 * _FEWEST:
         raise TooLongError(
@@ -136,11 +128,12 @@ def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens
     budget = free - longest
     for _ in range(_ATTEMPTS):
         windows = _windows(prompt, passages, tokens, budget)
-        inputs = _paired(prompt, windows, [response[slice(*piece)] for piece in pieces], tokens)
-        beyond = max(len(pair.encoding.ids) for pair in inputs) - room
+        prompts = [prompt.over([part.text for part in window]) for window in windows]
+        encodings = [tokens.pair(text, response[slice(*piece)]) for text in prompts for piece in pieces]
+        beyond = max(len(encoding.ids) for encoding in encodings) - room
         if beyond <= 0:
             places = (tuple(Pointer(str(p.passage.id), p.start, p.end) for p in window) for window in windows)
-            return Arranged(tuple(inputs), tuple(places), tuple(pieces))
+            return Arranged(tuple(encodings), tuple(places), tuple(pieces))
         budget -= beyond  # joined, texts may take more tokens than apart
         if budget < 1:
             break
@@ -183,15 +176,6 @@ def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: Tokens, budge
         _Part(passage, start, end, tokens.count(prompt.line(number, text[start:end])))
         for start, end in cuts
         if text[start:end].strip()
-    ]
-
-
-def _paired(prompt: Prompt, windows: Sequence[list[_Part]], pieces: Sequence[str], tokens: Tokens) -> list[Input]:
-    prompts = [prompt.over([part.text for part in window]) for window in windows]
-    return [
-        Input(tokens.pair(text, piece), window, number)
-        for window, text in enumerate(prompts)
-        for number, piece in enumerate(pieces)
     ]
 
 
@@ -361,21 +345,23 @@ def marked_words(
     unsupported = np.full(shape, -1.0)
     types = np.zeros((*shape, len(labels.types)))
     begins = np.zeros(shape, bool)
-    for input_, tokens in zip(arranged.inputs, outputs, strict=True):
+    pairs = product(range(len(arranged.windows)), range(len(arranged.pieces)))
+    for (window, piece), tokens in zip(pairs, outputs, strict=True):
         by_type = np.stack([tokens.outputs[:, list(columns)].sum(axis=1) for columns in labels.outputs], axis=1)
         total = by_type.sum(axis=1)
         begun = tokens.outputs[:, list(labels.begins)].sum(axis=1) > total / 2
-        start = arranged.pieces[input_.piece][0]
-        for word in np.flatnonzero(mine[input_.piece]).tolist():
-            low, high = _tokens_of(tokens.bounds, int(bounds[word, 0]) - start, int(bounds[word, 1]) - start)
-            if low == high:
+        start = arranged.pieces[piece][0]
+        for word in np.flatnonzero(mine[piece]).tolist():
+            low = int(np.searchsorted(tokens.bounds[:, 1], bounds[word, 0] - start, side="right"))
+            high = int(np.searchsorted(tokens.bounds[:, 0], bounds[word, 1] - start, side="left"))
+            if low >= high:  # no token overlaps the word
                 continue
             worst = low if pooling == "first" else low + int(total[low:high].argmax())
             part = slice(low, high) if pooling == "mean" else slice(worst, worst + 1)
             value = float(total[part].mean())
-            if value > unsupported[input_.window, word]:
-                unsupported[input_.window, word], types[input_.window, word] = value, by_type[part].mean(axis=0)
-                begins[input_.window, word] = begun[low]
+            if value > unsupported[window, word]:
+                unsupported[window, word], types[window, word] = value, by_type[part].mean(axis=0)
+                begins[window, word] = begun[low]
     seen = (unsupported >= 0).all(axis=0)
     unsupported, types, begins = unsupported[:, seen], types[:, seen], begins[:, seen]
     best = unsupported.argmin(axis=0)
@@ -388,13 +374,6 @@ def marked_words(
         windows=best,
         unseen=int((~seen).sum()),
     )
-
-
-def _tokens_of(bounds: Int64s, start: int, end: int) -> tuple[int, int]:
-    """The tokens that overlap `[start, end)`, as a half-open range; empty where none does."""
-    low = int(np.searchsorted(bounds[:, 1], start, side="right"))
-    high = int(np.searchsorted(bounds[:, 0], end, side="left"))
-    return low, max(high, low)
 
 
 def _assigned(bounds: NDArray[np.int32], pieces: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -491,31 +470,28 @@ class Network:
         self._typed = "token_type_ids" in tokenizer.model_input_names
         self._padding = tokenizer.pad_token_id or 0
 
-    def run(self, inputs: Sequence[Input]) -> list[TokenProbabilities | str]:
+    def run(self, encodings: Sequence[Any]) -> list[TokenProbabilities | str]:
         """The probabilities of each input, in order; what went wrong where an input makes the network fail.
 
         Inputs of like length run together. Where a batch fails, its inputs run one by one, so that one sample's failure
         costs no other.
         """
-        results: list[TokenProbabilities | str] = [""] * len(inputs)
-        for batch in batches([len(input_.encoding.ids) for input_ in inputs]):
-            for index, result in zip(batch, self._tried([inputs[index] for index in batch]), strict=True):
-                results[index] = result
-        return results
+        lengths = [len(encoding.ids) for encoding in encodings]
+        return in_batches(lengths, lambda batch: self._tried([encodings[index] for index in batch]))
 
-    def _tried(self, inputs: Sequence[Input]) -> Sequence[TokenProbabilities | str]:
+    def _tried(self, encodings: Sequence[Any]) -> Sequence[TokenProbabilities | str]:
         try:
-            return self._probabilities(inputs)
+            return self._probabilities(encodings)
         except (RuntimeError, IndexError, ValueError) as error:  # of torch: too little memory, an id beyond its table
-            if len(inputs) > 1:
-                return [result for input_ in inputs for result in self._tried([input_])]
+            if len(encodings) > 1:
+                return [result for encoding in encodings for result in self._tried([encoding])]
             return [f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"]
 
-    def _probabilities(self, inputs: Sequence[Input]) -> list[TokenProbabilities]:
-        ids, mask = pad([input_.encoding.ids for input_ in inputs], self._padding)
+    def _probabilities(self, encodings: Sequence[Any]) -> list[TokenProbabilities]:
+        ids, mask = pad([encoding.ids for encoding in encodings], self._padding)
         given = {"input_ids": ids, "attention_mask": mask}
         if self._typed:
-            given["token_type_ids"], _ = pad([input_.encoding.type_ids for input_ in inputs])
+            given["token_type_ids"], _ = pad([encoding.type_ids for encoding in encodings])
         with torch.inference_mode():
             logits = self._model(
                 **{name: torch.from_numpy(array).to(self.device) for name, array in given.items()}
@@ -523,13 +499,13 @@ class Network:
             outputs = torch.softmax(logits.double(), -1).cpu().numpy()
         if not np.isfinite(outputs).all():
             raise ValueError("the network gave something that is no number")
-        return [_of_response(input_, row) for input_, row in zip(inputs, outputs, strict=True)]
+        return [_of_response(*pair) for pair in zip(encodings, outputs, strict=True)]
 
 
-def _of_response(input_: Input, outputs: Float64s) -> TokenProbabilities:
+def _of_response(encoding: Any, outputs: Float64s) -> TokenProbabilities:
     """The rows of the response's own tokens; those of the prompt, special ones and padding are left out."""
-    mine = np.array([sequence == 1 for sequence in input_.encoding.sequence_ids], bool)
-    bounds = np.array(input_.encoding.offsets, np.int64).reshape(-1, 2)[mine]
+    mine = np.array([sequence == 1 for sequence in encoding.sequence_ids], bool)
+    bounds = np.array(encoding.offsets, np.int64).reshape(-1, 2)[mine]
     return TokenProbabilities(np.maximum.accumulate(bounds, axis=0), outputs[: len(mine)][mine])
 
 
@@ -543,7 +519,7 @@ class _Plan:
 
     language: str
     words: NDArray[np.int32]
-    inputs: Arranged
+    pairs: Arranged
     notes: tuple[str, ...]
 
 
@@ -651,27 +627,27 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         if not len(words) or not any(len(word_bounds(passage.text)) for passage in sample.evidence):
             return without_words(sample)
         prompt = prompt_for(self._format, sample, self._prompt_language or base)
-        inputs = arranged(prompt, sample.evidence, sample.response, self._network.tokens, self._network.room)
+        pairs = arranged(prompt, sample.evidence, sample.response, self._network.tokens, self._network.room)
         notes = [*resolved.notes, *evidence_notes(sample, resolved), "calibration:none"]
         if not self._languages:
             notes.append("languages:not stated")
         if prompt.language not in (None, base):
             notes.append(f"prompt:{prompt.language}")
-        return _Plan(resolved.tag, words, inputs, tuple(notes))
+        return _Plan(resolved.tag, words, pairs, tuple(notes))
 
     def _run(self, plans: Sequence[tuple[Sample, _Plan]]) -> Iterator[list[TokenProbabilities] | NotScored]:
-        outputs = iter(self._network.run([pair for _, plan in plans for pair in plan.inputs.inputs]))
+        outputs = iter(self._network.run([pair for _, plan in plans for pair in plan.pairs.encodings]))
         for _, plan in plans:
-            own = [next(outputs) for _ in plan.inputs.inputs]
+            own = [next(outputs) for _ in plan.pairs.encodings]
             errors = [output for output in own if isinstance(output, str)]
             tokens = [output for output in own if isinstance(output, TokenProbabilities)]
             yield NotScored(Status.FAILED, errors[0]) if errors else tokens
 
     def _scored(self, sample: Sample, plan: _Plan, result: Sequence[TokenProbabilities]) -> Prediction | NotScored:
-        marked = marked_words(plan.words, plan.inputs, result, self._labels, self._pooling)
+        marked = marked_words(plan.words, plan.pairs, result, self._labels, self._pooling)
         if not len(marked.bounds):
             return NotScored(Status.FAILED, "the model's tokenizer knows none of the response's words")
-        windows = plan.inputs.windows
+        windows = plan.pairs.windows
         unseen = (f"words:{marked.unseen} not seen",) if marked.unseen else ()
         return self._prediction(
             sample,

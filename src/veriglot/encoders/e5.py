@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Float32s = NDArray[np.float32]
     Int64s = NDArray[np.int64]
 
-__all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Embeddings", "Pair", "Tokeniser", "padded", "tokenizer_of"]
+__all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "padded", "tokenizer_of"]
 
 
 # The file that carries multilingual-e5-small in 4-bit numbers, read where it lies on the disk.
@@ -155,6 +156,24 @@ class E5File:
         values: Float32s = numbers * blocks["scale"].astype(np.float32)[..., None]
         return values.reshape(len(places), -1)
 
+    @cached_property
+    def _added(self) -> tuple[Float32s, Float32s]:
+        """What is added to the embeddings of tokens: by place, shape (p, width), and the same for each."""
+        return self.numbers("emb.pos").reshape(-1, self.sizes.width), self.numbers("emb.type")[: self.sizes.width]
+
+    @property
+    def room(self) -> int:
+        """Tokens that the network has places for."""
+        return min(self.sizes.room, len(self._added[0]))
+
+    def embedded(self, ids: Int64s) -> Float32s:
+        """What the network begins with: sums of embeddings, shape (b, t, width), of token ids (b, t)."""
+        different, places = np.unique(ids, return_inverse=True)
+        words = self.rows("emb.word", different)[places.reshape(ids.shape)]
+        by_place, of_all = self._added
+        sums: Float32s = words + by_place[: ids.shape[1]] + of_all
+        return sums
+
     def _blocks(self, name: str, columns: int) -> Any:
         _, start, taken = self._place(name)
         return self._data[start : start + taken].view(_BLOCKS).reshape(-1, columns // BLOCK)
@@ -164,33 +183,6 @@ class E5File:
             return self._directory[name]
         except KeyError:
             raise ValueError(f"it holds no tensor {name}") from None
-
-
-class Embeddings:
-    """What the network begins with.
-
-    Args:
-        file: the file.
-
-    Attributes:
-        room: tokens that it has places for.
-
-    Raises:
-        ValueError: the file lacks a tensor.
-    """
-
-    def __init__(self, file: E5File) -> None:
-        self._file = file
-        self._place = file.numbers("emb.pos").reshape(-1, file.sizes.width)
-        self._kind = file.numbers("emb.type")[: file.sizes.width]
-        self.room = min(file.sizes.room, len(self._place))
-
-    def of(self, ids: Int64s) -> Float32s:
-        """Sums of embeddings, shape (b, t, width), of token ids (b, t)."""
-        different, places = np.unique(ids, return_inverse=True)
-        words = self._file.rows("emb.word", different)[places.reshape(ids.shape)]
-        sums: Float32s = words + self._place[: ids.shape[1]] + self._kind
-        return sums
 
 
 class _Reader:
@@ -352,9 +344,8 @@ class E5(WindowEncoder):
         try:
             self._file = E5File(file)
             self._session = onnx_session(built(self._file, LAYER))
-            self._embeddings = Embeddings(self._file)
             super().__init__(
-                _tokenizer(self._file), room=self._embeddings.room, prompt=PROMPT, languages=None, cache_mb=cache_mb
+                _tokenizer(self._file), room=self._file.room, prompt=PROMPT, languages=None, cache_mb=cache_mb
             )
         except UsageError:
             raise
@@ -369,7 +360,7 @@ class E5(WindowEncoder):
         )
 
     def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
-        tokens, last = self._session.run(None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32)})
+        tokens, last = self._session.run(None, {"embedded": self._file.embedded(ids), "mask": mask.astype(np.int32)})
         weights = mask[..., None].astype(np.float32)
         pooled: Float32s = (last * weights).sum(axis=1) / weights.sum(axis=1)
         return pooled, tokens
@@ -493,15 +484,14 @@ class E5Reader:
 
     def __init__(self, learned: Mapping[str, Float32s], path: str | Path) -> None:
         try:
-            file = E5File(Path(path))
-            self._embeddings = Embeddings(file)
+            self._file = E5File(Path(path))
+            self.room = self._file.room
         except Exception as error:  # as for the encoder
             raise unusable(Path(path), error) from error
         try:
-            self._session = onnx_session(built(file, LAYER, learned))
+            self._session = onnx_session(built(self._file, LAYER, learned))
         except Exception as error:  # the errors of ONNX and of its runtime share no base
             raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
-        self.room = self._embeddings.room
 
     def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s, Float32s]]:
         """The place of each sequence among `pairs`, in any order, and the vectors of its tokens, shape (t, width).
@@ -511,7 +501,7 @@ class E5Reader:
         for batch in batches([len(pair.ids) for pair in pairs], _TOKENS_A_BATCH):
             ids, mask, parts = padded([pairs[index] for index in batch])
             tokens, last = self._session.run(
-                None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32), "parts": parts}
+                None, {"embedded": self._file.embedded(ids), "mask": mask.astype(np.int32), "parts": parts}
             )
             for nth, index in enumerate(batch):
                 length = len(pairs[index].ids)

@@ -26,8 +26,6 @@ from veriglot.text.unicode import without_surrogates
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx import GraphProto, NodeProto
-
 
 __all__ = []
 
@@ -64,7 +62,10 @@ def cut(data: bytes) -> Parts:
     except Exception as error:  # protobuf's errors are not ours to name, and differ between its versions
         raise ValueError("it is no ONNX file") from error
     graph = model.graph
-    tokenizer = _tokenizer(graph)
+    tokenizers = [node for node in graph.node if node.op_type == _TOKENIZER]
+    if len(tokenizers) != 1:
+        raise ValueError(f"it has {len(tokenizers)} nodes of the kind {_TOKENIZER}")
+    tokenizer = tokenizers[0]
     context = [name for node in graph.node for name in node.output if name.endswith(_CONTEXT)]
     if len(context) != 1 or len(graph.output) != 1 or len(tokenizer.output) != 2:
         raise ValueError("it holds another network")
@@ -78,13 +79,6 @@ def cut(data: bytes) -> Parts:
     for opset in [opset for opset in model.opset_import if opset.domain]:
         model.opset_import.remove(opset)  # the extension's; what is left is plain ONNX
     return Parts(pieces, model.SerializeToString(), ids, splits)
-
-
-def _tokenizer(graph: GraphProto) -> NodeProto:
-    tokenizers: list[NodeProto] = [node for node in graph.node if node.op_type == _TOKENIZER]
-    if len(tokenizers) != 1:
-        raise ValueError(f"it has {len(tokenizers)} nodes of the kind {_TOKENIZER}")
-    return tokenizers[0]
 
 
 _NAME = "use-multilingual"
@@ -114,7 +108,13 @@ class UniversalSentenceEncoder(Encoder):
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
         super().__init__(cache_mb)
         file = find(_NAME) if path is None else Path(path)
-        data = _bytes_of(file)
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise WeightsError(
+                f"The encoder's file {file} cannot be read: {error.strerror}.",
+                remedy=f"Type: veriglot models get {_NAME}",
+            ) from error
         self.signature = signature(
             encoder=_NAME,
             revision="3-int8",
@@ -145,12 +145,3 @@ class UniversalSentenceEncoder(Encoder):
         splits = np.array([0, len(framed)], np.int64)
         whole, context = self._session.run(None, {self._ids: framed, self._splits: splits})
         return Piece(without_space(text, bounds), context[1:-1].copy(), whole[0].copy())
-
-
-def _bytes_of(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise WeightsError(
-            f"The encoder's file {file} cannot be read: {error.strerror}.", remedy=f"Type: veriglot models get {_NAME}"
-        ) from error

@@ -198,17 +198,6 @@ class Support:
         return 1.0 - np.maximum(self.entailment, self.contradiction)
 
 
-def support_of(rows: Float64s) -> Support:
-    """Support from the probabilities of every claim with every premise."""
-    entailment, contradiction = rows[:, :, 0].round(_DIGITS), rows[:, :, 2].round(_DIGITS)
-    return Support(
-        entailment.max(1),
-        contradiction.max(1),
-        entailment.argmax(1).astype(np.int64),
-        contradiction.argmax(1).astype(np.int64),
-    )
-
-
 def hold(entailment: Entailment, tasks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Support]:
     """Hold claims against premises, every claim of a task against every premise of it."""
     supports: list[Support] = []
@@ -219,7 +208,9 @@ def hold(entailment: Entailment, tasks: Sequence[tuple[Sequence[str], Sequence[s
         start = 0
         for claims, premises in group:
             end = start + len(claims) * len(premises)
-            supports.append(support_of(rows[start:end].reshape(len(claims), len(premises), 3)))
+            part = rows[start:end].reshape(len(claims), len(premises), 3).round(_DIGITS)
+            entailed, contradicted = part[:, :, 0], part[:, :, 2]
+            supports.append(Support(entailed.max(1), contradicted.max(1), entailed.argmax(1), contradicted.argmax(1)))
             start = end
     return supports
 

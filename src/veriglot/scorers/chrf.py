@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal
 
 from sacrebleu import __version__ as sacrebleu_version
 from sacrebleu.metrics.chrf import CHRF
 
 from veriglot.errors import UsageError
 from veriglot.scorers.base import Measured, SampleScorer, one_of
-from veriglot.scorers.rouge import Passages
 from veriglot.signatures import signature
 
 if TYPE_CHECKING:
@@ -44,12 +43,12 @@ class ChrF(SampleScorer):
         beta: int = 2,
         *,
         lowercase: bool = False,
-        passages: Passages = "joined",
+        passages: Literal["joined", "best"] = "joined",
     ) -> None:
         for option, given, minimum in (("characters", characters, 1), ("words", words, 0), ("beta", beta, 1)):
             if isinstance(given, bool) or not isinstance(given, int) or given < minimum:
                 raise UsageError(f"{option} is a whole number of at least {minimum}, not {given!r}.")
-        one_of("passages", passages, get_args(Passages))
+        one_of("passages", passages, ("joined", "best"))
         self.passages = passages
         self._metric = CHRF(characters, words, beta, lowercase=lowercase)
         self.signature = signature(  # settings in sacrebleu's words

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Overlap",
-    "Passages",
     "Value",
     "agreement",
     "check_options",

@@ -38,7 +38,7 @@ from veriglot.detectors.semantic.detector import (
 from veriglot.detectors.semantic.features import Close, EncoderVectors, Held, pieces, read_sample
 from veriglot.detectors.semantic.reader import FURTHER, LEAST, SHARP, Reader, save_learned, shown
 from veriglot.encoders.base import load_encoder
-from veriglot.encoders.e5 import E5, LAYER, PARTS, E5File, Embeddings, Tokeniser, padded
+from veriglot.encoders.e5 import E5, LAYER, PARTS, E5File, Tokeniser, padded
 from veriglot.errors import InputError, WeightsError
 from veriglot.hub.checkpoints import batches
 from veriglot.hub.registry import find
@@ -524,7 +524,7 @@ class ReaderNetwork(nn.Module):
     def __init__(self, file: E5File, number: torch.dtype = torch.bfloat16) -> None:
         super().__init__()
         width = file.sizes.width
-        self._embeddings = Embeddings(file)
+        self._file = file
         self._norm = _Norm(file, "emb.ln")
         self.layers = nn.ModuleList(
             _Layer(file, nth, _RANK if nth >= _FIRST else 0, number) for nth in range(file.sizes.layers)
@@ -537,7 +537,7 @@ class ReaderNetwork(nn.Module):
         ids, mask, parts = padded(pairs)
         bias = torch.from_numpy(np.where(mask, 0.0, _MASKED).astype(np.float32))[:, None, None]
         with torch.no_grad():
-            state = self._norm(torch.from_numpy(self._embeddings.of(ids)))
+            state = self._norm(torch.from_numpy(self._file.embedded(ids)))
             for layer in self.layers[:_FIRST]:
                 state = layer(state, bias)
         state = state + torch.from_numpy(parts) @ self.part

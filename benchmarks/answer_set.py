@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from figures import show
-from veriglot.detectors.registry import load_detector, stream
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def main() -> None:
     samples = [sample for sample in read_answers() if sample.meta["part"] == options.part]
     for name in options.detector:
         detector = load_detector(name)
-        predictions = list(stream(detector, samples))
+        predictions = detector.predict(samples)
         unchecked = sum(prediction.spans is None for prediction in predictions)
         notes = [f"{len({s.meta['article'] for s in samples})} articles, part {options.part}; not checked: {unchecked}"]
         show(detector.name, rows_of(samples, predictions, options.seed), as_json=options.json, notes=notes)

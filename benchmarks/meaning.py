@@ -24,7 +24,7 @@ from figures import show
 from held_out import LOWER_IS_BETTER, SETS
 from ranking import mean_of, shown
 from veriglot.bench.evaluation import Evaluator, Settings
-from veriglot.detectors.registry import load_detector, stream
+from veriglot.detectors.registry import load_detector
 from veriglot.encoders.base import measured_in, strength_among
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.estimate import percentile
@@ -55,7 +55,7 @@ class Side:
 
     def judge(self, samples: Sequence[Sample]) -> tuple[list[Prediction], int]:
         """A prediction a sample, in order, and how many of them were given."""
-        asked = iter(stream(self.detector, [sample for sample in samples if sample.id not in self.given]))
+        asked = iter(self.detector.predict([sample for sample in samples if sample.id not in self.given]))
         found = [self.given[s.id] if s.id in self.given else next(asked) for s in samples]
         return found, sum(sample.id in self.given for sample in samples)
 

@@ -23,7 +23,7 @@ import veriglot
 from cross_lingual import best_word
 from figures import show
 from ranking import draws_of, mean_of, shown
-from veriglot.detectors.registry import load_detector, stream
+from veriglot.detectors.registry import load_detector
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
 
@@ -89,7 +89,7 @@ def asked(name: str, pairs: Sequence[Pair]) -> Answers:
     """What a detector says of both responses of every pair."""
     detector = load_detector(name, words=True)
     both = [sample for pair in pairs for sample in (pair.right, pair.wrong)]
-    found = list(stream(detector, both))
+    found = detector.predict(both)
     nan = float("nan")
     scores = np.array([nan if p.score is None else p.score for p in found])
     marked = np.array([nan if p.spans is None else float(len(p.spans) > 0) for p in found])

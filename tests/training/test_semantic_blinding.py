@@ -11,7 +11,7 @@ from hashed_encoder import HashedEncoder
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.semantic.detector import shared_folder
-from veriglot.detectors.semantic.features import ACROSS, NAME, EncoderVectors, Held, read_sample
+from veriglot.detectors.semantic.features import ACROSS, NAME, Case, EncoderVectors, read_sample
 from veriglot.training.grounding.examples import Example
 from veriglot.training.semantic.dataset import Blinder, Shelves, principal_directions, rows_of
 
@@ -86,8 +86,8 @@ def test_numbers_match_in_full_and_other_words_only_as_names_do(arrays: Arrays, 
 
 def test_the_places_of_the_columns_are_those_that_reading_fills(lexicon: Lexicon) -> None:
     vectors = EncoderVectors(HashedEncoder())
-    same = read_sample(Held(RESPONSE, [EVIDENCE], None, "en", "en"), lexicon, vectors)
-    across = read_sample(Held(RESPONSE, [EVIDENCE], None, "en", "de"), lexicon, vectors)
+    same = read_sample(Case(RESPONSE, [EVIDENCE], None, "en", "en"), lexicon, vectors)
+    across = read_sample(Case(RESPONSE, [EVIDENCE], None, "en", "de"), lexicon, vectors)
     assert same is not None
     assert across is not None
     assert not same.columns[:, [NAME, ACROSS]].any()

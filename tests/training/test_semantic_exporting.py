@@ -12,7 +12,7 @@ from training_data import english, german
 
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.detector import Head, inputs_of, shared_folder
-from veriglot.detectors.semantic.features import EncoderVectors, Held, Reading, read_sample
+from veriglot.detectors.semantic.features import Case, EncoderVectors, Reading, read_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ DIRECTIONS = 10
 
 
 def reading(response: str, *passages: str, question: str | None = None) -> Reading:
-    held = Held(response, passages, question, "en", "en")
+    held = Case(response, passages, question, "en", "en")
     found = read_sample(held, Lexicon.load(shared_folder()), EncoderVectors(HashedEncoder()))
     assert found is not None
     return found

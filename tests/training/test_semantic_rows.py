@@ -11,7 +11,7 @@ from training_data import WRITERS, english, german
 
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.detector import shared_folder
-from veriglot.detectors.semantic.features import EncoderVectors, Held, read_sample
+from veriglot.detectors.semantic.features import Case, EncoderVectors, read_sample
 from veriglot.training.grounding.examples import Example, Mark
 from veriglot.training.semantic.dataset import Arrays, Row, Shelf, Shelves, principal_directions, rows_of
 
@@ -71,9 +71,9 @@ def test_training_reads_what_the_detector_reads(
     encoder = HashedEncoder()
     for row in rows:
         e = row.example
-        theirs = e.evidence_language or e.language
-        strong = (encoder.strength(e.language) == "measured", encoder.strength(theirs) == "measured")
-        held = Held(e.response, e.passages, e.question, e.language, theirs, e.translation, strong)
+        others = e.evidence_language or e.language
+        strong = (encoder.strength(e.language) == "measured", encoder.strength(others) == "measured")
+        held = Case(e.response, e.passages, e.question, e.language, others, e.translation, strong)
         reading = read_sample(held, lexicon, EncoderVectors(encoder))
         arrays = shelves.record(row.address)
         assert reading is not None
@@ -85,7 +85,7 @@ def test_training_reads_what_the_detector_reads(
         assert np.allclose(arrays.features, reading.extract.values, atol=1e-2, rtol=1e-2)
         assert np.allclose(arrays.columns, reading.columns, atol=1e-2)
         assert (arrays.ours == reading.ours).all()
-        assert (arrays.slot == reading.theirs).all()
+        assert (arrays.slot == reading.others).all()
         assert row.slots == len(reading.slots)
     marked = rows[1]
     bounds = marked.target.nonzero()[0]

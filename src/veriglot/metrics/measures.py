@@ -58,16 +58,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of counts.
-
-    Attributes:
-        level: see `MetricResult.level`.
-        name: the measure's name.
-        value: sums to one value per draw; NaN where it is undefined.
-        why: the reason that stands beside an undefined value.
-        size: sums to how many things stand behind the figure.
-        prevalence: sums to the share of them that the reference calls unsupported.
-    """
+    """One measure of counts."""
 
     level: str
     name: str
@@ -522,17 +513,7 @@ class Items:
 
 @dataclass(frozen=True)
 class ItemMeasure:
-    """One measure of judged items.
-
-    Attributes:
-        kind: `threshold` (needs one), `ranking` or `correlation`.
-        summary: what it is, in a line.
-        why: the reason that stands beside an undefined value.
-        truth: which part of `Items` it is held against: `nonfactual`, `support` or `unverified`.
-        value: scores, truth, weights of shape `(draws, n)` and the cut of each item to one value per draw.
-        positive: which items count as positive, from the truth.
-        chance: what a system that knows nothing gets, from the share of positives; None where there is no such value.
-    """
+    """One measure of judged items."""
 
     kind: str
     summary: str

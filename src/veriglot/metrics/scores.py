@@ -138,12 +138,7 @@ def coarse_bin(fine: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
 
 
 def average_precision(positives: Array, negatives: Array) -> Array:
-    """The mean precision at each positive, from the most confident bin down; NaN where a class is empty.
-
-    Args:
-        positives: unsupported units per bin, shape `(..., bins)`, bins in rising order.
-        negatives: supported units per bin, of the same shape.
-    """
+    """The mean precision at each positive, from the most confident bin down; NaN where a class is empty."""
     return _average_precision(positives[..., ::-1], negatives[..., ::-1])
 
 
@@ -171,11 +166,6 @@ def ece_equal_width(positives: Array, negatives: Array, confidence: Array) -> Ar
     """Expected calibration error over 15 groups of equal width (Guo et al. 2017), in [0, 1].
 
     It is biased upwards in small samples, and more so in their resamples: its interval may lie above the value.
-
-    Args:
-        positives: unsupported units per bin, shape `(..., BINS)`.
-        negatives: supported units per bin.
-        confidence: sum of the confidences per bin.
     """
     observed = np.add.reduceat(positives, _GROUP_STARTS, axis=-1)
     promised = np.add.reduceat(confidence, _GROUP_STARTS, axis=-1)
@@ -290,12 +280,7 @@ _DUST = 1e-12  # a variance below this share of the values' squares is rounding
 
 
 def pearson(x: Array, y: Array, weights: Array) -> Array:
-    """Pearson's correlation under each row of weights, shape `(draws,)`; NaN where a side is constant.
-
-    Args:
-        x, y: shape `(n,)`, or `(draws, n)` where they differ by draw.
-        weights: how often each pair counts, shape `(draws, n)`.
-    """
+    """Pearson's correlation under each row of weights, shape `(draws,)`; NaN where a side is constant."""
     total = weights.sum(axis=1)
     x, y = (side - ratio((weights * side).sum(axis=1), total)[:, None] for side in (x, y))
     spread_x, spread_y = (ratio((weights * side * side).sum(axis=1), total) for side in (x, y))

@@ -22,7 +22,7 @@ from veriglot.detectors.grounding.detector import (
     session_of,
 )
 from veriglot.detectors.grounding.document import Lexicon
-from veriglot.detectors.semantic.features import READING_VERSION, EncoderVectors, Held, base_of, read_sample
+from veriglot.detectors.semantic.features import READING_VERSION, Case, EncoderVectors, base_of, read_sample
 from veriglot.encoders.base import load_encoder, strength_among
 from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.hub import registry
@@ -205,7 +205,7 @@ def inputs_of(reading: Reading, low: int = 0, high: int | None = None) -> dict[s
     sentence = features.sentence[low:end] - features.sentence[low]
     matched = np.zeros((1, end - low, len(reading.slots)), np.float32)
     inside = (reading.ours >= low) & (reading.ours < end)
-    np.maximum.at(matched[0], (reading.ours[inside] - low, reading.theirs[inside]), reading.value[inside])
+    np.maximum.at(matched[0], (reading.ours[inside] - low, reading.others[inside]), reading.value[inside])
     question, asked = reading.question, np.ones((1, max(1, len(reading.question))), np.float32)
     if not len(question):
         question, asked = np.zeros((1, reading.words.shape[1]), np.float32), np.zeros((1, 1), np.float32)
@@ -338,8 +338,8 @@ class Semantic(WordDetector):
             raise WeightsError(f"{self._folder} has a reader but does not say how it counts.", remedy="Train it anew.")
         return calibrations
 
-    def _see(self, sample: Sample, spoken: ResolvedLanguage) -> Seen | None:
-        example, notes = self._held(sample, spoken)
+    def _see(self, sample: Sample, language: ResolvedLanguage) -> Seen | None:
+        example, notes = self._case(sample, language)
         reading = read_sample(example, self._lexicon, self._vectors)
         if reading is None:
             return None
@@ -356,45 +356,45 @@ class Semantic(WordDetector):
             calibration = together.calibration
         return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
 
-    def knows(self, sample: Sample, spoken: ResolvedLanguage) -> bool:
+    def knows(self, sample: Sample, language: ResolvedLanguage) -> bool:
         """Whether the encoder was measured to be good in the language of a response and in that of its evidence.
 
         Across languages it will do as well that the reader has learned both.
         """
-        evidence_language, _ = _evidence_language(sample, spoken.tag)
-        return self._at_home(sample, spoken.tag, evidence_language)
+        evidence_language, _ = _evidence_language(sample, language.tag)
+        return self._at_home(sample, language.tag, evidence_language)
 
-    def in_one_language(self, sample: Sample, spoken: ResolvedLanguage) -> bool:
+    def in_one_language(self, sample: Sample, language: ResolvedLanguage) -> bool:
         """Whether all evidence, as far as it can be told, is in the response's language; never so for translations."""
-        if sample.task is Task.TRANSLATION or evidence_notes(sample, spoken):
+        if sample.task is Task.TRANSLATION or evidence_notes(sample, language):
             return False
         given = {_tag(passage.language) for passage in sample.evidence if passage.language is not None}
-        evidence_language, _ = _evidence_language(sample, spoken.tag)
-        return {base_of(tag) for tag in (*given, evidence_language)} == {base_of(spoken.tag)}
+        evidence_language, _ = _evidence_language(sample, language.tag)
+        return {base_of(tag) for tag in (*given, evidence_language)} == {base_of(language.tag)}
 
-    def _at_home(self, sample: Sample, ours: str, theirs: str) -> bool:
-        if all(self._strong(ours, theirs)):
+    def _at_home(self, sample: Sample, ours: str, others: str) -> bool:
+        if all(self._strong(ours, others)):
             return True
-        if self._reads_with is None or base_of(ours) == base_of(theirs) or sample.task is Task.TRANSLATION:
+        if self._reads_with is None or base_of(ours) == base_of(others) or sample.task is Task.TRANSLATION:
             return False
-        return all(strength_among(self._manifest.reads, tag) == "measured" for tag in (ours, theirs))
+        return all(strength_among(self._manifest.reads, tag) == "measured" for tag in (ours, others))
 
     def _strong(self, *tags: str) -> list[bool]:
         return [self._encoder.strength(tag) == "measured" for tag in tags]
 
-    def _held(self, sample: Sample, spoken: ResolvedLanguage) -> tuple[Held, tuple[str, ...]]:
-        notes = evidence_notes(sample, spoken)
-        evidence_language, identified = _evidence_language(sample, spoken.tag)
-        strong = self._strong(spoken.tag, evidence_language)
+    def _case(self, sample: Sample, language: ResolvedLanguage) -> tuple[Case, tuple[str, ...]]:
+        notes = evidence_notes(sample, language)
+        evidence_language, identified = _evidence_language(sample, language.tag)
+        strong = self._strong(language.tag, evidence_language)
         if identified:
             notes = (*notes, identified)
-        if not self._at_home(sample, spoken.tag, evidence_language):
+        if not self._at_home(sample, language.tag, evidence_language):
             notes = (*notes, "encoder:weak")
-        example = Held(
+        example = Case(
             response=sample.response,
             passages=[passage.text for passage in sample.evidence],
             question=sample.question,
-            language=spoken.tag,
+            language=language.tag,
             evidence_language=evidence_language,
             translation=sample.task is Task.TRANSLATION,
             strong=(strong[0], strong[1]),
@@ -405,7 +405,7 @@ class Semantic(WordDetector):
         return example, notes
 
 
-def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
+def _evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
     """The language of most of the evidence: as given, or told from its text, or else the response's; and a note.
 
     The note says so where the text's own language was taken, or was told but not believed.
@@ -419,11 +419,11 @@ def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
     text = " ".join(passage.text for passage in sample.evidence if passage.text.strip())
     detected = identify(text)
     if detected is None:
-        return spoken, None
-    ours = detected.tag.split("-")[0] == spoken.split("-")[0]
+        return language, None
+    ours = detected.tag.split("-")[0] == language.split("-")[0]
     same_script = script_of(text) == script_of(sample.response)
     if detected.confidence < (_SURE_OF_SHORT if len(text) < _SHORT and same_script else _SURE):
-        return spoken, None if ours else UNSURE
+        return language, None if ours else UNSURE
     return detected.tag, None if ours else "evidence:language_from_text"
 
 

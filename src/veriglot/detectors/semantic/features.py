@@ -38,9 +38,9 @@ __all__ = [
     "OTHER_SCRIPT",
     "READING_VERSION",
     "STRIDE",
+    "Case",
     "Close",
     "EncoderVectors",
-    "Held",
     "Reading",
     "base_of",
     "pieces",
@@ -83,10 +83,10 @@ def skeleton(word: str) -> str:
     return _DOUBLED.sub(r"\1", letters)
 
 
-def likeness(ours: Sequence[str], theirs: Sequence[str]) -> Float32s:
-    """How alike the skeletons of words are, 0 to 1, shape (len(ours), len(theirs)); 0 for short or unlike ones."""
-    similarity = np.zeros((len(ours), len(theirs)), np.float32)
-    first, second = [skeleton(word) for word in ours], [skeleton(word) for word in theirs]
+def likeness(ours: Sequence[str], others: Sequence[str]) -> Float32s:
+    """How alike the skeletons of words are, 0 to 1, shape (len(ours), len(others)); 0 for short or unlike ones."""
+    similarity = np.zeros((len(ours), len(others)), np.float32)
+    first, second = [skeleton(word) for word in ours], [skeleton(word) for word in others]
     rows = np.array([i for i, form in enumerate(first) if len(form) >= _LEAST], np.int64)
     columns = np.array([i for i, form in enumerate(second) if len(form) >= _LEAST], np.int64)
     if len(rows) and len(columns):
@@ -125,22 +125,22 @@ class _Forms:
     """Words by the number of their form, -1 for none, and which forms match."""
 
     ours: Int64s  # form of each word of the response, shape (n,)
-    theirs: Int64s  # form of each word of the evidence, shape (m,)
+    others: Int64s  # form of each word of the evidence, shape (m,)
     left: Int64s  # forms that match and how well, in the order of `left`, shape (p,)
     right: Int64s  # forms that match and how well, in the order of `left`, shape (p,)
     value: Float32s  # forms that match and how well, in the order of `left`, shape (p,)
 
-    def pairs(self, ours: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s, Float32s]:
+    def pairs(self, ours: Int64s, others: Int64s) -> tuple[Int64s, Int64s, Float32s]:
         """The matches among some words of either text."""
         nth, form = _joined(self.ours[ours], self.left)
-        order = np.argsort(self.theirs[theirs], kind="stable")
-        row, position = _joined(self.right[form], self.theirs[theirs][order])
-        return ours[nth[row]], theirs[order[position]], self.value[form[row]]
+        order = np.argsort(self.others[others], kind="stable")
+        row, position = _joined(self.right[form], self.others[others][order])
+        return ours[nth[row]], others[order[position]], self.value[form[row]]
 
     def counts(self) -> Int64s:
         """In how many matches each word of the response is, shape (n,)."""
-        size = int(max(self.theirs.max(initial=-1), self.right.max(initial=-1))) + 1
-        words = np.bincount(self.theirs[self.theirs >= 0], minlength=size)[self.right]
+        size = int(max(self.others.max(initial=-1), self.right.max(initial=-1))) + 1
+        words = np.bincount(self.others[self.others >= 0], minlength=size)[self.right]
         total = np.concatenate([[0], np.cumsum(words)])
         low, high = (np.searchsorted(self.left, self.ours, side) for side in ("left", "right"))
         counts: Int64s = total[high] - total[low]
@@ -154,12 +154,12 @@ class Matches:
     kinds: tuple[_Forms, ...]  # matches by stem, by number, and by name
     name: Float32s  # shape (n,)
 
-    def with_words(self, theirs: Int64s) -> tuple[Int64s, Int64s, Float32s]:
+    def with_words(self, others: Int64s) -> tuple[Int64s, Int64s, Float32s]:
         """The matches of some words of the evidence: word of the response, of the evidence, and how well, above 0 and
         up to 1; shape (k,).
         """
         ours = np.arange(len(self.name))
-        pairs = [forms.pairs(ours, theirs) for forms in self.kinds]
+        pairs = [forms.pairs(ours, others) for forms in self.kinds]
         first, second, value = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         return first, second, value
 
@@ -208,9 +208,9 @@ def _joined(wanted: Int64s, known: Int64s) -> tuple[Int64s, Int64s]:
     return which, low[which] + nth
 
 
-def _same(ours: UInt64s, theirs: UInt64s) -> _Forms:
+def _same(ours: UInt64s, others: UInt64s) -> _Forms:
     """Forms that match where they are equal."""
-    both, number = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+    both, number = np.unique(np.concatenate([ours, others]), return_inverse=True)
     forms = np.arange(len(both))
     numbers = number.reshape(-1).astype(np.int64)
     return _Forms(numbers[: len(ours)], numbers[len(ours) :], forms, forms, np.ones(len(both), np.float32))
@@ -412,7 +412,7 @@ _LONGEST_RATIO = 3.0
 
 
 @dataclass(frozen=True)
-class Held:
+class Case:
     """A response and what it is held against.
 
     Attributes:
@@ -448,8 +448,8 @@ class Reading:
         question: vectors of the question's words, shape (q, d).
         slots: the evidence word in each slot, or -1, shape (l,), a multiple of the stride.
         evidence: the vector in each slot, shape (l, d).
-        ours, theirs, value: matches by form: word, slot, how well; shape (k,).
-        said: the pieces of the response, half-open in code points, shape (r, 2).
+        ours, others, value: matches by form: word, slot, how well; shape (k,).
+        response_pieces: of the response, half-open in code points, shape (r, 2).
         pieces: of the evidence: passage, and half-open in its code points, shape (s, 3).
         close: how close these are to the response and the question.
     """
@@ -461,24 +461,24 @@ class Reading:
     slots: Int64s
     evidence: Float32s
     ours: Int64s
-    theirs: Int64s
+    others: Int64s
     value: Float32s
-    said: Int64s
+    response_pieces: Int64s
     pieces: Int64s
     close: Close
 
 
-def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | None:
+def read_sample(case: Case, lexicon: Lexicon, vectors: Vectors) -> Reading | None:
     """Everything that the network is given of a sample; None where response or evidence hold no word."""
     extracted = extract(
-        held.response, held.passages, held.question, held.language, lexicon, evidence_language=held.evidence_language
+        case.response, case.passages, case.question, case.language, lexicon, evidence_language=case.evidence_language
     )
     if extracted is None:
         return None
-    whole = vectors.sentences(held.response, held.language)
-    evidence = _Evidence(held, extracted.evidence, vectors)
-    asked = vectors.whole([held.question])[0] if held.question else None
-    pairs = matches(extracted.response, extracted.evidence, across=held.across)
+    whole = vectors.sentences(case.response, case.language)
+    evidence = _Evidence(case, extracted.evidence, vectors)
+    asked = vectors.whole([case.question])[0] if case.question else None
+    pairs = matches(extracted.response, extracted.evidence, across=case.across)
     close = Close(
         whole.vectors @ evidence.vectors.T,
         None if asked is None else evidence.vectors @ asked,
@@ -489,24 +489,24 @@ def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | Non
     slot_of = np.full(len(extracted.evidence), -1, np.int64)
     slot_of[slots[slots >= 0]] = np.flatnonzero(slots >= 0)
     ours, evidence_index, value = pairs.with_words(chosen)
-    by_sentence = sentence_columns(whole.vectors, evidence.vectors, asked, _together(held, whole, vectors))
+    by_sentence = sentence_columns(whole.vectors, evidence.vectors, asked, _together(case, whole, vectors))
     columns = [
         by_sentence[whole.piece_of(extracted.response.bounds)],
         pairs.name[:, None],
         repetition(extracted.response, extracted.evidence),
-        np.repeat(_of_sample(held)[None], len(extracted.response), axis=0),
+        np.repeat(_of_sample(case)[None], len(extracted.response), axis=0),
     ]
     return Reading(
         extract=extracted,
         columns=np.concatenate(columns, axis=1).astype(np.float32),
-        words=vectors.words(held.response, held.language, extracted.response.bounds),
-        question=_question_words(held, vectors),
+        words=vectors.words(case.response, case.language, extracted.response.bounds),
+        question=_question_words(case, vectors),
         slots=slots,
         evidence=evidence.words(slots),
         ours=ours,
-        theirs=slot_of[evidence_index],
+        others=slot_of[evidence_index],
         value=value,
-        said=whole.bounds,
+        response_pieces=whole.bounds,
         pieces=evidence.bounds,
         close=close,
     )
@@ -515,15 +515,15 @@ def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | Non
 class _Evidence:
     """The pieces of all passages as one list."""
 
-    def __init__(self, held: Held, document: Document, vectors: Vectors) -> None:
-        self._held, self._document, self._from = held, document, vectors
+    def __init__(self, case: Case, document: Document, vectors: Vectors) -> None:
+        self._case, self._document, self._from = case, document, vectors
         self.piece = np.zeros(len(document), np.int64)
         parts: list[Float32s] = []
         bounds: list[Int64s] = []
         self._first: list[int] = []
         count = 0
-        for passage, text in enumerate(held.passages):
-            whole = vectors.sentences(text, held.evidence_language)
+        for passage, text in enumerate(case.passages):
+            whole = vectors.sentences(text, case.evidence_language)
             words = np.flatnonzero(document.passage == passage)
             self.piece[words] = count + whole.piece_of(self._bounds(words, passage))
             self._first.append(count)
@@ -546,38 +546,38 @@ class _Evidence:
             words = chosen[passages == passage]
             first = self._first[passage]
             wanted = (np.unique(self.piece[words]) - first).tolist()
-            text = self._held.passages[passage]
+            text = self._case.passages[passage]
             bounds = self._bounds(words, passage)
-            rows.append(self._from.words(text, self._held.evidence_language, bounds, wanted))
+            rows.append(self._from.words(text, self._case.evidence_language, bounds, wanted))
         word_vectors = np.concatenate(rows)
         laid = np.zeros((len(slots), word_vectors.shape[1]), word_vectors.dtype)
         laid[slots >= 0] = word_vectors
         return laid
 
 
-def _together(held: Held, whole: TextVectors, vectors: Vectors) -> Float32s | None:
+def _together(case: Case, whole: TextVectors, vectors: Vectors) -> Float32s | None:
     """The vector of the question together with each sentence of the response; all zeros where these are over forty."""
-    if not held.question:
+    if not case.question:
         return None
-    texts = [f"{held.question} {held.response[low:high].strip()}" for low, high in whole.bounds[:_MOST_ASKED].tolist()]
+    texts = [f"{case.question} {case.response[low:high].strip()}" for low, high in whole.bounds[:_MOST_ASKED].tolist()]
     weighted = np.zeros_like(whole.vectors)
     if len(whole.bounds) <= _MOST_ASKED:
         weighted[:] = vectors.whole(texts)
     return weighted
 
 
-def _question_words(held: Held, vectors: Vectors) -> Float32s:
-    question = held.question or " "
-    bounds = Document([question], held.language).bounds[:_LONGEST_QUESTION]
-    return vectors.words(question, held.language, bounds)
+def _question_words(case: Case, vectors: Vectors) -> Float32s:
+    question = case.question or " "
+    bounds = Document([question], case.language).bounds[:_LONGEST_QUESTION]
+    return vectors.words(question, case.language, bounds)
 
 
-def _of_sample(held: Held) -> Float32s:
+def _of_sample(case: Case) -> Float32s:
     """Languages, scripts, strength of the encoder, task, and by how much a translation is longer than its source."""
-    ours, evidence_script = main_script(held.response), main_script(*held.passages)
-    longer = len(held.response) / max(1, len(" ".join(held.passages)))
-    ratio = min(_LONGEST_RATIO, longer) if held.translation else 0.0
-    return np.array([held.across, ours != evidence_script, held.translation, *held.strong, ratio], np.float32)
+    ours, evidence_script = main_script(case.response), main_script(*case.passages)
+    longer = len(case.response) / max(1, len(" ".join(case.passages)))
+    ratio = min(_LONGEST_RATIO, longer) if case.translation else 0.0
+    return np.array([case.across, ours != evidence_script, case.translation, *case.strong, ratio], np.float32)
 
 
 def base_of(tag: str | None) -> str:

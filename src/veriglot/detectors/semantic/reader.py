@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.semantic.features import Close, Held, Reading
+    from veriglot.detectors.semantic.features import Case, Close, Reading
     from veriglot.encoders.e5 import Pair
 
     Int64s = NDArray[np.int64]
@@ -168,10 +168,12 @@ class Reader:
             why = f"it lacks {', '.join(missing)}" if missing else f"{encoder} takes too few tokens"
             raise WeightsError(f"{learned} cannot be read with: {why}.", remedy="Load the detector with reader=False.")
 
-    def logits(self, held: Held, reading: Reading) -> tuple[Array, NDArray[np.bool_]]:
+    def logits(self, case: Case, reading: Reading) -> tuple[Array, NDArray[np.bool_]]:
         """How unsupported each word is, shape (n,), and whether the reader saw it as a token, shape (n,)."""
-        evidence = [held.passages[passage][low:high] for passage, low, high in reading.pieces.tolist()]
-        sequences = shown(self._tokeniser, held.response, reading.said, held.question, evidence, reading.close)
+        evidence = [case.passages[passage][low:high] for passage, low, high in reading.pieces.tolist()]
+        sequences = shown(
+            self._tokeniser, case.response, reading.response_pieces, case.question, evidence, reading.close
+        )
         logits = [np.zeros(0, np.float32)] * len(sequences)
         for index, tokens, last in self._network.states([sequence.pair for sequence in sequences]):
             logits[index] = judged(self._learned, sequences[index].pair, tokens, last).unsupported

@@ -349,14 +349,7 @@ _CLIP = 6.0
 
 
 class Network(nn.Module):
-    """Word features to logits.
-
-    Args:
-        means: mean of each feature over the training words, shape (f,).
-        deviations: its standard deviation, never 0, shape (f,).
-        width: channels; a multiple of 16.
-        dropout: share of numbers dropped in training.
-    """
+    """Word features to logits."""
 
     def __init__(self, means: Tensor, deviations: Tensor, width: int = 96, dropout: float = 0.15) -> None:
         super().__init__()
@@ -371,16 +364,7 @@ class Network(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, features: Tensor, present: Tensor, pool: Tensor) -> Tensor:
-        """Logits.
-
-        Args:
-            features: shape (b, n, f).
-            present: 1 for words, 0 for padding, shape (b, n, 1).
-            pool: row s holds 1/k for the k words of sentence s and 0 elsewhere, shape (b, s, n).
-
-        Returns:
-            Shape (b, n, 7): unsupported, then the six FAVA types.
-        """
+        """Logits."""
         scaled = ((features - self.means) / self.deviations).clamp(-_CLIP, _CLIP)
         hidden = self.blocks(self.enter(self.dropout(scaled)), present, pool)
         out: Tensor = self.leave(self.norm(hidden))
@@ -388,13 +372,7 @@ class Network(nn.Module):
 
 
 class WithLearnedVectors(nn.Module):
-    """A network that learns its own projection of the encoder's vectors; the last feature is the word's row, or -1.
-
-    Args:
-        network: takes the features without the row, then the projected vector.
-        vectors: the encoder's vectors, shape (v, 512).
-        start: the projection to start from, shape (512, l).
-    """
+    """A network that learns its own projection of the encoder's vectors; the last feature is the word's row, or -1."""
 
     def __init__(self, network: Network, vectors: Tensor, start: Tensor) -> None:
         super().__init__()
@@ -478,16 +456,7 @@ def fit(
     with_rows: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train in place, seeded, on one thread.
-
-    Args:
-        network: takes values, presence and pooling (`Network`).
-        rows: the training rows, none empty.
-        plan: epochs, learning rate, seed, weight of the type loss.
-        scale: weight of a row beside the weights of its words.
-        with_rows: whether the word's place in the vectors is the last feature (`WithLearnedVectors`).
-        say: told the mean loss after each epoch.
-    """
+    """Train in place, seeded, on one thread."""
 
     def judged(batch: Sequence[Row]) -> tuple[Tensor, list[Tensor]]:
         values, present, pool, *labels = _batch(batch, scale, with_rows=with_rows)
@@ -526,11 +495,7 @@ class _ForOne(nn.Module):
 
 
 def export(network: Network, path: Path) -> None:
-    """Write the network as one self-contained ONNX file.
-
-    Raises:
-        WeightsError: the file does not give what the network gives.
-    """
+    """Write the network as one self-contained ONNX file."""
     single = _ForOne(network).eval()
     width = len(network.means)
     words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
@@ -565,14 +530,7 @@ def _check(single: nn.Module, model: Model, width: int) -> None:
 
 @dataclass(frozen=True)
 class Row(Labels):
-    """One example as arrays.
-
-    Attributes:
-        values: features, float16, shape (n, f).
-        vector: the row of each word in the lexicon's vectors, or -1, shape (n,).
-        sentence: the sentence of each word, shape (n,).
-        bounds: the words, half-open in code points, shape (n, 2).
-    """
+    """One example as arrays."""
 
     values: NDArray[np.float16]
     vector: NDArray[np.int32]

@@ -87,15 +87,15 @@ def _long(sentence: str, bound: tuple[int, int]) -> bool:
 def _runs(bounds: list[tuple[int, int]], chosen: list[int]) -> list[tuple[int, int]]:
     """Chosen words joined where they follow each other with one character between, three at most."""
     runs: list[tuple[int, int]] = []
-    held = 0
+    length = 0
     for i in chosen:
         start, end = bounds[i]
-        if runs and start - runs[-1][1] == 1 and held < 3:
+        if runs and start - runs[-1][1] == 1 and length < 3:
             runs[-1] = (runs[-1][0], end)
-            held += 1
+            length += 1
         else:
             runs.append((start, end))
-            held = 1
+            length = 1
     return runs
 
 
@@ -255,11 +255,7 @@ def _drafted(
 
 
 class _Draft:
-    """A response that grows sentence by sentence, with its marks.
-
-    Args:
-        space: what stands between two sentences.
-    """
+    """A response that grows sentence by sentence, with its marks."""
 
     def __init__(self, space: str) -> None:
         self.text = ""

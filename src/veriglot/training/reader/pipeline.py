@@ -35,7 +35,7 @@ from veriglot.detectors.semantic.detector import (
     read_too,
     shared_folder,
 )
-from veriglot.detectors.semantic.features import Close, EncoderVectors, Held, pieces, read_sample
+from veriglot.detectors.semantic.features import Case, Close, EncoderVectors, pieces, read_sample
 from veriglot.detectors.semantic.reader import FURTHER, LEAST, SHARP, Reader, save_learned, shown
 from veriglot.encoders.base import load_encoder
 from veriglot.encoders.e5 import E5, LAYER, PARTS, E5File, Tokeniser, padded
@@ -360,7 +360,7 @@ def _judged(
     judged = []
     for nth, example in enumerate(examples, start=1):
         strong = [encoder.strength(tag) == "measured" for tag in (example.language, example.evidence_language)]
-        case = Held(
+        case = Case(
             example.response, example.passages, example.question, example.language, example.evidence_language,
             strong=(strong[0], strong[1]),
         )  # fmt: skip
@@ -498,14 +498,7 @@ _MASKED = -1e4
 
 @dataclass(frozen=True)
 class Row:
-    """One sequence to learn from.
-
-    Attributes:
-        pair: its tokens.
-        target: 1 for unsupported tokens of the response, shape (t,), which may be none.
-        answer: which tokens of the evidence are the right answer to the question, shape (e,), or None where there is no
-            question or its answer is not among them.
-    """
+    """One sequence to learn from."""
 
     pair: Pair
     target: NDArray[np.float32]
@@ -513,13 +506,7 @@ class Row:
 
 
 class ReaderNetwork(nn.Module):
-    """The network.
-
-    Args:
-        file: of the encoder.
-        number: what the encoder's own matrices are multiplied in; bfloat16 is three times as fast where the processor
-            knows it.
-    """
+    """The network."""
 
     def __init__(self, file: E5File, number: torch.dtype = torch.bfloat16) -> None:
         super().__init__()
@@ -657,15 +644,7 @@ def fit(
     seed: int,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train in place.
-
-    Args:
-        network: the network.
-        rows_of_pass: the rows of each pass, by its number: every pass may draw its own.
-        passes: how many.
-        seed: of the order and of what is dropped.
-        say: told the losses.
-    """
+    """Train in place."""
     rng = Random(seed)  # noqa: S311  a seeded order, not a secret
     total = step = 0
     sums = [0.0, 0.0]

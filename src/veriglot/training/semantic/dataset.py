@@ -17,7 +17,7 @@ import numpy as np
 
 from veriglot.detectors.grounding.document import Document, Lexicon
 from veriglot.detectors.semantic.detector import shared_folder
-from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, EncoderVectors, Held, pieces, read_sample
+from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, Case, EncoderVectors, pieces, read_sample
 from veriglot.errors import VeriglotError
 from veriglot.records import Kind
 from veriglot.text.normalization import fold
@@ -145,7 +145,7 @@ def row_of(example: Example, lexicon: Lexicon, encoder: Encoder, vectors: Shelve
     """Read an example as the detector reads a sample; None where response or evidence hold no word."""
     evidence_language = example.evidence_language or example.language
     strong = tuple(encoder.strength(tag) == "measured" for tag in (example.language, evidence_language))
-    case = Held(
+    case = Case(
         response=example.response,
         passages=example.passages,
         question=example.question,
@@ -169,7 +169,7 @@ def row_of(example: Example, lexicon: Lexicon, encoder: Encoder, vectors: Shelve
         question=reading.question[:, 0].astype(np.int64),
         slots=np.where(reading.slots >= 0, places, -1),
         ours=reading.ours.astype(np.int32),
-        slot=reading.theirs.astype(np.int32),
+        slot=reading.others.astype(np.int32),
         value=reading.value.astype(np.float16),
     )
     return Row(example, labels.target, labels.weight, len(arrays.slots), shelf.record(arrays))
@@ -215,7 +215,7 @@ class Blinder:
         features, columns = arrays.features.copy(), arrays.columns.copy()
         number, capital = features[:, self._number] > 0, features[:, self._capital] > 0
         features[:, self._forms] = 0
-        value = np.minimum(arrays.value, self._kept(number, capital)[arrays.ours])
+        value = np.minimum(arrays.value, self._likeness(number, capital)[arrays.ours])
         columns[:, NAME] = 0
         np.maximum.at(columns[:, NAME], arrays.ours, np.where(number[arrays.ours], 0, value).astype(np.float16))
         columns[:, ACROSS] = 1
@@ -230,7 +230,7 @@ class Blinder:
             value=value[left].astype(np.float16),
         )
 
-    def _kept(self, number: NDArray[np.bool_], capital: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _likeness(self, number: NDArray[np.bool_], capital: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How well each word may still match: numbers in full, most words with a capital as names do."""
         names = capital & (self._rng.random(len(capital)) < _NAMES_KEPT)
         return np.where(number, 1.0, np.where(names, self._rng.uniform(*_SPELT_ALIKE, len(names)), 0.0))
@@ -518,7 +518,7 @@ _AMONG, _BEHIND = 0.35, 0.65  # cumulative shares of the places of what is inser
 _LEAST_KEPT = 3  # the end that is replaced begins after a third of the words
 
 _Others = dict[str, list[tuple[str, str]]]  # language to group and text
-_Said = tuple[str, list[Mark], str]  # text, marks, kind
+_Translated = tuple[str, list[Mark], str]  # text, marks, kind
 
 
 def translations_of(texts: Sequence[Parallel], count: int, rng: Random) -> Iterator[Example]:
@@ -532,16 +532,16 @@ def translations_of(texts: Sequence[Parallel], count: int, rng: Random) -> Itera
         language, source = rng.sample(sorted(text.versions), 2)
         if not text.versions[language].strip() or not text.versions[source].strip():
             continue
-        response, marks, kind = _said(text, language, others, rng)
+        response, marks, kind = _translated(text, language, others, rng)
         yield Example(
             kind, "parallel translations", text.group, language, response, (text.versions[source],), None, tuple(marks),
             evidence_language=source, translation=True,
         )  # fmt: skip
 
 
-def _said(text: Parallel, language: str, others: _Others, rng: Random) -> _Said:
+def _translated(text: Parallel, language: str, others: _Others, rng: Random) -> _Translated:
     version = text.versions[language]
-    right: _Said = (version, [], "clean")
+    right: _Translated = (version, [], "clean")
     way = rng.random()
     if way < _RIGHT:
         return right
@@ -570,7 +570,7 @@ def _phrase(text: str, lengths: tuple[int, ...], language: str, rng: Random) -> 
     return bounds[first][0], bounds[first + count - 1][1]
 
 
-def _repeated(text: str, language: str, rng: Random) -> _Said | None:
+def _repeated(text: str, language: str, rng: Random) -> _Translated | None:
     """A phrase said again and again, the rest of the sentence behind it or not; None for two words or fewer."""
     if len(words(text, language)) < 3:
         return None
@@ -580,7 +580,7 @@ def _repeated(text: str, language: str, rng: Random) -> _Said | None:
     return text[:end] + repetition + rest, [Mark(end, end + len(repetition), "invented")], "repeated"
 
 
-def _inserted(text: str, other: str, language: str, rng: Random) -> _Said | None:
+def _inserted(text: str, other: str, language: str, rng: Random) -> _Translated | None:
     """Words of another text among those of this one, behind them, or in place of their end."""
     bounds = words(text, language)
     if len(words(other, language)) < 2 or not bounds:

@@ -231,10 +231,10 @@ def _start_plain(weight: Tensor) -> None:
             weight[rows, : Sizes.look] += torch.eye(Sizes.look, min(Sizes.look, weight.shape[1]))
 
 
-def _around(held: Tensor, weight: Tensor, reach: int) -> Tensor:
+def _around(values: Tensor, weight: Tensor, reach: int) -> Tensor:
     """The share of the words up to `reach` away, by weight and without the word itself, that each window holds."""
     size = 2 * reach + 1
-    weighted = held * weight[:, None, :, None]
+    weighted = values * weight[:, None, :, None]
     rows = weighted.permute(0, 1, 3, 2)
     sums: Tensor = functional.avg_pool1d(rows.flatten(1, 2), size, 1, reach) * size
     sums = sums.unflatten(1, (_CHANNELS, -1)).permute(0, 1, 3, 2) - weighted  # type: ignore[no-untyped-call]
@@ -242,12 +242,12 @@ def _around(held: Tensor, weight: Tensor, reach: int) -> Tensor:
     return sums / total.clamp(min=1e-3)[:, None, :, None]
 
 
-def _in_sentence(held: Tensor, weight: Tensor, pool: Tensor) -> Tensor:
+def _in_sentence(values: Tensor, weight: Tensor, pool: Tensor) -> Tensor:
     """The share of each word's sentence, by weight, that each window holds."""
     shares = pool * weight.unsqueeze(1)
     shares = (shares / shares.sum(-1, keepdim=True).clamp(min=1e-3)).unsqueeze(1)
-    back = (pool > 0).to(held.dtype).transpose(1, 2).unsqueeze(1)
-    return back @ (shares @ held)
+    back = (pool > 0).to(values.dtype).transpose(1, 2).unsqueeze(1)
+    return back @ (shares @ values)
 
 
 def _of_words(context: Tensor) -> Tensor:

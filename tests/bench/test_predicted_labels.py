@@ -12,7 +12,7 @@ from veriglot.cli.convert import convert
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import VeriglotError
 from veriglot.formats.reader import read
-from veriglot.formats.writer import write, write_predictions
+from veriglot.formats.writer import write
 from veriglot.metrics.reference import reference
 from veriglot.records import Annotation, Evidence, Kind, Pointer, Prediction, Sample, Span, Status
 
@@ -56,7 +56,7 @@ def samples(tmp_path: Path) -> Path:
 
 
 def predicted(folder: Path, predictions: Any = PREDICTIONS, name: str = "marked.jsonl") -> Path:
-    write_predictions(predictions, folder / name)
+    write(predictions, folder / name, kind="predictions")
     return folder / name
 
 

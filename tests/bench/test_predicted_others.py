@@ -12,7 +12,7 @@ import typer
 from veriglot.cli.convert import convert
 from veriglot.errors import VeriglotError
 from veriglot.formats.reader import read
-from veriglot.formats.writer import write, write_predictions
+from veriglot.formats.writer import write
 from veriglot.records import JudgedUnit, Prediction, Sample, Span, Status, Word
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Place:
         self, predictions: tuple[Prediction, ...], samples: tuple[Sample, ...] = SAMPLES, *words: str
     ) -> tuple[int, str]:
         write(samples, self._samples)
-        write_predictions(predictions, self._predictions)
+        write(predictions, self._predictions, kind="predictions")
         words = (str(self._samples), "--predictions", str(self._predictions), "-o", str(self.out), *words)
         try:
             return app(list(words), standalone_mode=False) or 0, ""

@@ -241,7 +241,7 @@ keyed = st.recursive(
 @given(record=st.dictionaries(st.sampled_from(KEYS), keyed, max_size=12) | keyed)
 def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object) -> None:
     format_ = load_format(name)
-    reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
+    reading = Reading(Source("rows.json"), FileReport("rows.json", name))
     from veriglot.formats.containers import Record
 
     found = list(format_.rows(iter([Record(1, record)]), reading))
@@ -338,7 +338,7 @@ def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name
     from veriglot.formats.containers import Record
 
     def read(record: object) -> list[Sample | FailedRow]:
-        reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
+        reading = Reading(Source("rows.json"), FileReport("rows.json", name))
         return list(load_format(name).rows(iter([Record(1, record)]), reading))
 
     assert [type(row) for row in read(RECORDS[name])] == [Sample]

@@ -15,7 +15,7 @@ from sample_strategies import filled, predictions, samples
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.native import schema_of
 from veriglot.formats.reader import read, read_predictions
-from veriglot.formats.writer import open_writer, write, write_predictions
+from veriglot.formats.writer import open_writer, write
 from veriglot.records import Annotation, Generator, Kind, Prediction, Sample, Status
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_samples_come_back(rows: list[Sample], name: str) -> None:
 def test_predictions_come_back(rows: list[Prediction], name: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"rows.{name}"
-        assert write_predictions(rows, path) == len(rows)
+        assert write(rows, path, kind="predictions").written == len(rows)
         assert list(read_predictions(path)) == rows
 
 
@@ -118,7 +118,7 @@ def test_parquet_goes_on_by_taking_the_place_of_the_file(tmp_path: Path) -> None
     write([Sample(str(i), "snow") for i in range(3, 6)], path, append=True)
     assert [row.id for row in read(path)] == [str(i) for i in range(6)]
     with pytest.raises(UsageError, match="other columns"):
-        write_predictions([Prediction("1", Status.FAILED, "d", reason="r")], path, append=True)
+        write([Prediction("1", Status.FAILED, "d", reason="r")], path, append=True, kind="predictions")
     assert len(list(read(path))) == 6
 
 

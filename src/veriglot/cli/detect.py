@@ -195,7 +195,7 @@ def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
 
 def _write(pairs: Pairs, target: Path, title: str) -> None:
     """Write an output as a whole."""
-    from veriglot.formats.writer import write_predictions
+    from veriglot.formats.writer import write
     from veriglot.report.pages import write_html
     from veriglot.storage.files import write_whole
 
@@ -203,7 +203,7 @@ def _write(pairs: Pairs, target: Path, title: str) -> None:
     if kind == "html":
         write_html(pairs, target, title=title)
     elif kind == "parquet":
-        write_predictions((prediction for _, prediction in pairs), target, format="parquet")
+        write((prediction for _, prediction in pairs), target, format="parquet", kind="predictions")
     else:
         write_whole(target, b"".join(encode(prediction) + b"\n" for _, prediction in pairs))
 
@@ -221,13 +221,13 @@ def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None]
         parquet_module()  # what is missing is to be known before the work, not after it
 
     def finish(done: Path, target: Path) -> None:
-        from veriglot.formats.writer import write_predictions
+        from veriglot.formats.writer import write
         from veriglot.report.pages import write_html
         from veriglot.storage.checkpoint import JsonLines
 
         predictions = (from_mapping(decode_json(line), Prediction) for line in JsonLines(done).lines())
         if kind == "parquet":
-            write_predictions(predictions, target, format="parquet")
+            write(predictions, target, format="parquet", kind="predictions")
         else:
             samples = (row for row in rows() if isinstance(row, Sample))
             write_html(zip(samples, predictions, strict=True), target, title=title)

@@ -295,13 +295,13 @@ class Queries:
 
 def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | FailedRow]:
     """The objects of JSON lines, made into something with an id; what cannot be, and repeated ids, as failed rows."""
-    from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
+    from veriglot.formats.containers import Source, read_container
     from veriglot.formats.reader import SeenIds
     from veriglot.storage.checkpoint import FailedRow
 
     seen = SeenIds()
     for path in paths:
-        for record in read_container("jsonl", Source(path), MAX_LINE_BYTES):
+        for record in read_container("jsonl", Source(path)):
             if isinstance(record, FailedRow):
                 yield record
                 continue

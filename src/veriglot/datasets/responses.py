@@ -164,7 +164,7 @@ class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What is sent for a query whose language is set: one message, or a text that ends where the answer begins."""
         assert query.language is not None
         words, question = _wording(query.language), query.question or ""
-        evidence = "\n\n".join(passage.text for passage in query.evidence)
+        evidence = query.evidence_text
         before = {
             "closed": "",
             "instructed": f"{words['instructed']}\n\n",

@@ -13,7 +13,7 @@ import msgspec
 from veriglot.datasets.generation import account_path, generate
 from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
 from veriglot.formats.containers import parquet_module
-from veriglot.records import Span
+from veriglot.records import Span, in_order
 from veriglot.records.taxonomy import taxonomies
 from veriglot.storage.checkpoint import FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json
@@ -115,7 +115,7 @@ def token_labels(
     offsets: list[tuple[int, int]] = []
     labels: list[str | None] = []
     begun: set[int] = set()
-    order = sorted(spans, key=lambda span: (span.start, -span.end))
+    order = in_order(spans)
     for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):
         if special:
             offsets.append((0, 0))

@@ -12,7 +12,6 @@ from veriglot.formats.base import (
     Format,
     Sniff,
     beside_spans,
-    evidence_text,
     marked_ranges,
     need,
     optional,
@@ -20,16 +19,16 @@ from veriglot.formats.base import (
     type_in,
     with_markers,
 )
-from veriglot.formats.containers import Neighbour, Record
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
-from veriglot.storage.checkpoint import FailedRow
+from veriglot.formats.containers import Record, TooLongError, iter_lines
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from veriglot.formats.base import Reading
-    from veriglot.formats.containers import Head, Records
+    from veriglot.formats.containers import Head
+    from veriglot.storage.checkpoint import FailedRow
 
 __all__ = []
 
@@ -75,12 +74,12 @@ class RagTruth(Format):
     )  # fmt: skip
     _passage = re.compile(r"(?:\A|\n+)passage \d+:")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a response, with its source."""
         if isinstance(data, dict) and "source_info" not in data:
             if "sources" not in reading.state:
                 file = reading.source.file.with_name("source_info.jsonl") if reading.source.file else None
-                reading.state["sources"] = Neighbour(file, "source_id")
+                reading.state["sources"] = _Neighbour(file, "source_id")
             source = reading.state["sources"].find(str(data.get("source_id")))
             if source is None:
                 reading.report.notes["without_source"] += 1
@@ -128,7 +127,7 @@ class RagTruth(Format):
         if pairs:
             meta["labels"] = [_without(label, "start", "end", "text") for _, label in pairs]
         spans = tuple(span for span, _ in pairs)
-        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=spans)
+        yield Annotation("gold", Kind.HUMAN, "support", spans=spans)
 
     def labels(self, sample: Sample) -> dict[str, Any]:
         """The source, and the spans of `gold`, or else of the first annotation with any."""
@@ -200,11 +199,11 @@ class LettuceDetect(Format):
             meta["prompt"] = data["prompt"]
         spans = tuple(span for span, _ in pairs)
         taxonomy = "support" if ours and spans else "hat"
-        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy=taxonomy, spans=spans)
+        yield Annotation("gold", Kind.HUMAN, taxonomy, spans=spans)
 
     def labels(self, sample: Sample) -> dict[str, Any]:
         """The prompt, and the spans of the first annotation that has any."""
-        context = evidence_text(sample)
+        context = sample.evidence_text
         prompt = f"User request: {sample.question}\n\n{context}" if sample.question else context
         return {
             "prompt": sample.meta.get("prompt", prompt),
@@ -242,7 +241,7 @@ class PsiloQa(Format):
         else:
             return
         spans = tuple(Span(start, end, _TYPE) for start, end in ranges)
-        yield Annotation(annotator="gpt-4o", kind=Kind.MODEL, taxonomy="hat", spans=spans)
+        yield Annotation("gpt-4o", Kind.MODEL, "hat", spans=spans)
 
     def labels(self, sample: Sample) -> dict[str, Any]:
         """The spans of the first annotation that has any."""
@@ -287,7 +286,7 @@ class MuShroom(Format):
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:
         """The text of the page, from the file of references."""
         if "references" not in reading.state:
-            reading.state["references"] = Neighbour(self._reference_file(reading), "id")
+            reading.state["references"] = _Neighbour(self._reference_file(reading), "id")
         neighbour = reading.state["references"]
         reference = neighbour.find(str(data["id"]))
         if reference is not None:
@@ -312,14 +311,14 @@ class MuShroom(Format):
         hard, soft = optional(data, "hard_labels", list), optional(data, "soft_labels", list)
         if hard is not None or soft is not None:
             yield Annotation(
-                annotator="gold",
-                kind=Kind.HUMAN,
-                taxonomy="hat",  # the one-type taxonomy: Mu-SHROOM marks hallucinations without typing them
+                "gold",
+                Kind.HUMAN,
+                "hat",  # the one-type taxonomy: Mu-SHROOM marks hallucinations without typing them
                 spans=None if hard is None else spans(hard, "hard_labels"),
                 units=None if soft is None else tuple(self._units(soft, response, reading)),
             )
         for name, pairs in (optional(data, "annotations", dict) or {}).items():
-            yield Annotation(annotator=name, kind=Kind.HUMAN, taxonomy="hat", spans=spans(pairs, f"annotations.{name}"))
+            yield Annotation(name, Kind.HUMAN, "hat", spans=spans(pairs, f"annotations.{name}"))
 
     @staticmethod
     def _units(soft: list[Any], response: str, reading: Reading) -> Iterator[Unit]:
@@ -371,18 +370,8 @@ class Squad(Format):
             return Sniff(0.95, "the key `data` with `paragraphs` in it")
         return None
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a question; a bad question does not end the file."""
-        for record in records:
-            if isinstance(record, FailedRow):
-                yield record
-                continue
-            try:
-                yield from self._questions(record.data, record.line, reading)
-            except InputError as error:
-                yield reading.bad(record, error)
-
-    def _questions(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | FailedRow]:
         language = reading.language_of_file()
         for a, article in enumerate(need(data, "data", list)):
             for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):
@@ -424,6 +413,48 @@ class Squad(Format):
             language=language,
             question=need(item, "question", str, within=path),
             evidence=(Evidence(context, title=title if isinstance(title, str) else None, language=language),),
-            annotations=(Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=()),),
+            annotations=(Annotation("gold", Kind.HUMAN, "support", spans=()),),
             meta=meta,
         )
+
+
+# A file of JSON lines that lies beside the one being read and holds what it refers to, found by key.
+#
+# Only the place of each line is kept in memory, so that a large neighbour costs little.
+
+
+class _Neighbour:
+    """Records of a file beside the one that is read (None: standard input has none), by the value of one key."""
+
+    def __init__(self, file: Path | None, key: str) -> None:
+        self.exists = file is not None and file.is_file()
+        self._file = file
+        self._places = _index(file, key) if file is not None and self.exists else {}
+
+    def find(self, value: str) -> Any:
+        """The record with that value, or None."""
+        offset = self._places.get(value)
+        if offset is None or self._file is None:
+            return None
+        with self._file.open("rb") as stream:
+            stream.seek(offset)
+            return decode_json(stream.readline())
+
+
+def _index(file: Path, key: str) -> dict[str, int]:
+    places: dict[str, int] = {}
+    with file.open("rb") as stream:
+        offset = 0
+        for number, line in iter_lines(stream):
+            if isinstance(line, TooLongError):
+                raise line.at(path=str(file))
+            if line.strip():
+                try:
+                    record = decode_json(line)
+                except InputError as error:
+                    raise error.at(path=str(file), line=number) from error
+                if not isinstance(record, dict) or key not in record:
+                    raise InputError("the field is missing", path=str(file), line=number, field=key)
+                places[str(record[key])] = offset
+            offset = stream.tell()
+    return places

@@ -35,7 +35,6 @@ __all__ = [
     "Sniff",
     "TagReport",
     "beside_spans",
-    "evidence_text",
     "language_tag",
     "load_format",
     "marked_ranges",
@@ -162,7 +161,7 @@ class Format:
     def sniff(self, head: Head) -> Sniff | None:
         """Whether a file with this beginning is of this format, here by `keys`; None if it certainly is not."""
         present_keys = [key for key in self.any_keys if key in head.keys]
-        if not self.keys or not head.has(*self.keys) or (self.any_keys and not present_keys):
+        if not self.keys or not head.keys.issuperset(self.keys) or (self.any_keys and not present_keys):
             return None
         *others, last = (f"`{key}`" for key in (*self.keys, *present_keys))
         named = f"{', '.join(others)} and {last}" if others else last
@@ -186,8 +185,8 @@ class Format:
             except ValueError as error:  # what a record refuses, such as two passages of one id
                 yield reading.bad(record, InputError(str(error)))
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample]:
-        """The samples of one record, here one by `fields`.
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample | FailedRow]:
+        """The samples of one record, here one by `fields`; a part of it that cannot be read is a failed row.
 
         Raises:
             InputError: the record is not what the format says; `field` names the place.
@@ -273,7 +272,7 @@ class Format:
             fields.question: sample.question,
             fields.response: sample.response,
             fields.model: sample.generator and sample.generator.name,
-            fields.evidence: evidence_text(sample),
+            fields.evidence: sample.evidence_text,
             fields.title: first and first.title,
             fields.url: first and first.url,
         }
@@ -546,11 +545,6 @@ def _text(data: Any, key: str | None) -> str | None:
 def present(data: Mapping[str, Any]) -> dict[str, Any]:
     """The members of `data` that are not null."""
     return {key: value for key, value in data.items() if value is not None}
-
-
-def evidence_text(sample: Sample) -> str:
-    """The passages of a sample as one text, an empty line between them."""
-    return "\n\n".join(passage.text for passage in sample.evidence)
 
 
 def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotation | None:

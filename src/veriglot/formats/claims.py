@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Sniff, evidence_text, language_tag, need, optional
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.formats.base import Format, Sniff, language_tag, need, optional
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow
 
@@ -90,10 +90,10 @@ class XsumSpans(Format):
             generator=Generator(first["system"]),
             annotations=tuple(
                 Annotation(
-                    annotator=worker,
-                    kind=Kind.HUMAN,
-                    taxonomy="support",
-                    spans=tuple(sorted(spans, key=lambda span: (span.start, -span.end))),
+                    worker,
+                    Kind.HUMAN,
+                    "support",
+                    spans=tuple(in_order(spans)),
                 )
                 for worker, spans in workers.items()
             ),
@@ -174,11 +174,7 @@ class Wice(Format):
             task=Task.OPEN,
             language="en",
             evidence=(passage,),
-            annotations=(
-                Annotation(
-                    annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=spans, ratings={"label": label}
-                ),
-            ),
+            annotations=(Annotation("gold", Kind.HUMAN, "support", spans=spans, ratings={"label": label}),),
             meta={
                 **{key: value for key, value in meta.items() if key != "id"},
                 "supporting": self._supporting(data, ranges),
@@ -291,10 +287,10 @@ class HalluVerse(Format):
         if label not in taxonomy("halluverse").types:
             raise InputError(f"the label {label!r} is none of entity, relation, sentence, 0", field=self._label[0])
         whole = Unit(0, len(edited), label)
-        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="halluverse", units=(whole,))
+        yield Annotation("gold", Kind.HUMAN, "halluverse", units=(whole,))
         spans = [(0, len(edited))] if label == "sentence" else _changed(original, edited)
         marked = tuple(Span(start, end, label) for start, end in spans)
-        yield Annotation(annotator="edit", kind=Kind.MODEL, taxonomy="halluverse", spans=marked)
+        yield Annotation("edit", Kind.MODEL, "halluverse", spans=marked)
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row of the sample's unit label."""
@@ -306,7 +302,7 @@ class HalluVerse(Format):
         return {
             "id": sample.id,
             "language": sample.language or "",
-            "original_sentence": evidence_text(sample),
+            "original_sentence": sample.evidence_text,
             "edited_sentence": sample.response,
             "hallucination_type": labels.pop().capitalize() if labels else "0",
         }

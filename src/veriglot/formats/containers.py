@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_LINE_BYTES",
     "Head",
-    "Neighbour",
     "Record",
     "Records",
     "Source",
     "TooLongError",
     "iter_lines",
-    "look_at",
     "parquet_module",
     "read_container",
 ]
@@ -50,7 +49,6 @@ class Head:
     """The beginning of a file.
 
     Attributes:
-        name: file name, empty for standard input.
         container: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `text`, or `empty`.
         keys: keys of the first record (columns of a table). Where the first record is longer than what was looked
             at, every key in sight, those of nested objects included.
@@ -58,52 +56,21 @@ class Head:
         text: the beginning as text.
     """
 
-    name: str
     container: str
     keys: frozenset[str] = frozenset()
     record: dict[str, Any] | None = None
     text: str = ""
 
-    def has(self, *keys: str) -> bool:
-        """Whether the first record has all of these keys."""
-        return self.keys.issuperset(keys)
-
-    def has_any(self, *keys: str) -> bool:
-        """Whether the first record has one of these keys."""
-        return not self.keys.isdisjoint(keys)
-
-
-def look_at(source: Source) -> Head:
-    """Look at the beginning of a source without consuming it.
-
-    Raises:
-        InputError: it is UTF-16.
-    """
-    data = source.head.removeprefix(_UTF8_BOM)
-    if data.startswith(b"PAR1"):
-        return _parquet_head(source)
-    if data.startswith(_UTF16_BOMS):
-        raise InputError("this is UTF-16, not UTF-8", path=source.path, remedy="Convert the file to UTF-8 first.")
-    text = data.decode("utf-8", "replace")
-    begun = text.lstrip()
-    if not begun:
-        return Head(source.name, "empty")
-    if begun[0] == "[":
-        return _json_head(source.name, begun, begun[1:].lstrip())
-    if begun[0] == "{":
-        return _object_head(source, begun)
-    return _table_head(source.name, text)
-
 
 def _parquet_head(source: Source) -> Head:
     parquet = parquet_module()
     if source.file is None:  # standard input can be read once only: the columns stay unknown
-        return Head(source.name, "parquet")
+        return Head("parquet")
     try:
         names = parquet.read_schema(source.file).names
     except (OSError, ValueError):
-        return Head(source.name, "parquet")
-    return Head(source.name, "parquet", frozenset(names))
+        return Head("parquet")
+    return Head("parquet", frozenset(names))
 
 
 def _first_object(text: str) -> dict[str, Any] | None:
@@ -118,9 +85,9 @@ def _keys(record: dict[str, Any] | None, text: str) -> frozenset[str]:
     return frozenset(record) if record is not None else frozenset(_KEY.findall(text[:_KEYS_SCANNED]))
 
 
-def _json_head(name: str, text: str, first: str) -> Head:
+def _json_head(text: str, first: str) -> Head:
     record = _first_object(first)
-    return Head(name, "json", _keys(record, text), record, text)
+    return Head("json", _keys(record, text), record, text)
 
 
 def _object_head(source: Source, text: str) -> Head:
@@ -134,9 +101,9 @@ def _object_head(source: Source, text: str) -> Head:
     # What begins like a line of JSON lines that was cut off has more than a bracket on its first line.
     first = text.split("\n", 1)[0].strip()
     spread = first == "{" or (record is None and '"' not in first)
-    single = source.complete and "\n" not in text.rstrip() and source.name.endswith(".json")
+    single = len(source.head) < HEAD_BYTES and "\n" not in text.rstrip() and source.name.endswith(".json")
     container = "json" if spread or single else "jsonl"
-    return Head(source.name, container, _keys(record, text), record, text)
+    return Head(container, _keys(record, text), record, text)
 
 
 def _table_head(name: str, text: str) -> Head:
@@ -150,8 +117,8 @@ def _table_head(name: str, text: str) -> Head:
     looks_like_header = len(header) > 1 and all(0 < len(cell) <= 60 for cell in header[1:]) and not _TAG.search(first)
     if named or looks_like_header:
         kind = "tsv" if delimiter == "\t" else "csv"
-        return Head(name, kind, frozenset(header), None, text)
-    return Head(name, "text", frozenset(), None, text)
+        return Head(kind, frozenset(header), None, text)
+    return Head("text", frozenset(), None, text)
 
 
 # Lines of a byte stream, one at a time and never more of one than a bound: a huge line is skipped, not held.
@@ -202,58 +169,6 @@ def _skip_line(stream: BinaryIO) -> None:
     while block := stream.readline(_SKIP_BLOCK):
         if block.endswith(b"\n"):
             return
-
-
-# A file of JSON lines that lies beside the one being read and holds what it refers to, found by key.
-#
-# Only the place of each line is kept in memory, so that a large neighbour costs little.
-
-
-class Neighbour:
-    """Records of a neighbouring file by the value of one key.
-
-    Args:
-        file: the neighbour, or None where there can be none (standard input).
-        key: the member whose value names a record.
-
-    Raises:
-        InputError: a line of the neighbour is not JSON, or has no such key.
-    """
-
-    def __init__(self, file: Path | None, key: str) -> None:
-        self.exists = file is not None and file.is_file()
-        self._file = file
-        self._places: dict[str, int] = {}
-        if file is not None and self.exists:
-            self._places = _index(file, key)
-
-    def find(self, value: str) -> Any:
-        """The record with that value, or None."""
-        offset = self._places.get(value)
-        if offset is None or self._file is None:
-            return None
-        with self._file.open("rb") as stream:
-            stream.seek(offset)
-            return decode_json(stream.readline())
-
-
-def _index(file: Path, key: str) -> dict[str, int]:
-    places: dict[str, int] = {}
-    with file.open("rb") as stream:
-        offset = 0
-        for number, line in iter_lines(stream):
-            if isinstance(line, TooLongError):
-                raise line.at(path=str(file))
-            if line.strip():
-                try:
-                    record = decode_json(line)
-                except InputError as error:
-                    raise error.at(path=str(file), line=number) from error
-                if not isinstance(record, dict) or key not in record:
-                    raise InputError("the field is missing", path=str(file), line=number, field=key)
-                places[str(record[key])] = offset
-            offset = stream.tell()
-    return places
 
 
 class Record(NamedTuple):
@@ -432,7 +347,7 @@ def parquet_module() -> Any:
     return pyarrow.parquet
 
 
-def read_container(kind: str, source: Source, max_line_bytes: int) -> Records:
+def read_container(kind: str, source: Source, max_line_bytes: int = MAX_LINE_BYTES) -> Records:
     """The records of a source, read as the container `kind`."""
     if kind in {"csv", "tsv"}:
         return _delimited("," if kind == "csv" else "\t", source, max_line_bytes)
@@ -476,33 +391,41 @@ class Source:
     Attributes:
         path: as shown in messages.
         file: the file, or None for standard input.
-        head: the first bytes (up to `HEAD_BYTES`).
-        complete: whether `head` is all there is.
-
-    Raises:
-        InputError: the file does not exist or cannot be opened.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self.file = None if self.path == "-" else Path(path)
-        self._rest: BinaryIO | None = None
-        if self.file is None:
-            self._rest = sys.stdin.buffer
-            self.head = self._rest.read(HEAD_BYTES)
-        else:
-            with self._open_file() as stream:
-                self.head = stream.read(HEAD_BYTES)
-        self.complete = len(self.head) < HEAD_BYTES
+        self._consumed = False
 
-    @classmethod
-    def unread(cls, path: str | Path) -> Source:
-        """A place to read from later, which need not exist yet; it is not opened."""
-        source = cls.__new__(cls)
-        source.path = str(path)
-        source.file = None if source.path == "-" else Path(path)
-        source._rest, source.head, source.complete = None, b"", True
-        return source
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, up to `HEAD_BYTES`."""
+        if self.file is None:
+            return sys.stdin.buffer.read(HEAD_BYTES)
+        with self._open_file() as stream:
+            return stream.read(HEAD_BYTES)
+
+    def look(self) -> Head:
+        """Look at the beginning without consuming it.
+
+        Raises:
+            InputError: it does not exist, cannot be opened, or is UTF-16.
+        """
+        data = self.head.removeprefix(_UTF8_BOM)
+        if data.startswith(b"PAR1"):
+            return _parquet_head(self)
+        if data.startswith(_UTF16_BOMS):
+            raise InputError("this is UTF-16, not UTF-8", path=self.path, remedy="Convert the file to UTF-8 first.")
+        text = data.decode("utf-8", "replace")
+        begun = text.lstrip()
+        if not begun:
+            return Head("empty")
+        if begun[0] == "[":
+            return _json_head(begun, begun[1:].lstrip())
+        if begun[0] == "{":
+            return _object_head(self, begun)
+        return _table_head(self.name, text)
 
     @property
     def name(self) -> str:
@@ -518,10 +441,10 @@ class Source:
         """The bytes from the beginning. Standard input can be opened once."""
         if self.file is not None:
             return self._open_file()
-        if self._rest is None:
+        if self._consumed:
             raise InputError("standard input was already read", path=self.path)
-        stream, self._rest = self._rest, None
-        return io.BufferedReader(_Joined(self.head, stream))
+        self._consumed = True
+        return io.BufferedReader(_Joined(self.head, sys.stdin.buffer))
 
     def open_seekable(self) -> BinaryIO:
         """The bytes as a stream that can jump; standard input is read into memory for that."""

@@ -10,9 +10,9 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Sniff, evidence_text, need, optional, present, spanned_annotation, type_in
+from veriglot.formats.base import Format, Sniff, need, optional, present, spanned_annotation, type_in
 from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, in_order
 from veriglot.records.languages import get_language, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.noise import garbled, looks_glued
@@ -178,7 +178,7 @@ class Mfava(Format):
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row with the layers that the sample has."""
         row: dict[str, Any] = {
-            "references": evidence_text(sample),
+            "references": sample.evidence_text,
             "generated_text": sample.response,
         }
         for annotation in sample.annotations:
@@ -231,8 +231,8 @@ def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) ->
             report.layer(name).spans[span.type or ""] -= 1
         else:
             spans.append(Span(*placed, span.type))
-    spans.sort(key=lambda span: (span.start, -span.end))
-    return Annotation(annotator=name, kind=kind, taxonomy="fava", spans=tuple(spans))
+    spans = in_order(spans)
+    return Annotation(name, kind, "fava", spans=tuple(spans))
 
 
 def _in_the_script_of(tag: str | None, text: str) -> str | None:
@@ -365,7 +365,7 @@ class Inline(Format):
             language=language,
             question=optional(record, "question", str),
             evidence=tuple(Evidence(str(passage)) for passage in passages),
-            annotations=(Annotation(annotator=annotator, kind=kind, taxonomy=name, spans=tuple(tagged.spans)),),
+            annotations=(Annotation(annotator, kind, name, spans=tuple(tagged.spans)),),
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
@@ -426,9 +426,7 @@ class Fava(Format):
         meta: dict[str, Any] = {name: data[name] for name in _KEPT if isinstance(data.get(name), str)}
         if tagged.corrections:
             meta["corrections"] = [{"start": c.start, "end": c.end, "text": c.text} for c in tagged.corrections]
-        annotation = Annotation(
-            annotator="gold" if kind is Kind.HUMAN else "model", kind=kind, taxonomy="fava", spans=tuple(tagged.spans)
-        )
+        annotation = Annotation("gold" if kind is Kind.HUMAN else "model", kind, "fava", spans=tuple(tagged.spans))
         yield Sample(
             id=reading.row_id(data, line),
             response=tagged.text,

@@ -28,10 +28,10 @@ class NativeLines(Format):
 
     def sniff(self, head: Head) -> Sniff | None:
         """By the keys `id` and `response`."""
-        if head.has("id", "status", "detector") or not head.has("id", "response"):
+        if head.keys >= {"id", "status", "detector"} or not head.keys >= {"id", "response"}:
             return None
         # Others may use the same two keys among their own; what is ours alone makes it sure.
-        sure = head.has_any("evidence", "annotations", "generator", "meta") or len(head.keys) <= 4
+        sure = head.keys & {"evidence", "annotations", "generator", "meta"} or len(head.keys) <= 4
         return Sniff(0.9 if sure else 0.6, "the keys `id` and `response`")
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002

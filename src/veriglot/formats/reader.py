@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.errors import InputError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
-from veriglot.formats.containers import MAX_LINE_BYTES, Source, look_at, read_container
+from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, from_mapping
 from veriglot.storage.checkpoint import FailedRow
@@ -65,19 +65,19 @@ def guess(path: str | Path) -> Guess:
 
 def _guess_folder(folder: Path) -> Guess:
     counts: Counter[str] = Counter()
-    example: dict[str, tuple[Path, Guess]] = {}
-    for file, guessed in readable_files(folder, {}):
+    example: dict[str, tuple[str, Guess]] = {}
+    for source, guessed in readable_files(folder, {}):
         counts[guessed.format] += 1
-        example.setdefault(guessed.format, (file, guessed))
+        example.setdefault(guessed.format, (source.name, guessed))
     if not counts:
         raise InputError("no file of this folder is in a known format", path=str(folder), remedy=_remedy())
     name, count = counts.most_common(1)[0]
     file, guessed = example[name]
-    return guessed._replace(why=f"{count} of the folder's files, such as {file.name}: {guessed.why}")
+    return guessed._replace(why=f"{count} of the folder's files, such as {file}: {guessed.why}")
 
 
 def _guess_source(source: Source) -> Guess:
-    head = look_at(source)
+    head = source.look()
     if head.container == "empty":
         raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
     best: Guess | None = None
@@ -89,7 +89,7 @@ def _guess_source(source: Source) -> Guess:
         if sniffed is not None and sniffed.confidence >= _ENOUGH and (not best or sniffed.confidence > best.confidence):
             best = Guess(name, sniffed.why, sniffed.confidence, head.container)
     if best is None:
-        if head.has("id", "status", "detector"):
+        if head.keys >= {"id", "status", "detector"}:
             raise InputError(
                 "this holds predictions, not samples",
                 path=source.path,
@@ -109,7 +109,7 @@ def files_in(folder: Path) -> list[Path]:
     )
 
 
-def readable_files(folder: Path, unread: dict[str, str]) -> Iterator[tuple[Path, Guess]]:
+def readable_files(folder: Path, unread: dict[str, str]) -> Iterator[tuple[Source, Guess]]:
     """The files of a folder that are in a known format; of the others `unread` is told why they are left aside."""
     for file in files_in(folder):
         owner = next((name for name in FORMATS.names() if load_format(name).reads_beside(file)), None)
@@ -117,7 +117,8 @@ def readable_files(folder: Path, unread: dict[str, str]) -> Iterator[tuple[Path,
             unread[str(file)] = f"it is read with the files of the format {owner}"
             continue
         try:
-            yield file, _guess_source(Source(file))
+            source = Source(file)
+            yield source, _guess_source(source)
         except InputError as error:
             unread[str(file)] = error.detail
 
@@ -233,12 +234,12 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
         yield source, _as_named(source, name) if name else _guess_source(source)
         return
     any_read = False
-    for file, guessed in readable_files(Path(path), report.unread):
+    for source, guessed in readable_files(Path(path), report.unread):
         if name and guessed.format != name:
-            report.unread[str(file)] = f"it is in the format {guessed.format}"
+            report.unread[source.path] = f"it is in the format {guessed.format}"
             continue
         any_read = True
-        yield Source(file), guessed
+        yield source, guessed
     if not any_read:
         wanted = f"in the format {name!r}" if name else "in a known format"
         raise InputError(f"no file of this folder is {wanted}", path=str(path), remedy="Name a file, or --from.")
@@ -246,7 +247,7 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
 
 def _as_named(source: Source, name: str) -> Guess:
     format_ = load_format(name)
-    container = look_at(source).container
+    container = source.look().container
     if container == "empty":
         raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
     if container not in format_.containers:
@@ -267,12 +268,12 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
         InputError: the file does not exist; or the first row that is not a prediction, with path, line and field.
     """
     source = Source(path)
-    container = look_at(source).container
+    container = source.look().container
     if container == "empty":
         return
     if container not in {"jsonl", "json", "parquet"}:
         container = "jsonl"  # each line will say what is wrong with it
-    for record in read_container(container, source, MAX_LINE_BYTES):
+    for record in read_container(container, source):
         if isinstance(record, FailedRow):
             raise record.as_error()
         try:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
-from veriglot.records import Span
+from veriglot.records import Span, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -388,7 +388,7 @@ def parse_tags(tagged: str, types: Sequence[str], *, edits: Edits = "strip") -> 
             report.parsed += 1
         else:
             (report.repaired if tag.repaired else report.reported)[tag.fault] += 1
-    spans.sort(key=lambda span: (span.start, -span.end))
+    spans = in_order(spans)
     return Tagged(text, spans, corrections, report, [tag for tag in tags if tag.fault])
 
 
@@ -481,7 +481,7 @@ def render_tags(text: str, spans: Sequence[Span]) -> str:
     """
     opening: dict[int, list[Span]] = {}
     closing: dict[int, list[Span]] = {}
-    for span in sorted((s for s in spans if s.type), key=lambda s: (s.start, -s.end)):
+    for span in in_order(span for span in spans if span.type):
         opening.setdefault(span.start, []).append(span)
         closing.setdefault(span.end, []).insert(0, span)
     parts = []

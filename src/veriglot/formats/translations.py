@@ -15,7 +15,6 @@ from veriglot.formats.base import (
     Format,
     Sniff,
     beside_spans,
-    evidence_text,
     language_tag,
     marked_ranges,
     need,
@@ -24,7 +23,7 @@ from veriglot.formats.base import (
     with_markers,
 )
 from veriglot.formats.containers import Record, TooLongError, iter_lines
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -77,9 +76,9 @@ class Hat(Format):
         spans = tuple(self._spans(optional(data, "errors", list) or [], response, reading))
         if data.get("errors", []) is not None or data.get("annotatorID") is not None:
             yield Annotation(
-                annotator=str(data.get("annotatorID") or "annotator"),
-                kind=Kind.HUMAN,
-                taxonomy="hat",
+                str(data.get("annotatorID") or "annotator"),
+                Kind.HUMAN,
+                "hat",
                 spans=spans,
                 flags=tuple(flag for flag, words in self._flags.items() if any(word in labels for word in words)),
             )
@@ -156,7 +155,7 @@ class Xcomet(Format):
             meta["severities"] = severities
         score = optional(data, "score" if "score" in data else "scores", float)
         ratings: dict[str, float | str] = {} if score is None else {"score": score}
-        yield Annotation(annotator="xcomet", kind=Kind.MODEL, taxonomy="hat", spans=tuple(spans), ratings=ratings)
+        yield Annotation("xcomet", Kind.MODEL, "hat", spans=tuple(spans), ratings=ratings)
 
     def labels(self, sample: Sample) -> dict[str, Any]:
         """The first annotation that has spans."""
@@ -202,7 +201,7 @@ class HalOmi(Format):
         """The tag of a code with a script, or of that without it, or the code itself where it is not known."""
         return language_tag(code) or language_tag(code.split("_")[0]) or code.replace("_", "-")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample]:
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample | FailedRow]:
         """One sample a row, named by its line."""
         return super().samples({**data, "id": None} if isinstance(data, dict) else data, line, reading)
 
@@ -211,9 +210,9 @@ class HalOmi(Format):
         meta |= {key: data[key] for key in self._meta if data.get(key)}
         ranges = marked_ranges(data["hall_spans"], response, self._markers, field="hall_spans", of="mt_text")
         yield Annotation(
-            annotator="gold",
-            kind=Kind.HUMAN,
-            taxonomy="hat",
+            "gold",
+            Kind.HUMAN,
+            "hat",
             spans=tuple(Span(start, end, _TYPE) for start, end in ranges),
             ratings={key: data[key] for key in ("class_hall", "class_omit") if data.get(key)},
         )
@@ -223,7 +222,7 @@ class HalOmi(Format):
         annotation = spanned_annotation(sample)
         if annotation is None or not sample.evidence or sample.language is None or not sample.evidence[0].language:
             raise InputError("a row of HalOmi has spans, a source text, and the languages of both texts")
-        source = evidence_text(sample)
+        source = sample.evidence_text
         return {
             "src_lang": sample.evidence[0].language,
             "tgt_lang": sample.language,
@@ -314,7 +313,7 @@ class Guerreiro(Format):
             ((row.get("src") or "", row.get("mt") or "") for row in rows),
             reading,
             id=f"{reading.source.stem}-{data.get('') or line}",
-            annotations=(Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="hat", units=units, flags=flags),),
+            annotations=(Annotation("gold", Kind.HUMAN, "hat", units=units, flags=flags),),
             meta={"reference": data["ref"]} if data.get("ref") else {},
         )
 
@@ -406,12 +405,12 @@ class Mlqe(Format):
         if (given.count("1") > len(given) / 2) is not critical:
             raise InputError(f"{verdict} is not what most of the scores {scores} say", field="aggregated-score")
         whole = (Unit(0, len(target), "critical_error"),) if target else ()
-        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="critical", units=whole if critical else ())
+        yield Annotation("gold", Kind.HUMAN, "critical", units=whole if critical else ())
         for index, score in enumerate(given, start=1):
             yield Annotation(
-                annotator=f"annotator_{index}",
-                kind=Kind.HUMAN,
-                taxonomy="critical",
+                f"annotator_{index}",
+                Kind.HUMAN,
+                "critical",
                 units={"0": (), "1": whole}.get(score),
                 ratings={"score": float(score)},
             )
@@ -549,10 +548,10 @@ class Mqm(Format):
             generator=Generator(system),
             annotations=tuple(
                 Annotation(
-                    annotator=rater,
-                    kind=Kind.HUMAN,
-                    taxonomy="hat",
-                    spans=tuple(sorted(spans, key=lambda span: (span.start, -span.end))),
+                    rater,
+                    Kind.HUMAN,
+                    "hat",
+                    spans=tuple(in_order(spans)),
                 )
                 for rater, spans in raters.items()
             ),
@@ -607,9 +606,9 @@ class TokenLabels(Format):
             generator=Generator(reading.source.stem),
             annotations=(
                 Annotation(
-                    annotator="gold",
-                    kind=Kind.HUMAN,
-                    taxonomy="hat",
+                    "gold",
+                    Kind.HUMAN,
+                    "hat",
                     spans=tuple(_marked_tokens(str(data).split(), target)),
                 ),
             ),

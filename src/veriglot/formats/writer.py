@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Format
     from veriglot.records import Annotation
 
-__all__ = ["Writer", "open_writer", "write", "write_predictions"]
+__all__ = ["Writer", "open_writer", "write"]
 
 
 _ROW_GROUP = 1024
@@ -201,7 +201,7 @@ def _parts(sample: Sample) -> Iterator[tuple[str, Any]]:
     yield "task", None if sample.task is Task.OPEN else sample.task
     yield "language", sample.language
     yield "question", sample.question
-    yield "evidence", "\n\n".join(passage.text for passage in passages)
+    yield "evidence", sample.evidence_text
     yield "boundaries between passages", tuple(p.text for p in passages) if len(passages) > 1 else None
     yield "ids of passages", tuple(p.id for i, p in enumerate(passages) if p.id != f"p{i}")
     yield "titles of passages", tuple(p.title for p in passages if p.title is not None)
@@ -274,19 +274,21 @@ def _format_for(path: str | Path) -> str:
 
 
 def write(
-    samples: Iterable[Sample],
+    samples: Iterable[Sample | Prediction],
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002  the word that users type
     append: bool = False,
+    kind: str = "samples",
 ) -> Losses:
-    """Write samples to a file ("-": standard output).
+    """Write samples or predictions to a file ("-": standard output).
 
     Args:
         samples: consumed one at a time.
         path: the file.
-        format: its format; by the suffix of the name where None.
+        format: its format; by the suffix of the name where None. Predictions are `jsonl` or `parquet`.
         append: continue a file that exists (JSON lines and Parquet).
+        kind: `samples` or `predictions`.
 
     Returns:
         What the format could not hold, by kind, with counts: each sample is read back as it was written and compared.
@@ -296,29 +298,10 @@ def write(
         UnknownNameError: no such format.
         InputError: the file cannot be written.
     """
-    with open_writer(path, format=format, append=append) as writer:
+    with open_writer(path, format=format, append=append, kind=kind) as writer:
         for sample in samples:
             writer.write(sample)
     return writer.losses
-
-
-def write_predictions(
-    predictions: Iterable[Prediction],
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-    append: bool = False,
-) -> int:
-    """Write predictions as JSON lines or Parquet; returns how many.
-
-    Raises:
-        UsageError: a format other than `jsonl` or `parquet`.
-        InputError: the file cannot be written.
-    """
-    with open_writer(path, format=format, append=append, kind="predictions") as writer:
-        for prediction in predictions:
-            writer.write(prediction)
-    return writer.losses.written
 
 
 def open_writer(
@@ -378,8 +361,7 @@ class Writer:
         self._format = format_
         self._table = format_.containers[0] in {"csv", "tsv"}
         self._sink = sink
-        source = Source.unread(path)
-        self._back = Reading(source, FileReport(source.path, format_.name))
+        self._back = Reading(Source(path), FileReport(str(path), format_.name))
 
     def write(self, record: Sample | Prediction) -> None:
         """Write one record.
@@ -417,7 +399,7 @@ class Writer:
         except InputError as error:
             self.losses.note(sample.id, f"row: {error.detail}")
             return None
-        if back is None or back.response != sample.response:
+        if not isinstance(back, Sample) or back.response != sample.response:
             self.losses.note(sample.id, "row: the response would come back changed")
             return None
         # Formats that always have a list of spans make this of samples without labels, and of labels that they drop.

@@ -48,10 +48,12 @@ __all__ = [
     "decode_json",
     "encode",
     "from_mapping",
+    "in_order",
     "sample_from",
 ]
 
 
+M = TypeVar("M", bound="Span | Unit")
 T = TypeVar("T")
 
 
@@ -214,6 +216,11 @@ class Generator(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, Any] = {}
 
 
+def in_order(marks: Iterable[M]) -> list[M]:
+    """Spans or units by their start, of several with one start the longest first."""
+    return sorted(marks, key=lambda mark: (mark.start, -mark.end))
+
+
 class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one annotator said of one sample.
 
@@ -277,6 +284,11 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
         for index, annotation in enumerate(self.annotations):
             self._check_marks(f"annotations[{index}].spans", annotation.spans or ())
             self._check_marks(f"annotations[{index}].units", annotation.units or ())
+
+    @property
+    def evidence_text(self) -> str:
+        """The passages as one text, an empty line between them."""
+        return "\n\n".join(passage.text for passage in self.evidence)
 
     def _check_marks(self, name: str, marks: Sequence[Span | Unit]) -> None:
         length = len(self.response)

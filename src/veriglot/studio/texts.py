@@ -150,7 +150,7 @@ def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
         words=_words(sample.response, sample.language),
         sentences=sentences(sample.response, sample.language),
         units=form.units_of(sample),
-        original="\n\n".join(passage.text for passage in sample.evidence) if form.task is TaskKind.PAIRS else None,
+        original=sample.evidence_text if form.task is TaskKind.PAIRS else None,
     )
 
 

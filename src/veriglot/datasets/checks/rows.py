@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.records import Task
+from veriglot.records import Task, in_order
 from veriglot.records.languages import base_tag, find_language, same_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.text.identification import identify
@@ -219,7 +219,7 @@ def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
     """What spans of one annotator are to each other; each span is held against those that begin before it."""
     open_: list[Span] = []
     seen: set[tuple[int, int, str | None]] = set()
-    for span in sorted(spans, key=lambda earlier: (earlier.start, -earlier.end)):
+    for span in in_order(spans):
         key = (span.start, span.end, span.type)
         text = response[span.start : span.end]
         if key in seen:

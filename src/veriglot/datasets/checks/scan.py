@@ -343,8 +343,9 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
         if not path.is_dir():
             raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
         before = len(files)
-        for file, _ in readable_files(path, report.unread):
-            files.append(DataFile(str(file), name, PurePath(path.resolve().name) / file.relative_to(path)))
+        for source, _ in readable_files(path, report.unread):
+            inside = Path(source.path).relative_to(path)
+            files.append(DataFile(source.path, name, PurePath(path.resolve().name) / inside))
         if len(files) == before:
             raise InputError("this folder holds no file that can be read", path=name)
     return files

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
+from veriglot.formats.containers import Source, read_container
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _kind(path: str) -> str:
 
 
 def _records(file: int, path: str, columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
-    for record in read_container(_kind(path), Source(path), MAX_LINE_BYTES):
+    for record in read_container(_kind(path), Source(path)):
         if isinstance(record, FailedRow):
             yield record
             continue
@@ -169,9 +169,9 @@ def _text_lines(file: int, path: str, target_path: str | None) -> Iterator[tuple
                 f"{path} has {counts[0]:,} lines and {target_path} has {counts[1]:,}: they do not belong together",
                 path=path,
             )
-    targets = read_container("text", Source(target_path), MAX_LINE_BYTES) if target_path is not None else iter(())
+    targets = read_container("text", Source(target_path)) if target_path is not None else iter(())
     waiting = next(targets, None)
-    for record in read_container("text", Source(path), MAX_LINE_BYTES):
+    for record in read_container("text", Source(path)):
         while waiting is not None and (waiting.line or 0) < (
             record.line or 0
         ):  # lines without text are passed over by the reader

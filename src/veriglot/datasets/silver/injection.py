@@ -425,7 +425,7 @@ class Injector(LanguageModel, frozen=True, kw_only=True):
         error_type = prompts[self.taxonomy][type_]
         ways = {"replace": ("replace",), "insert": ("insert",), "either": ("replace", "insert")}[error_type["how"]]
         shows = error_type.get("reference") or error_type["how"] == "insert"
-        reference = "\n\n".join(passage.text for passage in task.seed.evidence).strip() if shows else ""
+        reference = task.seed.evidence_text.strip() if shows else ""
         marked = ", ".join(f'"{text}"' for text in dict.fromkeys(span.text for span in edited.spans))
         prompt = filled(
             "injection",
@@ -443,7 +443,7 @@ class Injector(LanguageModel, frozen=True, kw_only=True):
 
     def passage_request(self, seed: Sample, attempt: int) -> Request:
         """Asks for a passage that says what the evidence says: the answer to a question, or a retelling without one."""
-        question, reference = seed.question or "", "\n\n".join(passage.text for passage in seed.evidence)
+        question, reference = seed.question or "", seed.evidence_text
         key = "answer" if question.strip() else "retell"
         prompt = filled("injection", key, seed.language or "", question=question, reference=reference)
         return self.asked(prompt, attempt=attempt)

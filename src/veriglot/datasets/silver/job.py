@@ -104,7 +104,7 @@ class Support:
             return _marked(sample, changes, self._judge)
         model, tag = self._judge, sample.language or ""
         statements = [sample.response] if changes is None else [_sentences_around(sample, change) for change in changes]
-        texts = {"passage": sample.response, "reference": "\n\n".join(passage.text for passage in sample.evidence)}
+        texts = {"passage": sample.response, "reference": sample.evidence_text}
         prompts = [filled("injection", "support", tag, statement=statement, **texts) for statement in statements]
         replies = yield tuple(model.asked(prompt, answer=_SupportAnswer) for prompt in prompts)
         return [_verdict(reply, wanted=changes is None) for reply in replies]

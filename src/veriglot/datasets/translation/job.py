@@ -38,7 +38,7 @@ from veriglot.datasets.translation.projection import (
 )
 from veriglot.datasets.translation.translators import TranslationRequest, implausibility
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.checkpoint import FailedRow, Usage
 from veriglot.text.identification import identify
@@ -678,7 +678,7 @@ class _RowJob:
                 }
             )
             moved += [self._mark_at(mark, response, part) for part in parts]
-        return tuple(sorted(dict.fromkeys(moved), key=lambda mark: (mark.start, -mark.end))), dropped
+        return tuple(in_order(dict.fromkeys(moved))), dropped
 
     def _mark_at(self, mark: Span | Unit, response: str, part: Range) -> Span | Unit:
         """A mark at its new place; it points into the evidence only where that is as it was."""

@@ -32,7 +32,7 @@ import figures
 from mt_sample_lines import SCORERS, generate
 from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
-from veriglot.datasets.sampling.sample import Account, GivenScores, MtSample, SampleAccount, Sampling, mt_sample
+from veriglot.datasets.sampling.sample import Account, MtSample, SampleAccount, Sampling, mt_sample
 from veriglot.records import Direction
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ def sampling_of(lines: int) -> Sampling:
 
 def sample(path: Path, folder: Path, sampling: Sampling, jobs: int) -> tuple[Account, dict[str, float], int]:
     """Sample the lines; returns the account, the seconds of every stage and the greatest memory in bytes."""
-    given = tuple(
-        GivenScores(name, Direction.HIGHER_IS_WORSE if name == "top-ngram" else Direction.HIGHER_IS_BETTER)
-        for name in SCORERS
-    )
+    given = tuple(Direction.HIGHER_IS_WORSE if name == "top-ngram" else Direction.HIGHER_IS_BETTER for name in SCORERS)
     order = MtSample((str(path),), "en", Cleaning("de"), sampling, Columns(given=SCORERS), given=given)
     memory, clock = Memory(), Clock()
     memory.start()

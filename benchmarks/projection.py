@@ -27,8 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts thr
 import numpy as np
 
 import figures
-from veriglot.datasets.translation.alignment import AlignmentWeights, LexicalAligner, VectorAligner, side_of
-from veriglot.datasets.translation.projection import project
+from veriglot.datasets.translation.projection import AlignmentWeights, LexicalAligner, VectorAligner, project, side_of
 from veriglot.encoders.base import load_encoder
 from veriglot.records.languages import get_language
 from veriglot.text.segmentation import sentences
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.datasets.translation.alignment import Aligner, Side
+    from veriglot.datasets.translation.projection import Aligner, Side
     from veriglot.encoders.base import Encoder
 
 THRESHOLD = 0.5  # that of `veriglot dataset translate`

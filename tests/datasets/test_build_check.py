@@ -108,7 +108,7 @@ def test_a_cleaned_copy_holds_what_is_sound_repaired_and_says_why_the_rest_is_go
     assert report.cleaned is not None
     kept = {one.id: one for one in read(target)}
     assert sorted(kept) == sorted([*(f"r{n}" for n in range(10)), "dots", "space"])
-    assert (report.cleaned.kept, report.cleaned.repaired, report.cleaned.left_out) == (12, 2, 4)
+    assert (report.cleaned.rows, report.cleaned.repaired, report.cleaned.left_out) == (12, 2, 4)
     space, dots = kept["space"], kept["dots"]
     assert [space.response[s.start : s.end] for s in space.annotations[0].spans or ()] == ["old"]
     assert [dots.response[s.start : s.end] for s in dots.annotations[0].spans or ()] == ["old"]
@@ -167,7 +167,7 @@ def test_leaks_are_found_by_text_by_likeness_and_by_reference_and_the_copy_has_n
         "leaked_text": {"exact"}, "leaked_near_text": {"near"}, "leaked_reference": {"passage"},
         "leaked_near_reference": {"nearly"}, "leaked_reference_across": {"foreign"},
     }  # fmt: skip
-    assert {(one.left, one.kept, one.rows) for one in report.leaks} == {("train", "test", 1)}
+    assert {(one.left, one.stays, one.rows) for one in report.leaks} == {("train", "test", 1)}
     kept = {one.id for one in read(tmp_path / "out" / "train.jsonl")}
     assert kept & {"exact", "near", "passage", "nearly", "foreign"} == {"foreign"}
     assert {one.id for one in read(tmp_path / "out" / "test.jsonl")} == {one.id for one in test}
@@ -289,7 +289,7 @@ def test_two_files_of_one_name_stay_apart_in_the_copy(tmp_path: Path) -> None:
     assert sum(1 for path in (tmp_path / "out").glob("rows*.jsonl") for _ in read(path)) == 8
     report = check(paths, clean=CleanedCopy(str(tmp_path / "one.jsonl")))
     assert report.cleaned is not None
-    assert len({one.id for one in read(tmp_path / "one.jsonl")}) == report.cleaned.kept == 8
+    assert len({one.id for one in read(tmp_path / "one.jsonl")}) == report.cleaned.rows == 8
 
 
 def test_what_a_copy_cannot_be_is_refused(tmp_path: Path) -> None:

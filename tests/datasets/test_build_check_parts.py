@@ -11,13 +11,14 @@ import pytest
 from faulty_data import sample, sentences, write
 from hypothesis import given
 from hypothesis import strategies as st
+from similarity import jaccard
 
 from veriglot.datasets.checks.checker import AgreementSums, CleanedCopy, check
 from veriglot.datasets.checks.findings import checks
 from veriglot.datasets.checks.rows import repaired
 from veriglot.datasets.checks.scan import Row, Spool, split_in_name
 from veriglot.datasets.checks.seams import SeamFinder, without_ranges
-from veriglot.datasets.near_duplicates import NearIndex, jaccard
+from veriglot.datasets.near_duplicates import NearIndex
 from veriglot.formats.reader import read
 from veriglot.records import Annotation, Kind, Sample, Span
 

@@ -7,12 +7,12 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from similarity import jaccard
 
 from settings_file import main
-from veriglot.datasets.near_duplicates import jaccard
 from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
-from veriglot.datasets.sampling.sample import GivenScores, MtSample, Sampling, ScorerSource, mt_sample
+from veriglot.datasets.sampling.sample import MtSample, Sampling, mt_sample
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import read
 from veriglot.records import Direction, Score, Status
@@ -95,8 +95,8 @@ def order(path: Path, scorer: Lengths | None = None, **sampling: Any) -> MtSampl
         cleaning=Cleaning("de"),
         sampling=Sampling(**{"worst": 30, "drawn": 20, "percentile": 10, "most": 80, **sampling}),
         columns=Columns(given=("qe",)),
-        scorers=(ScorerSource("lengths", lambda: made),),
-        given=(GivenScores("qe", Direction.HIGHER_IS_BETTER),),
+        scorers=(("lengths", lambda: made),),
+        given=(Direction.HIGHER_IS_BETTER,),
     )
 
 

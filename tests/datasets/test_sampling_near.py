@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from similarity import jaccard
 
 from veriglot.datasets.near_duplicates import (
     apart_bits,
     bits_of,
     groups_of,
-    jaccard,
     jaccard_with,
     minhash,
     shingle_sets,
@@ -139,7 +139,7 @@ def test_groups_follow_chains_over_either_column() -> None:
 def test_minhash_estimates_similarity() -> None:
     texts = sentences(200, seed=5)
     first, second = texts[:-1], texts[1:]
-    _, sketches = minhash(shingles(texts))
+    _, sketches = minhash(texts)
     differing = bits_of(sketches[:-1] ^ sketches[1:])
     similarity = jaccard(first, second)
     estimated = 1 - differing / 32  # a bit differs with probability (1 - J) / 2
@@ -161,7 +161,7 @@ def test_of_a_chain_of_near_duplicates_the_first_stays(tmp_path: Path, at_once: 
         fates = np.zeros(len(texts), np.uint8)
         mark_repeats(store, fates, at_once=at_once)
         firsts = {text: number for number, text in reversed(list(enumerate(texts)))}
-        assert np.flatnonzero(fates == DropReason.KEPT).tolist() == sorted(firsts.values())
+        assert np.flatnonzero(fates == DropReason.CLEAN).tolist() == sorted(firsts.values())
         np.save(tmp_path / "fates.npy", fates)
         shards = Shards(tmp_path / "shards", len(texts), 150)
         cleaning = Cleaning("de", min_length=0, min_confidence=0.0)
@@ -169,7 +169,7 @@ def test_of_a_chain_of_near_duplicates_the_first_stays(tmp_path: Path, at_once: 
         left = mark_near_duplicates(store, shards, fates, near=0.8, unique="source", watch=Silent(), at_once=at_once)
     assert left == 0
     seen = np.flatnonzero(shards.joined("sketches") != 0)
-    kept = [number for number in seen.tolist() if fates[number] == DropReason.KEPT]
+    kept = [number for number in seen.tolist() if fates[number] == DropReason.CLEAN]
     fallen = np.flatnonzero(fates == DropReason.NEAR_DUPLICATE).tolist()
     assert len(fallen) > 40
     for number in fallen:  # one before it, fallen or not, is as near as that

@@ -10,14 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from veriglot.cli import main
-from veriglot.datasets.sampling.filters import Cleaning, ShardResult, Shards
-from veriglot.datasets.sampling.sample import MtSample, Sampling, ScorerSource, mt_sample
+from veriglot.datasets.sampling.filters import Cleaning, Shards
+from veriglot.datasets.sampling.sample import MtSample, Sampling, mt_sample
 from veriglot.pipeline.engine import Silent
 from veriglot.records import Direction, Score, Status
 
@@ -64,7 +64,7 @@ def sample(path: Path, folder: Path, lethal: int | None = None) -> Counting:
         "en",
         Cleaning("de", skip=True),
         Sampling(worst=30, drawn=20, most=40),
-        scorers=(ScorerSource("counting", lambda: scorer),),
+        scorers=(("counting", lambda: scorer),),
     )
     mt_sample(order, folder)
     return scorer
@@ -120,13 +120,11 @@ class Squares:
     def __init__(self, fatal: int | None) -> None:
         self.fatal, self.seen = fatal, [0]
 
-    def __call__(self, start: int, stop: int) -> ShardResult:
+    def __call__(self, start: int, stop: int) -> tuple[dict[str, Any], dict[str, int]]:
         if self.fatal is not None and start <= self.fatal < stop:
             raise ValueError("too much")
         self.seen[0] += stop - start
-        return ShardResult(
-            {"values": np.arange(start, stop) ** 2}, {"even": sum(n % 2 == 0 for n in range(start, stop))}
-        )
+        return {"values": np.arange(start, stop) ** 2}, {"even": sum(n % 2 == 0 for n in range(start, stop))}
 
 
 def test_ranges_are_whole_or_not_there(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from veriglot.errors import InputError
-from veriglot.formats.base import marked_ranges, with_markers
-from veriglot.records import Span
+from veriglot.formats.tags import marked_ranges, with_tags
 
 _MARKERS = ("[HAL]", "[/HAL]")
 
@@ -36,6 +35,6 @@ def test_another_text_is_refused() -> None:
 
 
 def test_markers_are_put_back() -> None:
-    marked = with_markers("abcdef", (Span(1, 2), Span(4, 6)), _MARKERS)
+    marked = with_tags("abcdef", ((1, 2, *_MARKERS), (4, 6, *_MARKERS)))
     assert marked == "a[HAL]b[/HAL]cd[HAL]ef[/HAL]"
     assert _ranges(marked, "abcdef") == [(1, 2), (4, 6)]

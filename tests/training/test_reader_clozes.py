@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from parallel_data import parallel_samples
 
-from veriglot.datasets.translation.alignment import Alignment, LexicalAligner, Side
+from veriglot.datasets.translation.projection import Alignment, LexicalAligner, Side
 from veriglot.formats.writer import write
 from veriglot.text.segmentation import words
 from veriglot.training.grounding.examples import Answer, read_labelled

@@ -14,9 +14,10 @@ from veriglot.cli.console import Steps, print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from veriglot.datasets.sampling.sample import Account, GivenScores, ScorerSource
+    from veriglot.datasets.sampling.sample import Account
+    from veriglot.records import Direction, Scorer
 
 
 @command
@@ -105,7 +106,7 @@ def sample(
     from veriglot.records.languages import get_language
 
     given = _given_scores(scores or [])
-    labels = tuple(column.label for column in given)
+    labels = tuple(column for column, _ in given)
     order = MtSample(
         paths=tuple(data),
         target=None if target is None else get_language(target).tag,
@@ -121,7 +122,7 @@ def sample(
         sampling=Sampling(worst, drawn, percentile, most, _parts(parts), near or 0.8, seed),
         columns=Columns(source_column, target_column, id_column, labels, tuple(targets or ())),
         scorers=_scorers(scorer or []),
-        given=given,
+        given=tuple(direction for _, direction in given),
     )
     folder = Path(output)
     with Steps(shown=not quiet) as watch:
@@ -157,9 +158,8 @@ def _parts(text: str) -> dict[str, int]:
     return parts
 
 
-def _given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
+def _given_scores(texts: Sequence[str]) -> list[tuple[str, Direction]]:
     """Columns of scores as `COLUMN:higher-is-better`."""
-    from veriglot.datasets.sampling.sample import GivenScores
     from veriglot.records import Direction
 
     columns = []
@@ -170,13 +170,12 @@ def _given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
                 f"{text!r} does not say which way the numbers go.",
                 remedy=f"Write {column or text}:higher-is-better or {column or text}:higher-is-worse.",
             )
-        columns.append(GivenScores(column, Direction(_DIRECTIONS[direction])))
-    return tuple(columns)
+        columns.append((column, Direction(_DIRECTIONS[direction])))
+    return columns
 
 
-def _scorers(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
+def _scorers(texts: Sequence[str]) -> tuple[tuple[str, Callable[[], Scorer]], ...]:
     """Scorers as `NAME option=value ...`, each part quoted where it holds a space."""
-    from veriglot.datasets.sampling.sample import ScorerSource
     from veriglot.plugins import read_settings
     from veriglot.scorers.registry import SCORERS, load_scorer
 
@@ -186,9 +185,7 @@ def _scorers(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
         if not words:
             raise UsageError("A scorer has a name.", remedy="veriglot doctor lists them.")
         SCORERS.entry(words[0])
-        sources.append(
-            ScorerSource(text, partial(load_scorer, words[0], **read_settings(words[1:], option="--scorer")))
-        )
+        sources.append((text, partial(load_scorer, words[0], **read_settings(words[1:], option="--scorer"))))
     return tuple(sources)
 
 

@@ -84,7 +84,8 @@ def translate(
     A model here:  veriglot dataset translate fava.jsonl -l de,ar,zh --translator hf:FOLDER -o out.jsonl
     A server:      veriglot dataset translate fava.jsonl -l de --translator llm -m gpt --base-url URL -o out.jsonl
     """
-    from veriglot.datasets.translation.job import TranslationSettings, load_translation_account
+    from veriglot.datasets.generation import Account, read_account
+    from veriglot.datasets.translation.job import TranslationLanguage, TranslationSettings
     from veriglot.datasets.translation.job import translate as translated
     from veriglot.datasets.translation.projection import STRATEGIES
     from veriglot.datasets.translation.translators import ModelTranslator, Translator, load_aligner, load_translator
@@ -121,11 +122,11 @@ def translate(
         rows = source.rows()
         progress = stack.enter_context(run.progress(lambda: (source.count() or 0) * len(targets) or None))
         tally = translated(path, rows, targets, made, aligner=aligning, settings=settings, **source.made_of, **progress)
-    account = load_translation_account(path)
+    account = read_account(path, Account[TranslationLanguage])
     if not run.quiet:
         _show_translated(account, path, json=json)
     code = tell(path, tally, what="rows")
-    if not account.total.kept:
+    if not account.total.translated:
         asked = _asked(account)
         say(f"No row was kept of {asked:,}: {path} is empty." if asked else "There was no row to translate.")
     return code
@@ -155,7 +156,7 @@ def _show_translated(account: Account[TranslationLanguage], output: Path, *, jso
         given = _asked(account) if part is total else part.rows
         for head, number in (
             ("rows", given),
-            ("kept", part.kept),
+            ("kept", part.translated),
             ("partial", part.partial),
             ("spans", part.marks.asked),
         ):
@@ -169,7 +170,7 @@ def _show_translated(account: Account[TranslationLanguage], output: Path, *, jso
     show_account(
         account,
         cells,
-        done=f"{output}: {total.kept:,} of {_asked(account):,} rows kept, {failed}{marks.dropped:,} of"
+        done=f"{output}: {total.translated:,} of {_asked(account):,} rows kept, {failed}{marks.dropped:,} of"
         f" {marks.asked:,} spans dropped.",
         reasons={"row": total.row_reasons, **total.reply_reasons},
         rejected=f"What was not taken stands in {rejected_path(output)}:",
@@ -211,7 +212,8 @@ def labels(
     For mBERT:  veriglot dataset labels train.jsonl --tokenizer bert-base-multilingual-cased -o train.parquet
     Here:       veriglot dataset labels train.jsonl --tokenizer t.json --scheme bio --max-length 512 -o out.jsonl
     """
-    from veriglot.datasets.token_labels import label_samples, load_label_account
+    from veriglot.datasets.generation import read_account
+    from veriglot.datasets.token_labels import LabelAccount, label_samples
 
     source = Queries(data, format_name=format_, language=language)
     path = Path(output)
@@ -226,7 +228,7 @@ def labels(
             **source.made_of,
             **progress,
         )
-    account = load_label_account(path)
+    account = read_account(path, LabelAccount)
     if json:
         print_json(account)
     elif not run.quiet:

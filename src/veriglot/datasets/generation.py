@@ -33,6 +33,7 @@ __all__ = [
     "generate",
     "in_waves",
     "ranked",
+    "read_account",
     "rejected_path",
 ]
 
@@ -284,6 +285,11 @@ def ranked(counts: Mapping[str, int]) -> dict[str, int]:
 def account_path(output: Path) -> Path:
     """Where the account of an output is."""
     return output.with_name(output.name + ".account.json")
+
+
+def read_account(output: Path, type_: type[T]) -> T:
+    """The account that lies beside an output."""
+    return msgspec.json.decode(account_path(output).read_bytes(), type=type_)
 
 
 def rejected_path(output: Path) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BANDS",
-    "NEAR",
     "SHINGLES_VERSION",
     "Buckets",
     "NearIndex",
@@ -37,7 +36,6 @@ __all__ = [
     "groups_of",
     "minhash",
     "mixed",
-    "shingles",
 ]
 
 
@@ -112,12 +110,6 @@ def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64],
     return codes, np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
 
 
-def jaccard(first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-    """Similarity of each text of `first` to the text of `second` at the same index: shared over all n-grams, 0 to 1."""
-    pairs = zip(shingle_sets(first), shingle_sets(second), strict=True)
-    return np.array([jaccard_with(own, [other])[0] for own, other in pairs], np.float64)
-
-
 def shingle_sets(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
     """The distinct n-grams of each text, sorted."""
     ngrams = shingles(texts)
@@ -125,7 +117,7 @@ def shingle_sets(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
 
 
 def jaccard_with(text: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]]) -> NDArray[np.float64]:
-    """Similarity of one text to each of others, as `jaccard` has it, by their `shingle_sets`."""
+    """Jaccard similarity (shared over all n-grams, 0 to 1) of one text to each of others, by their `shingle_sets`."""
     sizes = np.array([len(other) for other in others], np.int64)
     if not len(text) or not len(others):
         return np.zeros(len(others))
@@ -175,8 +167,7 @@ def equal_runs(ordered: NDArray[Any]) -> Iterator[tuple[int, int]]:
 
 
 # Which of some thousands of lines belong together: every pair that is similar enough, without fail, since MinHash
-# misses a pair now and then. Two sets with a Jaccard similarity of `t` share an element among the rarest
-# `n - ceil(t n) + 1` of each (prefix filter; Chaudhuri et al. 2006, Bayardo et al. 2007).
+# misses a pair now and then.
 
 
 def groups_of(columns: Sequence[Sequence[str]], near: float) -> NDArray[np.int64]:
@@ -196,43 +187,24 @@ def groups_of(columns: Sequence[Sequence[str]], near: float) -> NDArray[np.int64
 
 
 def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]]:
-    """Every pair of texts that are similar, and enough of those that are equal to join them."""
+    """Every pair of texts that are similar, and enough of those that are equal to join them; the earlier first."""
     first_of: dict[str, int] = {}
     for number, text in enumerate(texts):
         first = first_of.setdefault(text, number)
         if first != number:
             yield first, number
     numbers = sorted(first_of.values())
-    sets = _by_rarity([texts[number] for number in numbers])
-    holders: dict[int, list[int]] = defaultdict(list)
+    sets = shingle_sets([texts[number] for number in numbers])
+    sizes = np.array([len(ngrams) for ngrams in sets], np.int64)
+    ngrams = np.concatenate([np.zeros(0, np.uint64), *sets])
+    order = np.argsort(ngrams, kind="stable")
+    holders, ngrams = np.repeat(np.arange(len(sets)), sizes)[order], ngrams[order]
     for index, own in enumerate(sets):
-        prefix = own[: len(own) - math.ceil(near * len(own) - 1e-9) + 1]
-        candidates = {other for element in prefix for other in holders[element]}
-        elements = set(own)
-        for other in sorted(candidates):
-            if _similar(elements, sets[other], near):
-                yield numbers[other], numbers[index]
-        for element in prefix:
-            holders[element].append(index)
-
-
-def _similar(elements: set[int], other: list[int], near: float) -> bool:
-    fewer, more = sorted((len(elements), len(other)))
-    if fewer < near * more - 1e-9:
-        return False
-    shared = len(elements.intersection(other))
-    return shared >= near * (len(elements) + len(other) - shared) - 1e-9
-
-
-def _by_rarity(texts: Sequence[str]) -> list[list[int]]:
-    """The distinct n-grams of each text as numbers, the rarest first; texts without any are empty."""
-    sets = shingle_sets(texts)
-    if not sets:
-        return []
-    hashes, counts = np.unique(np.concatenate(sets), return_counts=True)
-    ranks = np.empty(len(hashes), np.int64)
-    ranks[np.lexsort((hashes, counts))] = np.arange(len(hashes))
-    return [np.sort(ranks[np.searchsorted(hashes, own)]).tolist() for own in sets]
+        bounds = zip(np.searchsorted(ngrams, own), np.searchsorted(ngrams, own, "right"), strict=True)
+        sharing = np.concatenate([np.zeros(0, np.int64), *(holders[start:end] for start, end in bounds)])
+        shared = np.bincount(sharing, minlength=len(sets))[:index]
+        similar = (shared > 0) & (shared >= near * (len(own) + sizes[:index] - shared) - 1e-9)
+        yield from ((numbers[other], numbers[index]) for other in np.flatnonzero(similar).tolist())
 
 
 # MinHash: numbers that two texts share with the probability of their Jaccard similarity (Broder 1997).
@@ -250,15 +222,15 @@ _NUMBERS = mixed(np.arange(2 * _HASHES, dtype=np.uint64))
 _ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
 
 
-def minhash(ngrams: _Shingles) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def minhash(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Bands and sketch of each text.
 
     Returns:
         Bands, shape (16, texts), and sketches, shape (texts,). Those of a text without n-grams are 0 and say nothing.
     """
-    texts = len(ngrams.starts) - 1
+    ngrams = shingles(texts)
     filled = np.flatnonzero(np.diff(ngrams.starts))
-    bands, sketch = np.zeros((BANDS, texts), np.uint64), np.zeros(texts, np.uint64)
+    bands, sketch = np.zeros((BANDS, len(texts)), np.uint64), np.zeros(len(texts), np.uint64)
     if not filled.size:
         return bands, sketch
     starts = ngrams.starts[filled]
@@ -285,7 +257,6 @@ def apart_bits(similarity: float) -> int:
     return math.ceil(_HASHES * differs + _SPREAD * math.sqrt(_HASHES * differs * (1 - differs)))
 
 
-NEAR = 0.8
 _BATCH = 512 << 10  # code points taken in at once
 _COMPARED = 512  # pairs of texts that are read and compared at once
 _REMEMBERED = 4 << 20  # n-grams of texts in memory at once: 32 MiB
@@ -436,7 +407,7 @@ class NearIndex:
     def _take(self) -> None:
         if not self._waiting:
             return
-        bands, sketches = minhash(shingles(self._waiting))
+        bands, sketches = minhash(self._waiting)
         np.ascontiguousarray(bands.T).tofile(self._bands)
         self._sketches.append(sketches)
         self._waiting, self._weight = [], 0

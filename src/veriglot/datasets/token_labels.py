@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veriglot.records import Annotation, Sample
     from veriglot.storage.checkpoint import Tally
 
-__all__ = ["LabelAccount", "label_samples", "load_label_account"]
+__all__ = ["LabelAccount", "label_samples"]
 
 
 # Spans as labels of tokens, Inside-Outside or with Beginnings, for any tokenizer that knows where its tokens stand.
@@ -44,7 +44,6 @@ class _TokenLabels(msgspec.Struct, frozen=True):
     offsets: tuple[tuple[int, int], ...]
     labels: tuple[str | None, ...]
     cut: int | None = None
-    spans_cut: int = 0
 
 
 def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
@@ -125,8 +124,7 @@ def token_labels(
         offsets.append((start, end))
         labels.append(_label(order, start, end, scheme, begun))
     cut = _cut_at(text, offsets, labels) if max_length is not None else None
-    lost = sum(span.end > cut for span in spans) if cut is not None else 0
-    return _TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut, lost)
+    return _TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut)
 
 
 def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> tuple[Span, ...]:
@@ -343,11 +341,6 @@ def _check_types(layer: Annotation) -> None:
 
 def _digest(tokenizer: Any) -> str:
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def load_label_account(output: Path) -> LabelAccount:
-    """The account that lies beside an output."""
-    return msgspec.json.decode(account_path(output).read_bytes(), type=LabelAccount)
 
 
 def _finish(rows: Path, target: Path) -> None:

@@ -12,14 +12,13 @@ from veriglot.formats.base import (
     Format,
     Sniff,
     beside_spans,
-    marked_ranges,
     need,
     optional,
     spanned_annotation,
     type_in,
-    with_markers,
 )
 from veriglot.formats.containers import Record, TooLongError, iter_lines
+from veriglot.formats.tags import marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_json
 
 if TYPE_CHECKING:
@@ -57,11 +56,10 @@ def _labelled_spans(sample: Sample, annotator: str | None = None) -> Iterator[tu
 class RagTruth(Format):
     """RAGTruth JSONL (Niu et al. 2024): responses of six models with spans that people marked.
 
-    The published `response.jsonl` names its source in `source_info.jsonl`, which is joined where it lies beside it.
-    Rows that carry their source themselves (`source_info`, `task_type`, `prompt`), as written here, are read too.
-    Conflicts are `contradicted`, baseless information is `unverified` in the taxonomy `support`; the labels as
-    published stay in `meta.labels`, one a span. Rows need not say their `language`, which then is identified from the
-    response.
+    The sources of the published `response.jsonl` are read from `source_info.jsonl` beside it. Rows written here hold
+    their source themselves (`source_info`, `task_type`, `prompt`). Conflicts are `contradicted` and baseless
+    information is `unverified` in the taxonomy `support`; the original labels stay in `meta.labels`, one for each span.
+    If a row states no `language`, it is identified from the response.
     """
 
     name = "ragtruth"
@@ -74,7 +72,7 @@ class RagTruth(Format):
     )  # fmt: skip
     _passage = re.compile(r"(?:\A|\n+)passage \d+:")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | FailedRow]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a response, with its source."""
         if isinstance(data, dict) and "source_info" not in data:
             if "sources" not in reading.state:
@@ -84,7 +82,7 @@ class RagTruth(Format):
             if source is None:
                 reading.report.notes["without_source"] += 1
             data = {**(source or {}), **data}
-        yield from super().samples(data, line, reading)
+        yield from super().samples(data, reading)
 
     def language(self, data: Any, response: str, reading: Reading) -> str | None:
         """What the row says, or the reader was told, or else as identified from the response."""
@@ -161,9 +159,9 @@ def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
 class LettuceDetect(Format):
     """LettuceDetect rows: `prompt`, `answer` and `labels` with `start`, `end` and a label of the source data set.
 
-    Newer rows hold the grounding text apart in `context` and the request in `question`; older ones have both in
-    `prompt`, which then is the evidence. Labels of RAGTruth become types of the taxonomy `support`; any other set of
-    labels becomes `hallucination` (taxonomy `hat`). The labels as they stood stay in `meta.labels`.
+    Newer rows hold the evidence in `context` and the request in `question`. Older rows hold both in `prompt`, which
+    then is the evidence. RAGTruth's labels become types of the taxonomy `support`; all other labels become
+    `hallucination` (taxonomy `hat`). The original labels stay in `meta.labels`.
     """
 
     name = "lettucedetect"
@@ -218,8 +216,8 @@ class LettuceDetect(Format):
 class PsiloQa(Format):
     """PsiloQA rows (Rykov et al. 2025): answers of open models in 14 languages, hallucinated spans marked by GPT-4o.
 
-    `labels` holds `[start, end]` pairs in `llm_answer`; `annotated_span` is the same answer with `[HAL]...[/HAL]`
-    around them, and is read where `labels` is absent.
+    `labels` holds `[start, end]` pairs in `llm_answer`. Where it is absent, the spans are read from `annotated_span`,
+    the same answer with `[HAL]...[/HAL]` around them.
     """
 
     name = "psiloqa"
@@ -250,7 +248,7 @@ class PsiloQa(Format):
             return {}
         spans = annotation.spans or ()
         return {
-            "annotated_span": with_markers(sample.response, spans, self._markers),
+            "annotated_span": with_tags(sample.response, ((span.start, span.end, *self._markers) for span in spans)),
             "labels": [[span.start, span.end] for span in spans],
         }
 
@@ -258,10 +256,9 @@ class PsiloQa(Format):
 class MuShroom(Format):
     """Mu-SHROOM JSONL (SemEval-2025 task 3): answers of models, with character spans marked by several people.
 
-    `hard_labels` are the spans that a majority marked (annotator `gold`), `soft_labels` the share of people who marked
-    each stretch (units of `gold` with a probability), `annotations` each person's own spans. Offsets are half-open code
-    points. The plain text of the Wikipedia page, where a `<lang>-<split>.refs.jsonl` lies beside the file, becomes the
-    evidence.
+    `hard_labels` are the spans that a majority marked (annotator `gold`). `soft_labels` are the shares of people who
+    marked each stretch (units of `gold` with a probability). `annotations` are each person's own spans. Offsets are
+    half-open code points. If `<lang>-<split>.refs.jsonl` lies beside the file, its Wikipedia text is the evidence.
     """
 
     name = "mu-shroom"
@@ -355,8 +352,8 @@ class MuShroom(Format):
 class Squad(Format):
     """SQuAD and XQuAD JSON: questions on a paragraph with their answers (Rajpurkar et al. 2016, Artetxe et al. 2020).
 
-    Every answer stands in its paragraph, so it is right by construction: the sample carries an annotation with no
-    spans. The language is the one that the file's name says (`xquad.de.json`).
+    The answers stand in the paragraph and are right, so each sample has an annotation without spans. The language is
+    read from the file's name (`xquad.de.json`).
     """
 
     name = "squad"
@@ -370,7 +367,7 @@ class Squad(Format):
             return Sniff(0.95, "the key `data` with `paragraphs` in it")
         return None
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | FailedRow]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a question; a bad question does not end the file."""
         language = reading.language_of_file()
         for a, article in enumerate(need(data, "data", list)):
@@ -381,7 +378,7 @@ class Squad(Format):
                         title = article.get("title")
                         yield from self._answered(item, f"{path}.qas[{q}]", paragraph, title, language, reading)
                     except InputError as error:
-                        yield reading.bad(Record(line, item), error)
+                        yield reading.bad(Record(reading.line, item), error)
 
     @staticmethod
     def _answered(
@@ -407,8 +404,8 @@ class Squad(Format):
         if others:
             meta["other_answers"] = others
         yield Sample(
-            id=f"{language}:{id_}" if language else id_,
-            response=answer,
+            f"{language}:{id_}" if language else id_,
+            answer,
             task=Task.QA,
             language=language,
             question=need(item, "question", str, within=path),

@@ -37,13 +37,11 @@ __all__ = [
     "beside_spans",
     "language_tag",
     "load_format",
-    "marked_ranges",
     "need",
     "optional",
     "present",
     "spanned_annotation",
     "type_in",
-    "with_markers",
 ]
 
 T = TypeVar("T")
@@ -179,13 +177,13 @@ class Format:
                 continue
             reading.line = record.line
             try:
-                yield from self.samples(record.data, record.line, reading)
+                yield from self.samples(record.data, reading)
             except InputError as error:
                 yield reading.bad(record, error)
             except ValueError as error:  # what a record refuses, such as two passages of one id
                 yield reading.bad(record, InputError(str(error)))
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample | FailedRow]:
+    def samples(self, data: Any, reading: Reading) -> Iterable[Sample | FailedRow]:
         """The samples of one record, here one by `fields`; a part of it that cannot be read is a failed row.
 
         Raises:
@@ -200,8 +198,8 @@ class Format:
         meta = {key: data[key] for key in fields.meta if data.get(key) not in (None, {})}
         annotations = tuple(self.annotations(data, response, meta, reading))
         yield Sample(
-            id=str(data["id"]) if "id" in fields.needed else reading.row_id(data, line),
-            response=response,
+            str(data["id"]) if "id" in fields.needed else reading.row_id(data),
+            response,
             task=fields.tasks.get(str(data.get("task_type")).lower(), fields.task),
             language=language,
             question=self.question(data),
@@ -315,9 +313,9 @@ class Reading:
             raise InputError(message, field=where, remedy="Without strict this is repaired and counted.")
         self.report.notes[kind] += 1
 
-    def row_id(self, data: Any, line: int) -> str:
+    def row_id(self, data: Any) -> str:
         """The id of a row: its own `id`, or the name of the file and the line."""
-        return optional(data, "id", str) or f"{self.source.stem}-{line}"
+        return optional(data, "id", str) or f"{self.source.stem}-{self.line}"
 
     def bad(self, record: Record, error: InputError) -> FailedRow:
         """The record as a row that could not be read."""
@@ -565,51 +563,6 @@ def type_in(target: str, annotation: Annotation, span: Span) -> str | None:
         return taxonomy(annotation.taxonomy).to(target).get(span.type or "")
     except UsageError:
         return None
-
-
-def marked_ranges(marked: str, text: str, markers: tuple[str, str], *, field: str, of: str) -> list[tuple[int, int]]:
-    """The marked parts as half-open code point ranges of `text`, in order; markers inside markers make one part.
-
-    Args:
-        marked: the text with its markers.
-        text: the text without them.
-        markers: what opens and what closes.
-        field: the field of the marked text, for messages.
-        of: the field of the text without markers, for messages.
-
-    Raises:
-        InputError: without its markers it is another text, or a marker lacks its counterpart.
-    """
-    opening, closing = markers
-    pattern = re.compile("|".join(map(re.escape, markers)))
-    if pattern.sub("", marked) != text:
-        raise InputError(f"without its markers this is not `{of}`", field=field)
-    ranges = []
-    removed = depth = start = 0
-    for match in pattern.finditer(marked):
-        position = match.start() - removed
-        removed += len(match.group())
-        if match.group() == opening:
-            start = position if depth == 0 else start
-            depth += 1
-            continue
-        depth -= 1
-        if depth < 0:
-            raise InputError(f"{closing} at code point {match.start()} closes nothing", field=field)
-        if depth == 0 and position > start:
-            ranges.append((start, position))
-    if depth:
-        raise InputError(f"{opening} is never closed", field=field)
-    return ranges
-
-
-def with_markers(text: str, spans: Sequence[Span], markers: tuple[str, str]) -> str:
-    """The text with markers around its spans: the inverse of `marked_ranges` where spans neither overlap nor touch."""
-    opening, closing = markers
-    edges = [(span.end, 0, closing) for span in spans] + [(span.start, 1, opening) for span in spans]
-    for position, _, marker in sorted(edges, reverse=True):
-        text = text[:position] + marker + text[position:]
-    return text
 
 
 @dataclass

@@ -23,15 +23,15 @@ __all__ = []
 
 
 class XsumSpans(Format):
-    """Hallucinated spans in XSum summaries, as CSV (Maynez et al. 2020): a row a span and worker.
+    """Hallucinated spans in XSum summaries, as CSV (Maynez et al. 2020): a row for each span and worker.
 
-    Rows of one article and system that follow each other become one sample with an annotation per worker. `intrinsic`
-    (the summary misrepresents the article) is `contradicted`, `extrinsic` (the article does not say it) is `unverified`
-    in the taxonomy `support`; `NULL` is a worker who found nothing. Offsets in the file count from 1, and their ends
-    mean different things from row to row, so the span's own text decides.
+    Consecutive rows of one article and system become one sample with an annotation for each worker. In the taxonomy
+    `support`, `intrinsic` (the summary misrepresents the article) is `contradicted`, and `extrinsic` (the article does
+    not say it) is `unverified`; `NULL` is a worker who found nothing. Offsets in the file count from 1 and their ends
+    are not consistent, so the span's own text decides.
 
-    The articles lie in `Gold.docid` and `Gold.source` (a line each, in the same order) and are the evidence where those
-    files lie beside the CSV. The data set is English.
+    The articles are read from `Gold.docid` and `Gold.source` beside the CSV (one a line, in the same order). The data
+    set is English.
     """
 
     name = "xsum"
@@ -82,8 +82,8 @@ class XsumSpans(Format):
         if document is None:
             reading.report.notes["without_article"] += 1
         yield Sample(
-            id=f"{first['bbcid']}-{first['system']}",
-            response=first["summary"],
+            f"{first['bbcid']}-{first['system']}",
+            first["summary"],
             task=Task.SUMMARIZATION,
             language="en",
             evidence=(Evidence(document, language="en"),) if document is not None else (),
@@ -137,13 +137,12 @@ class XsumSpans(Format):
 class Wice(Format):
     """WiCE JSONL: claims held against the article they cite (Kamoi et al. 2023).
 
-    `non_supported_tokens` files mark the tokens of a claim that the article does not support: runs of such tokens
-    become spans of type `unverified` (taxonomy `support`), with exact offsets in `claim`. `claims` files carry a label
-    only: `supported` is a claim with no unsupported span, `not_supported` one that is unsupported from end to end; of
-    `partially_supported` no spans are known, so none are given.
+    `non_supported_tokens` files mark the tokens of a claim that the article does not support; runs of them become spans
+    of type `unverified` (taxonomy `support`). `claims` files have one label for a claim: `supported` gives no span,
+    `not_supported` a span over the whole claim. `partially_supported` does not tell which part, so `spans` is absent.
 
-    The article's sentences become one passage, a line each; `meta.supporting` keeps where the supporting ones stand in
-    it (one list of ranges a minimal set). The data set is English.
+    The article's sentences become one passage, one a line. `meta.supporting` holds the ranges of the supporting
+    sentences, a list for each minimal set. The data set is English.
     """
 
     name = "wice"
@@ -155,7 +154,7 @@ class Wice(Format):
     _type = "unverified"
     _labels = ("not_supported", "partially_supported", "supported")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a claim."""
         claim, meta, label = need(data, "claim", str), need(data, "meta", dict), need(data, "label", str)
         if label not in self._labels:
@@ -169,8 +168,8 @@ class Wice(Format):
             spans = (Span(0, len(claim), self._type),)
         passage, ranges = self._passage(need(data, "evidence", list))
         yield Sample(
-            id=need(meta, "id", str, within="meta"),
-            response=claim,
+            need(meta, "id", str, within="meta"),
+            claim,
             task=Task.OPEN,
             language="en",
             evidence=(passage,),
@@ -239,10 +238,10 @@ class HalluVerse(Format):
     """HalluVerse25 CSV: a factual sentence, its edited version, and the type of the hallucination (section 3 of its
     paper).
 
-    The data set labels the sentence, not a place in it: the label is a unit over the whole response (annotator `gold`).
-    For spans a second annotation, `edit`, marks the words in which the edited sentence differs from the factual one
-    (all of it for the type `sentence`); it is computed, and said to be by a model. The factual sentence is the
-    evidence. The paper does not print the column names, so the usual spellings are recognised whatever their case.
+    The label is of the whole sentence: a unit over the response (annotator `gold`). A second annotation, `edit`, has
+    spans: the words in which the edited sentence differs from the factual one, or all of it for the type `sentence`.
+    They are computed, so the annotation is of the kind `model`. The factual sentence is the evidence. The paper does
+    not name the columns, so the usual names are recognised in any case.
     """
 
     name = "halluverse"
@@ -261,7 +260,7 @@ class HalluVerse(Format):
             return Sniff(0.8, "columns for an edited sentence and its label")
         return None
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a row; `0` (no hallucination, or ungrammatical) is a row without a label."""
         if not isinstance(data, dict):
             raise InputError("a row with named columns is expected")
@@ -272,8 +271,8 @@ class HalluVerse(Format):
         named = row.get("language") or row.get("lang")
         language = language_tag(named) if named else reading.language_of_file()
         yield Sample(
-            id=row.get("id") or f"{reading.source.stem}-{line}",
-            response=edited,
+            row.get("id") or f"{reading.source.stem}-{reading.line}",
+            edited,
             task=Task.BIOGRAPHY,
             language=language,
             evidence=(Evidence(original, language=language),),

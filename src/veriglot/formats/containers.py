@@ -127,7 +127,7 @@ def _table_head(name: str, text: str) -> Head:
 MAX_LINE_BYTES = 32 << 20
 """A line longer than this many bytes is reported and skipped."""
 
-_KEPT_OF_TOO_LONG = 4096
+_SHOWN_OF_TOO_LONG = 4096
 _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -160,7 +160,7 @@ def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterat
             chunk = chunk.removeprefix(_UTF8_BOM)
         if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
             _skip_line(stream)
-            yield number, TooLongError(chunk[:_KEPT_OF_TOO_LONG], max_line_bytes, number)
+            yield number, TooLongError(chunk[:_SHOWN_OF_TOO_LONG], max_line_bytes, number)
         else:
             yield number, chunk
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Sniff, need, optional, present, spanned_annotation, type_in
-from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
+from veriglot.formats.tags import Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, in_order
 from veriglot.records.languages import get_language, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
@@ -127,9 +127,9 @@ class Mfava(Format):
     """mFAVA JSON: rows with `references`, `generated_text` and layers of FAVA tags, aligned with one text; and its
     queries.
 
-    `silver_annotations` is what the injecting model marked, `gold_annotations` what a person did. The response is
-    `generated_text` (the text that people and model looked at) without the tag that its end may be cut off in; both
-    layers are laid onto it exactly, white space and letters that the annotation tool moved notwithstanding.
+    `silver_annotations` is what the injecting model marked, `gold_annotations` what a person marked. The response is
+    `generated_text`, the text that both looked at; a tag that is cut off at its end is removed. Both layers are aligned
+    with it exactly, even where the annotation tool moved white space or letters.
 
     Source: mFAVA (Islam et al. 2025), section 3 and the published files.
     """
@@ -140,7 +140,7 @@ class Mfava(Format):
     keys = ("generated_text",)
     any_keys = ("gold_annotations", "silver_annotations")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a row.
 
         `meta.group` is equal for rows that hold the same text; `meta.reference_garbled` says why a reference is
@@ -166,8 +166,8 @@ class Mfava(Format):
             meta["glued"] = glued
             reading.report.notes["glued_spans"] += len(glued)
         yield Sample(
-            id=f"{reading.source.stem}-{line}",
-            response=response,
+            f"{reading.source.stem}-{reading.line}",
+            response,
             task=Task.QA,
             language=_in_the_script_of(language, response),
             evidence=(Evidence(references, language=_in_the_script_of(language, references)),) if references else (),
@@ -258,8 +258,8 @@ _QUERIES = ("query_1", "query_2")
 class MfavaQueries(Format):
     """mFAVA queries: Wikipedia passages with two knowledge-intensive questions each.
 
-    There is no response: each question becomes a sample with an empty one, which detectors answer with a status, and
-    from which the commands that make responses start. The passages are clean text. Source: mFAVA, section 3.
+    Each question becomes a sample with an empty response, for the commands that make responses; detectors answer it
+    with a status. The passages are clean text. Source: mFAVA, section 3.
     """
 
     name = "mfava-queries"
@@ -269,7 +269,7 @@ class MfavaQueries(Format):
     any_keys = ("references", "reference_1")
     writable = False
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a query, its response empty."""
         named = reading.language_of_file()
         texts = [text for key in _REFERENCES if (text := optional(data, key, str)) and text.strip()]
@@ -290,8 +290,8 @@ class MfavaQueries(Format):
                 reading.report.notes["rows_without_" + key] += 1
                 continue
             yield Sample(
-                id=f"{reading.source.stem}-{line}-q{number}",
-                response="",
+                f"{reading.source.stem}-{reading.line}-q{number}",
+                "",
                 task=Task.QA,
                 language=language,
                 question=query,
@@ -302,7 +302,7 @@ class MfavaQueries(Format):
 
 _TAG = re.compile(r"<([A-Za-z_]+)>")
 _PROMPT = re.compile(r"\s*Read the following references:\s*(.*?)\s*Please identify all the errors.*?Text:", re.DOTALL)
-_KEPT = ("subject", "type", "dataset", "output")
+_META = ("subject", "type", "dataset", "output")
 
 
 def _taxonomy_of(tagged: str) -> str:
@@ -314,7 +314,7 @@ def _taxonomy_of(tagged: str) -> str:
 
 
 def _parsed(
-    text: str, layer: str, field: str, reading: Reading, *, types: str = "fava", edits: Edits = "strip"
+    text: str, layer: str, field: str, reading: Reading, *, types: str = "fava", edits: str = "strip"
 ) -> Tagged:
     """A tagged text, its tags in the account of a layer if there are any, and refused where faults are."""
     tagged = parse_tags(text, tuple(taxonomy(types).types), edits=edits)
@@ -326,9 +326,9 @@ def _parsed(
 
 
 class Inline(Format):
-    """Inline tags in general: plain text with a response a line, or records with a tagged text.
+    """Inline tags in general: plain text with a response on each line, or records with a tagged text.
 
-    A record has the key `tagged`; the taxonomy is the one whose types the tags are.
+    A record has the key `tagged`. The taxonomy is the one that has most of the tags as types.
     """
 
     name = "inline"
@@ -344,7 +344,7 @@ class Inline(Format):
             return Sniff(0.7, "text with tags of known types")
         return super().sniff(head)
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a line or record."""
         record = {"tagged": data} if isinstance(data, str) else data
         text = need(record, "tagged", str)
@@ -360,8 +360,8 @@ class Inline(Format):
         annotator = optional(record, "annotator", str) or "gold"
         kind = Kind.MODEL if record.get("kind") == Kind.MODEL else Kind.HUMAN
         yield Sample(
-            id=reading.row_id(record, line),
-            response=tagged.text,
+            reading.row_id(record),
+            tagged.text,
             language=language,
             question=optional(record, "question", str),
             evidence=tuple(Evidence(str(passage)) for passage in passages),
@@ -389,15 +389,15 @@ class Inline(Format):
 class Fava(Format):
     """Records of FAVA (Mishra et al. 2024), with `<mark>` and `<delete>` inside the tags.
 
-    In `annotated` and `completion`, `<delete>` holds what the response said and `<mark>` what it should say; in
-    `errored_passage` it is the other way round. What should stand instead goes to `meta.corrections`.
+    In `annotated` and `completion`, `<delete>` holds what the response said and `<mark>` its correction; in
+    `errored_passage` it is the other way round. Corrections go to `meta.corrections`.
     """
 
     name = "fava"
     summary = "FAVA records with <mark> and <delete> inside the tags"
     containers = ("json", "jsonl", "parquet")
     writable = False
-    _fields: tuple[tuple[str, Edits, Kind], ...] = (
+    _fields: tuple[tuple[str, str, Kind], ...] = (
         ("annotated", "delete", Kind.HUMAN),
         ("completion", "delete", Kind.MODEL),
         ("errored_passage", "mark", Kind.MODEL),
@@ -411,7 +411,7 @@ class Fava(Format):
                 return Sniff(0.8, f"tags in the key `{key}`")
         return None
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a record; its language is what `language` says, or else identified from the text."""
         key, edits, kind = next(
             (each for each in self._fields if isinstance(data, dict) and isinstance(data.get(each[0]), str)),
@@ -423,13 +423,13 @@ class Fava(Format):
         evidence = match.group(1) if match else optional(data, "evidence", str)
         model = optional(data, "model", str)
         language = reading.stated_language(data) or reading.language or reading.identified(tagged.text)
-        meta: dict[str, Any] = {name: data[name] for name in _KEPT if isinstance(data.get(name), str)}
+        meta: dict[str, Any] = {name: data[name] for name in _META if isinstance(data.get(name), str)}
         if tagged.corrections:
             meta["corrections"] = [{"start": c.start, "end": c.end, "text": c.text} for c in tagged.corrections]
         annotation = Annotation("gold" if kind is Kind.HUMAN else "model", kind, "fava", spans=tuple(tagged.spans))
         yield Sample(
-            id=reading.row_id(data, line),
-            response=tagged.text,
+            reading.row_id(data),
+            tagged.text,
             task=Task.QA if prompt and not match else Task.OPEN,
             language=language,
             question=prompt if prompt and not match else None,

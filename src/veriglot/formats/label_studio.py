@@ -25,9 +25,9 @@ _KNOWN = {*_RESPONSE, *_EVIDENCE, "id", "question", "language", "task", "taxonom
 class LabelStudio(Format):
     """Label Studio JSON export: tasks with `data`, `annotations` and `predictions`, spans as `labels` results on text.
 
-    Label Studio counts in UTF-16 code units, as browsers do; the span's own text tells where they differ from code
-    points. People's annotations are named by who completed them, predictions by their model version (kind `model`).
-    Cancelled annotations are left out and counted, and so are results that are not labelled text.
+    Label Studio counts in UTF-16 code units, as browsers do; where these differ from code points, the span's own text
+    decides. An annotation is named after the person who completed it, a prediction (kind `model`) after its model
+    version. Cancelled annotations, and results that are not labelled text, are left out and counted.
     """
 
     name = "label-studio"
@@ -41,7 +41,7 @@ class LabelStudio(Format):
         """By `data` with `annotations` or `predictions`."""
         return None if "response" in head.keys else super().sniff(head)
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a task."""
         shown = need(data, "data", dict)
         key = next((key for key in _RESPONSE if isinstance(shown.get(key), str)), None)
@@ -50,8 +50,8 @@ class LabelStudio(Format):
         response = shown[key]
         task = optional(shown, "task", str)
         yield Sample(
-            id=str(shown.get("id") or data.get("id") or f"{reading.source.stem}-{line}"),
-            response=response,
+            str(shown.get("id") or data.get("id") or f"{reading.source.stem}-{reading.line}"),
+            response,
             task=Task(task) if task in set(Task) else Task.OPEN,
             language=reading.stated_language(shown) or reading.language,
             question=optional(shown, "question", str),

@@ -34,7 +34,7 @@ class NativeLines(Format):
         sure = head.keys & {"evidence", "annotations", "generator", "meta"} or len(head.keys) <= 4
         return Sniff(0.9 if sure else 0.6, "the keys `id` and `response`")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a record; unknown keys go to its `meta`."""
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", remedy="Is the file in another format? Name it.")
@@ -58,7 +58,7 @@ class NativeParquet(NativeLines):
     summary = "the native format in Parquet"
     containers = ("parquet",)
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a row; unknown columns go to its `meta`."""
         data = without_null(data)
         for holder, key in _open_objects(data):
@@ -67,7 +67,7 @@ class NativeParquet(NativeLines):
                     holder[key] = decode_json(holder[key])
                 except InputError as error:
                     raise error.at(field=key) from error
-        return super().samples(data, line, reading)
+        return super().samples(data, reading)
 
     def record(self, sample: Sample) -> Any:
         """The sample as columns."""

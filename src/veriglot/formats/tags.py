@@ -24,16 +24,16 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
 from veriglot.records import Span, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Edits", "Tagged", "parse_tags", "render_tags"]
+__all__ = ["Tagged", "marked_ranges", "parse_tags", "render_tags", "with_tags"]
 
 
 # What a piece in angle brackets is: a tag of a known type, a misspelling of one, an edit mark, or just text.
@@ -313,8 +313,6 @@ def _note_crossing(tags: list[_Tag], closer_of: dict[int, int]) -> None:
 
 _PIECE = re.compile(r"<([^<>\n]{0,40})>|<([^<>\n]{0,25})\Z|<(?=[/\\]?[A-Za-z])")
 
-Edits = Literal["strip", "mark", "delete"]
-
 
 @dataclass(frozen=True)
 class _Correction:
@@ -360,7 +358,7 @@ class Tagged:
             )
 
 
-def parse_tags(tagged: str, types: Sequence[str], *, edits: Edits = "strip") -> Tagged:
+def parse_tags(tagged: str, types: Sequence[str], *, edits: str = "strip") -> Tagged:
     """Read inline tags. Never raises, whatever the text.
 
     Args:
@@ -413,7 +411,7 @@ def _find(tagged: str, types: tuple[str, ...]) -> list[_Tag]:
     return tags
 
 
-def _drop_edits(tags: list[_Tag], edits: Edits) -> set[int]:
+def _drop_edits(tags: list[_Tag], edits: str) -> set[int]:
     """Pair the edit tags; return the index of each opener whose content is not in the response."""
     dropped = set()
     open_: int | None = None
@@ -473,22 +471,65 @@ def _beside(corrections: list[_Correction], tags: list[_Tag]) -> list[_Correctio
     return [_Correction(*by_edge.get(each.start, (each.start, each.end)), each.text) for each in corrections]
 
 
+def with_tags(text: str, tags: Iterable[tuple[int, int, str, str]]) -> str:
+    """A text with an opener and a closer around each half-open range; of those that end together the last opened closes
+    first.
+
+    Args:
+        text: any text.
+        tags: start, end, opener and closer of each.
+    """
+    edges = []  # place, closers first, the inner inside the outer at either edge
+    for number, (start, end, opener, closer) in enumerate(tags):
+        edges += [(start, 1, -end, number, opener), (end, 0, -start, -number, closer)]
+    parts: list[str] = []
+    at = 0
+    for position, _, _, _, tag in sorted(edges):
+        parts += (text[at:position], tag)
+        at = position
+    return "".join((*parts, text[at:]))
+
+
 def render_tags(text: str, spans: Sequence[Span]) -> str:
     """Put tags around spans: the inverse of `parse_tags` for texts that hold nothing like a tag.
 
-    Spans that cross come out as crossing tags; of several that end together the last opened closes first. Spans
-    without a type are left out. Spans of one type that cross cannot be told from nested ones when read back.
+    Spans that cross come out as crossing tags. Spans without a type are left out. Spans of one type that cross cannot
+    be told from nested ones when read back.
     """
-    opening: dict[int, list[Span]] = {}
-    closing: dict[int, list[Span]] = {}
-    for span in in_order(span for span in spans if span.type):
-        opening.setdefault(span.start, []).append(span)
-        closing.setdefault(span.end, []).insert(0, span)
-    parts = []
-    at = 0
-    for edge in sorted(opening.keys() | closing.keys()):
-        parts.append(text[at:edge])
-        parts += [f"</{span.type}>" for span in closing.get(edge, ())]
-        parts += [f"<{span.type}>" for span in opening.get(edge, ())]
-        at = edge
-    return "".join((*parts, text[at:]))
+    return with_tags(text, ((span.start, span.end, f"<{span.type}>", f"</{span.type}>") for span in spans if span.type))
+
+
+def marked_ranges(marked: str, text: str, markers: tuple[str, str], *, field: str, of: str) -> list[tuple[int, int]]:
+    """The marked parts as half-open code point ranges of `text`, in order; markers inside markers make one part.
+
+    Args:
+        marked: the text with its markers.
+        text: the text without them.
+        markers: what opens and what closes.
+        field: the field of the marked text, for messages.
+        of: the field of the text without markers, for messages.
+
+    Raises:
+        InputError: without its markers it is another text, or a marker lacks its counterpart.
+    """
+    opening, closing = markers
+    pattern = re.compile("|".join(map(re.escape, markers)))
+    if pattern.sub("", marked) != text:
+        raise InputError(f"without its markers this is not `{of}`", field=field)
+    ranges = []
+    removed = depth = start = 0
+    for match in pattern.finditer(marked):
+        position = match.start() - removed
+        removed += len(match.group())
+        if match.group() == opening:
+            start = position if depth == 0 else start
+            depth += 1
+            continue
+        depth -= 1
+        if depth < 0:
+            raise InputError(f"{closing} at code point {match.start()} closes nothing", field=field)
+        if depth == 0 and position > start:
+            ranges.append((start, position))
+    if depth:
+        raise InputError(f"{opening} is never closed", field=field)
+    return ranges

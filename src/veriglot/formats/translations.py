@@ -16,13 +16,12 @@ from veriglot.formats.base import (
     Sniff,
     beside_spans,
     language_tag,
-    marked_ranges,
     need,
     optional,
     spanned_annotation,
-    with_markers,
 )
 from veriglot.formats.containers import Record, TooLongError, iter_lines
+from veriglot.formats.tags import marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.storage.checkpoint import FailedRow
 
@@ -42,12 +41,11 @@ _LINES_LOOKED_AT = 20
 class Hat(Format):
     """HAT JSON: translations with hallucinated spans marked by people (HAT, section 3.3).
 
-    A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`, each with a `category`
-    and `spans` of a start index, an end index and the span's text. The paper names these three without spelling their
-    keys, so `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the
-    text decides where the end is meant to be inclusive. Source-level labels become flags of the taxonomy `hat` where
-    they match one, and stay in `meta` as they stood. A row without an annotator, and with null for `errors`, was not
-    annotated yet.
+    A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`. Each error has a
+    `category` and `spans` with start, end and text. The paper does not spell these three keys, so
+    `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text tells
+    whether the end is inclusive. Labels of the source stay in `meta`, and become flags of the taxonomy `hat` where they
+    match one. A row without an annotator whose `errors` are null is not annotated yet.
     """
 
     name = "hat"
@@ -129,8 +127,8 @@ class Hat(Format):
 class Xcomet(Format):
     """XCOMET rows: a source, its translation and `error_spans` with confidence and severity (Guerreiro et al. 2024).
 
-    The spans are translation errors of any kind, not hallucinations only, so they carry no type; their severities stay
-    in `meta.severities`, one a span. `score` or `scores` is the rating `score`.
+    The spans are translation errors of any kind, so they have no type; their severities stay in `meta.severities`, one
+    for each span. `score` or `scores` becomes the rating `score`.
     """
 
     name = "xcomet"
@@ -201,9 +199,9 @@ class HalOmi(Format):
         """The tag of a code with a script, or of that without it, or the code itself where it is not known."""
         return language_tag(code) or language_tag(code.split("_")[0]) or code.replace("_", "-")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample | FailedRow]:
+    def samples(self, data: Any, reading: Reading) -> Iterable[Sample | FailedRow]:
         """One sample a row, named by its line."""
-        return super().samples({**data, "id": None} if isinstance(data, dict) else data, line, reading)
+        return super().samples({**data, "id": None} if isinstance(data, dict) else data, reading)
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
         """One, with the degrees as ratings."""
@@ -229,7 +227,9 @@ class HalOmi(Format):
             "src_text": source,
             "mt_text": sample.response,
             "omit_spans": sample.meta.get("omit_spans", source),
-            "hall_spans": with_markers(sample.response, annotation.spans or (), self._markers),
+            "hall_spans": with_tags(
+                sample.response, ((span.start, span.end, *self._markers) for span in annotation.spans or ())
+            ),
             "class_hall": str(annotation.ratings.get("class_hall", "")),
             "class_omit": str(annotation.ratings.get("class_omit", "")),
             "data_source": str(sample.meta.get("data_source", "")),
@@ -270,16 +270,15 @@ HALLUCINATIONS = ("oscillation", "strong_detachment", "full_detachment")
 class Guerreiro(Format):
     """Pathologies of translations, CSV (Guerreiro et al. 2023, "Looking for a Needle in a Haystack").
 
-    A row holds `src`, `mt`, `ref` and a 0 or 1 for each pathology. The label is of the whole translation: what is a
-    hallucination by the data's paper (`repetitions`, which is oscillation, `strong-unsupport` and `full-unsupport`,
-    which are strong and full detachment) is a unit `hallucination` over the whole response (taxonomy `hat`), and a row
-    without any has none. `omission` and `named-entities` are pathologies and no hallucinations. All five are flags of
-    the annotation `gold`: `oscillation`, `strong_detachment`, `full_detachment`, `omission`, `named_entities`. Of a
-    strong detachment only a part is unsupported, and no one marked which; the flags tell them apart. The reference
-    translation goes to `meta.reference`.
+    A row holds `src`, `mt`, `ref` and a 0 or 1 for each pathology. Labels are of the whole translation. The paper
+    calls three pathologies hallucinations: `repetitions` (oscillation), `strong-unsupport` (strong detachment) and
+    `full-unsupport` (full detachment). A row with any of them has a unit `hallucination` over the whole response
+    (taxonomy `hat`); other rows have none. The annotation `gold` has a flag for each of the five pathologies:
+    `oscillation`, `strong_detachment`, `full_detachment`, `omission`, `named_entities`. In a strong detachment only a
+    part is unsupported, and nobody marked which. The reference translation goes to `meta.reference`.
 
-    In the published file a row has commas in a text that is not quoted: a comma before a space is read as part of its
-    text where that gives the right number of columns. The languages are identified from the file's beginning.
+    One row of the published file has unquoted commas in a text. A comma before a space is read as text if the row then
+    has the right number of columns. The languages are identified from the file's beginning.
     """
 
     name = "guerreiro"
@@ -298,7 +297,7 @@ class Guerreiro(Format):
                 "full-unsupport")  # fmt: skip
     _comma_between_columns = re.compile(r",(?! )")
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""
         source, target = need(data, "src", str), need(data, "mt", str)
         for column in self._flags:
@@ -312,7 +311,7 @@ class Guerreiro(Format):
             target,
             ((row.get("src") or "", row.get("mt") or "") for row in rows),
             reading,
-            id=f"{reading.source.stem}-{data.get('') or line}",
+            id=f"{reading.source.stem}-{data.get('') or reading.line}",
             annotations=(Annotation("gold", Kind.HUMAN, "hat", units=units, flags=flags),),
             meta={"reference": data["ref"]} if data.get("ref") else {},
         )
@@ -339,17 +338,17 @@ class Guerreiro(Format):
 class Mlqe(Format):
     """Critical translation errors, TSV (Specia et al. 2021, WMT21 quality estimation task 3, of MLQE-PE).
 
-    A row is an identifier, a source, its translation, the scores of three people and what most of them say; a blind
-    test file has the first three columns. There is no header, and quotes stand for themselves. A score of 1 is a
-    critical error, 0 none; 2 and 3 say that the source or the translation cannot be understood.
+    A row is an identifier, a source, its translation, the scores of three people and their majority; a blind test file
+    has the first three columns. There is no header, and quotation marks are text. A score of 1 is a critical error, 0
+    is none; 2 and 3 mean that the source or the translation cannot be understood.
 
-    Annotator `gold` is the majority, `annotator_1` to `_3` are the people: a unit `critical_error` (taxonomy
-    `critical`) over the whole response, or no unit. Who could not understand the texts has no units, and the score as a
-    rating. A critical error is wider than a hallucination, and no one marked where in the translation it is.
-    Translations are published as tokens with spaces between them, also those into Japanese and Chinese.
+    Annotator `gold` is the majority, `annotator_1` to `_3` are the people. An error is a unit `critical_error`
+    (taxonomy `critical`) over the whole response. People who could not understand the texts have no units, and their
+    score as a rating. A critical error is more than a hallucination, and nobody marked where it is. Translations are
+    published as tokens with spaces between them, also in Japanese and Chinese.
 
-    Rows state no language: a pair in the file's name that fits the texts is believed (`ende_majority_dev.tsv`). The
-    part of the data that the name says goes to `meta.split`.
+    Rows state no language: a pair in the file's name (`ende_majority_dev.tsv`) counts if it fits the texts. The part
+    that the name states goes to `meta.split`.
     """
 
     name = "mlqe"
@@ -374,7 +373,7 @@ class Mlqe(Format):
             return Sniff(0.6, "rows of a number and two texts, without a header")
         return None
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""
         cells = str(data).split("\t")
         if len(cells) not in {self._labelled, self._blind}:
@@ -432,17 +431,15 @@ class _Rating(NamedTuple):
 
 
 class Mqm(Format):
-    """MQM ratings of translations, TSV (Freitag et al. 2021): a row an error, marked with `<v>...</v>` in its text.
+    """MQM ratings of translations, TSV (Freitag et al. 2021): a row for each error, marked `<v>...</v>` in its text.
 
-    Rows of one system and segment that follow each other become one sample with an annotation per rater. Errors of the
-    category *Accuracy/Addition* are what the source does not support: they are the spans, of type `hallucination`
-    (taxonomy `hat`), and a rater who marked none has none. Every error, with its category, its severity, the rater, the
-    text that it is marked in (`target`, or `source` for omissions) and its place there, stays in `meta.errors`. The
-    system is the generator; systems named `ref` are people.
+    Consecutive rows of one system and segment become one sample with an annotation for each rater. Errors of the
+    category *Accuracy/Addition* are what the source does not support: they become spans of type `hallucination`
+    (taxonomy `hat`). Every error stays in `meta.errors`, with its category, severity, rater, places, and the text that
+    it is marked in (`target`, or `source` for omissions). The system is the generator; systems named `ref` are people.
 
-    The tables quote nothing: a quotation mark is part of its text. A mark that is never closed reaches to the end of
-    the text, which is counted as a repair. Rows state no language: a pair in the file's name that fits the texts is
-    believed (`mqm_ted_zhen.tsv`).
+    Quotation marks are text. A mark that is never closed reaches to the end of the text, and is counted as a repair.
+    Rows state no language: a pair in the file's name (`mqm_ted_zhen.tsv`) counts if it fits the texts.
     """
 
     name = "mqm"
@@ -460,9 +457,9 @@ class Mqm(Format):
             return Sniff(0.95, "the columns `seg_id`, `rater`, `category` and `severity`")
         return None
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One row alone, as a sample with one rater; the first row names the columns and is none."""
-        rating = self._rating(str(data), line, reading)
+        rating = self._rating(str(data), reading)
         if rating is not None:
             yield self._sample([rating], reading)
 
@@ -485,14 +482,14 @@ class Mqm(Format):
                 continue
             reading.line = record.line
             try:
-                rating = self._rating(str(record.data), record.line, reading)
+                rating = self._rating(str(record.data), reading)
             except InputError as error:
                 yield reading.bad(record, error)
             else:
                 if rating is not None:
                     yield rating
 
-    def _rating(self, text: str, line: int, reading: Reading) -> _Rating | None:
+    def _rating(self, text: str, reading: Reading) -> _Rating | None:
         cells = text.split("\t")
         columns = reading.state.setdefault("columns", cells)
         missing = [name for name in self._needed if name not in columns]
@@ -512,7 +509,7 @@ class Mqm(Format):
                 error |= {"in": "target" if in_target else "source", "places": in_target or in_source}
             if row.get("comment"):
                 error["comment"] = row["comment"]
-        return _Rating((row["system"], row["doc"], row["seg_id"]), source, target, row["rater"], error, line)
+        return _Rating((row["system"], row["doc"], row["seg_id"]), source, target, row["rater"], error, reading.line)
 
     def _marked(self, text: str, field: str, reading: Reading) -> tuple[str, list[list[int]]]:
         """The text without marks, and the marked ranges."""
@@ -562,12 +559,12 @@ class Mqm(Format):
 class TokenLabels(Format):
     """Token labels of translations in parallel files (Zhou et al. 2021): a line of 0 and 1 for each translation.
 
-    `NAME.label` holds a label a token, 1 for what the source does not support; `NAME.target` and `NAME.source` beside
-    it hold the texts, line by line, and `NAME.ref` a reference, if there is one. Tokens are what white space parts, so
-    punctuation belongs to its word. Runs of marked tokens become spans of type `hallucination` (taxonomy `hat`); the
-    reference goes to `meta.reference`. The target is the response and the source the evidence.
+    `NAME.label` holds a label for each token, 1 for what the source does not support. `NAME.target` and `NAME.source`
+    beside it hold the texts, line by line, and `NAME.ref` references, if there are any. Tokens are separated by white
+    space, so punctuation belongs to its word. Runs of marked tokens become spans of type `hallucination` (taxonomy
+    `hat`). The target is the response, the source the evidence; the reference goes to `meta.reference`.
 
-    The languages are identified from the files' beginnings, as neither file nor name says them.
+    The languages are identified from the files' beginnings, as nothing states them.
     """
 
     name = "token-labels"
@@ -590,19 +587,19 @@ class TokenLabels(Format):
         ending = next((ending for ending in self._endings if file.name.endswith(ending)), None)
         return ending is not None and file.with_name(file.name.removesuffix(ending) + ".label").is_file()
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a line."""
         texts = _texts(reading)
         if not texts[".target"].exists:
             name = f"{reading.source.stem}.target"
             raise InputError(f"these labels belong to a text that is not here: {name!r}", remedy="Put it beside them.")
-        target, source, reference = (file.line(line) or "" for file in texts.values())
+        target, source, reference = (file.line(reading.line) or "" for file in texts.values())
         sample = _translation(
             source,
             target,
             _first_texts(reading),
             reading,
-            id=f"{reading.source.stem}-{line}",
+            id=f"{reading.source.stem}-{reading.line}",
             generator=Generator(reading.source.stem),
             annotations=(
                 Annotation(

@@ -391,8 +391,8 @@ class Writer:
                 if self._table
                 else msgspec.json.decode(msgspec.json.encode(row))
             )
-            line = self.losses.written + (2 if self._table else 1)
-            back = next(iter(self._format.samples(as_read, line, self._back)), None)
+            self._back.line = self.losses.written + (2 if self._table else 1)
+            back = next(iter(self._format.samples(as_read, self._back)), None)
         except ValueError as error:
             self.losses.note(sample.id, f"row: {error}")
             return None

@@ -187,7 +187,9 @@ class _View:
         return Table("", "Files with references in common", heads, rows)
 
     def _leaks(self) -> Table:
-        rows = tuple((leak.left, leak.kept, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks)
+        rows = tuple(
+            (leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks
+        )
         return Table("", "Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
 
     def _files(self) -> Table:
@@ -216,7 +218,7 @@ class _View:
         if copy is None:
             return []
         lines = [
-            f"{count(copy.kept, 'row')} kept in {copy.path}, {copy.repaired:,} of them repaired;"
+            f"{count(copy.rows, 'row')} kept in {copy.path}, {copy.repaired:,} of them repaired;"
             f" {count(copy.left_out, 'row')} left out, with reasons in {copy.rejected}."
         ]
         if copy.repairs:

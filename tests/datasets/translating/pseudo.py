@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veriglot.datasets.translation.alignment import Alignment, Side, links_of
+from veriglot.datasets.translation.projection import Alignment, Side, links_of
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import word_bounds
 

@@ -9,7 +9,7 @@ import pytest
 
 from settings_file import main
 from veriglot import read
-from veriglot.datasets.translation.alignment import ENCODERS, side_of
+from veriglot.datasets.translation.projection import ENCODERS, side_of
 from veriglot.datasets.translation.translators import load_aligner
 from veriglot.hub import registry
 from veriglot.records import Annotation, Kind, Sample, Span, encode

@@ -11,7 +11,8 @@ pytest.importorskip("transformers", reason="needs the extra local")
 tokenizers = pytest.importorskip("tokenizers", reason="needs the extra hf")
 
 from veriglot.cli import main  # noqa: E402
-from veriglot.datasets.token_labels import LabelledRow, load_label_account, spans_of_labels, token_labels  # noqa: E402
+from veriglot.datasets.generation import read_account  # noqa: E402
+from veriglot.datasets.token_labels import LabelAccount, LabelledRow, spans_of_labels, token_labels  # noqa: E402
 from veriglot.records import Span  # noqa: E402
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def test_spans_come_back_to_the_code_point_in_every_script(scheme: str, tmp_path
     assert main(["dataset", "labels", str(data), *options]) == 0
     for row in rows_of(out):
         assert list(spans_of_labels(row.text, row.offsets, row.labels)) == spans_in(row.text)
-    account = load_label_account(out)
+    account = read_account(out, LabelAccount)
     assert account.spans == {"exact": 3 * len(TEXTS)}
     assert account.label_ids["O"] == 0
     assert sum(account.tokens.values()) == sum(len(row.input_ids) for row in rows_of(out))
@@ -123,7 +124,7 @@ def test_what_is_cut_is_counted(tmp_path: Path) -> None:
                  "-o", str(out), "-q"]) == 0  # fmt: skip
     (row,) = rows_of(out)
     assert (len(row.input_ids), row.cut) == (10, 10)
-    account = load_label_account(out)
+    account = read_account(out, LabelAccount)
     assert (account.cut, account.spans) == (1, {"cut": 2, "exact": 1})
 
 
@@ -156,7 +157,7 @@ def test_a_row_of_two_annotators_is_failed_until_one_is_named(tmp_path: Path) ->
     assert "--annotator" in (tmp_path / "out.jsonl.failed.jsonl").read_text("utf-8")
     assert main([*command, "--annotator", "b", "--overwrite"]) == 0
     (row,) = rows_of(out)
-    assert (row.annotator, set(row.labels), load_label_account(out).clean) == ("b", {"O"}, 1)
+    assert (row.annotator, set(row.labels), read_account(out, LabelAccount).clean) == ("b", {"O"}, 1)
 
 
 def test_a_type_that_the_taxonomy_does_not_have_is_refused_and_never_a_label(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_a_type_that_the_taxonomy_does_not_have_is_refused_and_never_a_label(tmp
     data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     assert main(["dataset", "labels", str(data), "--tokenizer", str(tokenizer), "-o", str(out), "-q"]) == 3
     assert [(row.id, row.taxonomy) for row in rows_of(out)] == [("ours", "fava"), ("mine", "mills")]
-    account = load_label_account(out)
+    account = read_account(out, LabelAccount)
     assert set(account.label_ids) == {"O", "I", "I-entity", "I-sieve"}
     assert (account.taxonomies, account.unchecked, account.failed) == ({"fava": 1, "mills": 1}, ("mills",), 1)
     failed = msgspec.json.decode((tmp_path / "out.jsonl.failed.jsonl").read_bytes())

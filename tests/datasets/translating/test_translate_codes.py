@@ -50,11 +50,8 @@ def test_t5_is_told_by_a_prefix(tmp_path: Path) -> None:
     translator = load_translator(f"hf:{tmp_path}", beams=1, prefix="translate {source} to {target}: ")
     wanted = TranslationRequest("The bridge.", "en", "de")
     plain = load_translator(f"hf:{tmp_path}", beams=1)
-    tongue = translator._tokenizer
-    assert tongue.encode(wanted.text, wanted) == plain._tokenizer.encode(
-        "translate English to German: The bridge.", wanted
-    )
-    assert tongue.forced(wanted) is None
+    assert translator._encode(wanted.text, wanted) == plain._encode("translate English to German: The bridge.", wanted)
+    assert translator._forced(wanted) is None
     assert "prefix" in translator.signature
     (reply,) = translator.translate([wanted])
     assert reply.text or reply.unfit
@@ -74,8 +71,8 @@ def test_marian_of_several_targets_is_told_by_a_token(tmp_path: Path) -> None:
     transformers.MarianMTModel(config).save_pretrained(tmp_path)
     translator = load_translator(f"hf:{tmp_path}", beams=1)
     for tag, token in (("de", ">>deu<<"), ("fr", ">>fra<<")):
-        ids = translator._tokenizer.encode("The bridge.", TranslationRequest("The bridge.", "en", tag))
-        assert translator._tokenizer.tokenizer.convert_ids_to_tokens(ids)[0] == token
+        ids = translator._encode("The bridge.", TranslationRequest("The bridge.", "en", tag))
+        assert translator._tokenizer.convert_ids_to_tokens(ids)[0] == token
     (reply,) = translator.translate([TranslationRequest("The bridge.", "en", "eu")])
     assert reply.unfit == "unsupported_language"
 
@@ -91,13 +88,12 @@ def test_nllb_is_told_by_codes_of_flores(tmp_path: Path) -> None:
     )
     transformers.M2M100ForConditionalGeneration(config).save_pretrained(tmp_path)
     translator = load_translator(f"hf:{tmp_path}", beams=1)
-    tongue = translator._tokenizer
-    assert tongue.family == "nllb"
+    assert translator._family == "nllb"
     for tag, code in (("de", "deu_Latn"), ("zh-Hant", "zho_Hant")):
         wanted = TranslationRequest("The bridge.", "en", tag)
-        ids = tongue.encode(wanted.text, wanted)
-        assert tongue.tokenizer.convert_ids_to_tokens(ids)[0] == "eng_Latn"
-        forced = tongue.forced(wanted)
-        assert tongue.tokenizer.convert_ids_to_tokens(forced) == code
+        ids = translator._encode(wanted.text, wanted)
+        assert translator._tokenizer.convert_ids_to_tokens(ids)[0] == "eng_Latn"
+        forced = translator._forced(wanted)
+        assert translator._tokenizer.convert_ids_to_tokens(forced) == code
         (output,) = translator._run([(ids, forced)])
         assert output.ids[0] == forced

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from veriglot.datasets.generation import rejected_path
-from veriglot.datasets.translation.job import TranslationSettings, load_translation_account, translate
+from veriglot.datasets.generation import Account, read_account, rejected_path
+from veriglot.datasets.translation.job import TranslationLanguage, TranslationSettings, translate
 from veriglot.datasets.translation.translators import ModelTranslator
 from veriglot.llm.registry import connect
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span
@@ -57,9 +57,9 @@ def run(out: Path, rules: list[dict[str, object]], given: Sample | None = None, 
 def test_each_misbehaviour_sets_the_row_aside_with_its_reason(reason: str, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     run(out, [CASES[reason]])
-    account = load_translation_account(out)
+    account = read_account(out, Account[TranslationLanguage])
     assert out.read_bytes() == b""
-    assert account.total.kept == 0
+    assert account.total.translated == 0
     assert account.total.row_reasons == {reason: 1}
     assert account.total.reply_reasons == {"tags": {reason: 1}}
     lines = rejected_path(out).read_bytes().splitlines()
@@ -73,14 +73,14 @@ def test_a_good_reply_passes_and_costs(tmp_path: Path) -> None:
     (span,) = made.annotations[0].spans or ()
     assert (made.response, made.response[span.start : span.end], span.type) == (PLAIN, "1879", "entity")
     assert made.annotations[0].kind is Kind.MODEL
-    assert load_translation_account(out).total.calls == 1
+    assert read_account(out, Account[TranslationLanguage]).total.calls == 1
 
 
 def test_another_attempt_is_made_and_both_are_counted(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     run(out, [{"reply": [PLAIN, GOOD]}], attempts=2)  # seed 0 is asked first, then 1
-    account = load_translation_account(out).total
-    assert (account.kept, account.calls, account.reply_reasons) == (1, 2, {"tags": {"markers_lost": 1}})
+    account = read_account(out, Account[TranslationLanguage]).total
+    assert (account.translated, account.calls, account.reply_reasons) == (1, 2, {"tags": {"markers_lost": 1}})
 
 
 def test_what_a_row_cost_before_a_call_gave_nothing_is_in_the_account(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_a_row_cost_before_a_call_gave_nothing_is_in_the_account(tmp_path: 
     dead = {"match": "Text:\n1879", "error": "the line is dead"}
     for path, rules in ((whole, [{"reply": PLAIN}]), (out, [dead, {"reply": PLAIN}])):
         run(path, rules, strategies=("spans",))
-    account, sound = load_translation_account(out), load_translation_account(whole)
+    account, sound = read_account(out, Account[TranslationLanguage]), read_account(whole, Account[TranslationLanguage])
     assert (account.failed, account.total.rows, account.total.calls) == (1, 0, 1)
     assert sound.total.calls == 2  # the response, and the span by itself
     assert 0 < account.total.tokens_in < sound.total.tokens_in
@@ -100,8 +100,8 @@ def test_a_row_whose_spans_are_lost_never_becomes_clean(tmp_path: Path) -> None:
         out = tmp_path / f"{dropped}.jsonl"
         lost = PLAIN.replace("1879 ", "")
         run(out, [{"match": "Text:\n1879", "reply": "1879"}, {"reply": lost}], strategies=("spans",), dropped=dropped)
-        account = load_translation_account(out).total
-        assert (account.kept, account.row_reasons) == (0, {"spans_dropped": 1})
+        account = read_account(out, Account[TranslationLanguage]).total
+        assert (account.translated, account.row_reasons) == (0, {"spans_dropped": 1})
         assert account.types["entity"].drop_rate == 1.0
 
 
@@ -120,8 +120,8 @@ def test_a_sentence_that_the_evidence_says_as_well_is_missed_there_too(tmp_path:
     given = msgspec.structs.replace(sample("a"), evidence=(Evidence(TEXT),))
     rules = [{"match": "<1>", "reply": GOOD}, CASES["refused"]]
     run(out, rules, given, strategies=("tags", "spans"), evidence="translate")
-    account = load_translation_account(out).total
-    assert (account.kept, account.row_reasons) == (0, {"refused": 1})
+    account = read_account(out, Account[TranslationLanguage]).total
+    assert (account.translated, account.row_reasons) == (0, {"refused": 1})
 
 
 def test_a_translation_is_of_one_group_with_its_original(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from settings_file import main
-from veriglot.datasets.translation.job import load_translation_account
+from veriglot.datasets.generation import Account, read_account
+from veriglot.datasets.translation.job import TranslationLanguage
 from veriglot.datasets.translation.translators import TranslationRequest, load_translator
 
 if TYPE_CHECKING:
@@ -44,13 +45,12 @@ def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_translation_of_many_languages_begins_with_the_target(m2m: Path) -> None:
     translator = load_translator(f"hf:{m2m}", beams=1)
-    tongue = translator._tokenizer
-    assert tongue.family == "m2m100"
+    assert translator._family == "m2m100"
     wanted = TranslationRequest("The bridge.", "en", "de")
-    ids = tongue.encode(wanted.text, wanted)
-    assert tongue.tokenizer.convert_ids_to_tokens(ids)[0] == "__en__"
-    forced = tongue.forced(wanted)
-    assert tongue.tokenizer.convert_ids_to_tokens(forced) == "__de__"
+    ids = translator._encode(wanted.text, wanted)
+    assert translator._tokenizer.convert_ids_to_tokens(ids)[0] == "__en__"
+    forced = translator._forced(wanted)
+    assert translator._tokenizer.convert_ids_to_tokens(forced) == "__de__"
     (output,) = translator._run([(ids, forced)])
     assert output.ids[0] == forced
 
@@ -68,7 +68,7 @@ def test_a_long_sentence_is_parted_and_nothing_is_lost(m2m: Path) -> None:
     parts = translator._fitting(wanted.text, wanted)
     assert len(parts) > 2
     assert "".join(" ".join(parts).split()) == "".join(text.split())
-    assert all(len(translator._tokenizer.encode(part, wanted)) <= 64 for part in parts)
+    assert all(len(translator._encode(part, wanted)) <= 64 for part in parts)
 
 
 def test_batches_change_nothing(m2m: Path) -> None:
@@ -91,10 +91,10 @@ def test_the_command_runs_a_real_model_and_accounts_for_every_row(
     data.write_bytes(b"".join(msgspec.json.encode({**ROW, "id": name}) + b"\n" for name in "abc"))
     options = ["-l", "de", "--translator", f"hf:{folder}", "--translator-options", "beams=1", "-q"]
     assert main(["dataset", "translate", str(data), *options, "-o", str(out)]) == 0
-    account = load_translation_account(out)
+    account = read_account(out, Account[TranslationLanguage])
     assert account.total.rows == 3
-    assert account.total.kept + sum(account.total.row_reasons.values()) == 3
-    assert account.total.kept == len(out.read_text("utf-8").splitlines())
+    assert account.total.translated + sum(account.total.row_reasons.values()) == 3
+    assert account.total.translated == len(out.read_text("utf-8").splitlines())
     assert account.total.row_reasons, "random weights translate nothing, and the check has to see it"
     before = out.read_bytes()
     assert main(["dataset", "translate", str(data), *options, "-o", str(out)]) == 0

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from settings_file import main
-from veriglot.datasets.translation.alignment import LexicalAligner
 from veriglot.datasets.translation.job import translate
+from veriglot.datasets.translation.projection import LexicalAligner
 from veriglot.datasets.translation.translators import FunctionTranslator
 from veriglot.records import Annotation, Kind, Sample, Span
 

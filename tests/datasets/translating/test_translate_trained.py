@@ -17,7 +17,8 @@ pytest.importorskip("sentencepiece", reason="needs the extra semantic")
 from trained_translator import HELD_OUT, sentences, write_trained
 
 from settings_file import main, with_settings
-from veriglot.datasets.translation.job import TranslationSettings, load_translation_account, translate
+from veriglot.datasets.generation import Account, read_account
+from veriglot.datasets.translation.job import TranslationLanguage, TranslationSettings, translate
 from veriglot.datasets.translation.translators import FunctionTranslator, Translation, TranslationRequest
 from veriglot.records import Annotation, Kind, Sample, Span
 
@@ -67,8 +68,8 @@ def test_spans_come_back_through_a_real_network(strategy: str, trained: Path, tm
         (span,) = sample.annotations[0].spans or ()
         right += sample.response == german and german[span.start : span.end] == parts[which][1]
     assert right >= 0.95 * len(made)
-    account = load_translation_account(out).total
-    assert (account.rows, account.kept) == (len(known), len(made))
+    account = read_account(out, Account[TranslationLanguage]).total
+    assert (account.rows, account.translated) == (len(known), len(made))
 
 
 def test_a_run_that_was_killed_goes_on_and_ends_as_if_it_had_not_been(trained: Path, tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_as_if_it_had_not_been(trained: P
     for path in (parted, whole):
         assert main([*options, "-o", str(path)]) == 0
     assert parted.read_bytes() == whole.read_bytes()
-    assert load_translation_account(parted) == load_translation_account(whole)
+    assert read_account(parted, Account[TranslationLanguage]) == read_account(whole, Account[TranslationLanguage])
 
 
 SAMPLES = [Sample(name, "Anna opened the bridge in 1879.", language="en", annotations=(
@@ -125,13 +126,13 @@ def test_failed_rows_are_taken_up_again_when_asked(tmp_path: Path) -> None:
     out, translator = tmp_path / "out.jsonl", Broken()
     settings = TranslationSettings(strategies=("tags",))
     first = translate(out, SAMPLES, ["de"], translator, settings=settings, block=1)
-    assert (first.failed, load_translation_account(out).failed) == (1, 1)
+    assert (first.failed, read_account(out, Account[TranslationLanguage]).failed) == (1, 1)
     assert [line.split(b'"')[3] for line in out.read_bytes().splitlines()] == [b"a/de", b"c/de"]
     translator.mended = True
     again = translate(out, SAMPLES, ["de"], translator, settings=settings, block=1)
     assert again.failed == 1  # nobody asked for it
     last = translate(out, SAMPLES, ["de"], translator, settings=settings, block=1, retry=True)
-    assert (last.failed, load_translation_account(out).total.kept) == (0, 3)
+    assert (last.failed, read_account(out, Account[TranslationLanguage]).total.translated) == (0, 3)
 
 
 @pytest.mark.parametrize("dropped", ["aside", "keep"])
@@ -141,12 +142,12 @@ def test_a_row_that_lost_one_of_two_spans_is_kept_only_when_asked_and_says_so(dr
     translator = FunctionTranslator(lambda text, *_: said.get(text, "Anna eröffnete einst die Brücke."), "lossy@1")
     settings = TranslationSettings(strategies=("spans",), dropped=dropped)
     translate(out, SAMPLES[:1], ["de"], translator, settings=settings)
-    account = load_translation_account(out).total
+    account = read_account(out, Account[TranslationLanguage]).total
     assert (account.types["entity"].dropped, account.types["invented"].dropped) == (0, 1)
     if dropped == "aside":
-        assert (account.kept, account.row_reasons) == (0, {"spans_dropped": 1})
+        assert (account.translated, account.row_reasons) == (0, {"spans_dropped": 1})
         return
     (made,) = [msgspec.json.decode(line, type=Sample) for line in out.read_bytes().splitlines()]
-    assert (account.kept, account.partial) == (1, 1)
+    assert (account.translated, account.partial) == (1, 1)
     assert made.annotations[0].flags == ("spans_dropped",)
     assert [(span.start, span.end, span.type) for span in made.annotations[0].spans or ()] == [(0, 4, "entity")]

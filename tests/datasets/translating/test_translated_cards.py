@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.datasets.cards.card import card, card_page, read_given, trace
-from veriglot.datasets.translation.alignment import LexicalAligner
 from veriglot.datasets.translation.job import TranslationSettings, translate
+from veriglot.datasets.translation.projection import LexicalAligner
 from veriglot.datasets.translation.translators import FunctionTranslator
 from veriglot.records import Annotation, Kind, Sample, Span
 

@@ -29,7 +29,7 @@ from veriglot.datasets.checks.findings import (
 )
 from veriglot.datasets.checks.rows import Fault, repaired
 from veriglot.datasets.checks.scan import FirstPass, Splits, Splitting, Spool, find_files
-from veriglot.datasets.near_duplicates import NEAR, SHINGLES_VERSION, NearIndex, equal_runs
+from veriglot.datasets.near_duplicates import SHINGLES_VERSION, NearIndex, equal_runs
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.writer import open_writer
@@ -84,11 +84,11 @@ class _SharedReferences(msgspec.Struct, frozen=True):
 
 
 class _SplitLeak(msgspec.Struct, frozen=True):
-    """What two splits share: rows of `left` whose text or reference stands in `kept` too."""
+    """What two splits share: rows of `left` whose text or reference stands in the other too, where it stays."""
 
     check: str
     left: str
-    kept: str
+    stays: str = msgspec.field(name="kept")
     rows: int
 
 
@@ -97,7 +97,7 @@ class _CleanedAccount(msgspec.Struct, frozen=True):
 
     path: str
     rejected: str
-    kept: int
+    rows: int = msgspec.field(name="kept")
     repaired: int
     left_out: int
     repairs: dict[str, int]
@@ -250,7 +250,7 @@ class _Cleaner:
             self._reject(_RejectedRow(path, tuple(name for name in checks() if name in reasons), row.sample))
             return
         self._repairs.update(repairs)
-        self._counts.update(kept=1, repaired=int(bool(repairs)))
+        self._counts.update(rows=1, repaired=int(bool(repairs)))
         self._writer(row.file).write(self._named(sample, index, row, sorted(repairs)))
 
     def _named(self, sample: Sample, index: int, row: Row, repairs: list[str]) -> Sample:
@@ -296,7 +296,7 @@ class _Cleaner:
     def account(self) -> _CleanedAccount:
         """What was written."""
         return _CleanedAccount(
-            self._cleaning.path, str(self._cleaning.rejected), self._counts["kept"], self._counts["repaired"],
+            self._cleaning.path, str(self._cleaning.rejected), self._counts["rows"], self._counts["repaired"],
             self._counts["left_out"], dict(self._repairs.most_common()), dict(self._reasons.most_common()),
         )  # fmt: skip
 
@@ -307,7 +307,7 @@ def check(
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
     splits: Splitting = "names",
-    near: float = NEAR,
+    near: float = 0.8,
     clean: CleanedCopy | None = None,
     folder: Path | None = None,
     watch: Watch | None = None,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 import unicodedata
-from array import array
 from collections import Counter, defaultdict
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,8 +23,6 @@ from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from veriglot.records import Annotation, Sample, Span
     from veriglot.storage.checkpoint import FailedRow
@@ -328,20 +326,8 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
         yield tag, "\n".join(texts)
 
 
-_REMEMBERED = 1 << 16
-_known_facts: dict[int, _TextFacts] = {}  # by the text's hash: texts themselves would fill the memory
-
-
+@lru_cache(maxsize=4096)
 def _facts(text: str) -> _TextFacts:
-    key = hash(text)
-    if key not in _known_facts:
-        if len(_known_facts) >= _REMEMBERED:
-            _known_facts.clear()
-        _known_facts[key] = _facts_of(text)
-    return _known_facts[key]
-
-
-def _facts_of(text: str) -> _TextFacts:
     part = text[:_LOOKED_AT]
     if sum(map(str.isalpha, part)) < _FEWEST_LETTERS:
         return _TextFacts(None, {}, None)
@@ -378,10 +364,8 @@ def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
 
 
 _ENOUGH = 32.0  # letters of a text that nobody writes twice by chance
-_COLUMNS = {
-    "texts": "Q", "long": "B", "whole": "Q", "files": "I", "splits": "H", "languages": "H",
-    "passages": "Q", "owners": "I", "places": "H", "own": "B",
-}  # fmt: skip
+_ROW = np.dtype([("text", "<u8"), ("long", "?"), ("whole", "<u8"), ("file", "<u4"), ("split", "<u2"), ("tag", "<u2")])
+_PASSAGE = np.dtype([("text", "<u8"), ("owner", "<u4"), ("number", "<u2"), ("own", "?")])
 
 
 def _letters(text: str) -> str:
@@ -421,57 +405,39 @@ class Index:
         own: whether a passage is said, or has to be assumed, to be in the language of its response.
     """
 
-    texts: NDArray[np.uint64]
-    long: NDArray[np.bool_]
-    whole: NDArray[np.uint64]
-    files: NDArray[np.uint32]
-    splits: NDArray[np.uint16]
-    languages: NDArray[np.uint16]
-    passages: NDArray[np.uint64]
-    owners: NDArray[np.uint32]
-    places: NDArray[np.uint16]
-    own: NDArray[np.bool_]
-
     def __init__(self) -> None:
-        self._columns = {name: array(code) for name, code in _COLUMNS.items()}
+        self._rows, self._passages = bytearray(), bytearray()
+        self._count = 0
         self.language_names = [""]
         self._encode = msgspec.json.Encoder(order="deterministic").encode
 
     def add(self, sample: Sample, file: int, split: int) -> None:
         """Take in the next row."""
-        row = len(self._columns["texts"])
         response, question = _letters(sample.response), _letters(sample.question or "")
         passages = [_letters(passage.text) for passage in sample.evidence]
         is_long = _weighs_enough(response)
-        context = () if is_long else (question, *passages)
+        text = _hash(response, *(() if is_long else (question, *passages))) if response else 0
         labels = self._encode(sample.annotations).decode()
         model = sample.generator.name if sample.generator is not None else ""
         base = _plain_tag(sample.language)
         if base not in self.language_names:
             self.language_names.append(base)
-        self._append(
-            texts=_hash(response, *context) if response else 0,
-            long=is_long,
-            whole=_hash(question, *passages, sample.response, model, labels),
-            files=file,
-            splits=split,
-            languages=self.language_names.index(base),
-        )
+        whole = _hash(question, *passages, sample.response, model, labels)
+        self._rows += struct.pack("<Q?QIHH", text, is_long, whole, file, split, self.language_names.index(base))
         for number, passage in enumerate(passages):
             if _weighs_enough(passage):
                 stated = sample.evidence[number].language
                 own = _plain_tag(stated) == base if stated else sample.task is not Task.TRANSLATION
-                self._append(passages=_hash(passage), owners=row, places=min(number, 0xFFFF), own=own)
-
-    def _append(self, **values: int) -> None:
-        for name, value in values.items():
-            self._columns[name].append(value)
+                self._passages += struct.pack("<QIH?", _hash(passage), self._count, min(number, 0xFFFF), own)
+        self._count += 1
 
     def freeze(self) -> None:
         """Make arrays; nothing can be added after it."""
-        for name, column in self._columns.items():
-            values = np.array(column)
-            setattr(self, name, values.astype(np.bool_) if column.typecode == "B" else values)
+        rows, passages = np.frombuffer(self._rows, _ROW), np.frombuffer(self._passages, _PASSAGE)
+        self.texts, self.long, self.whole = rows["text"], rows["long"], rows["whole"]
+        self.files, self.splits, self.languages = rows["file"], rows["split"], rows["tag"]
+        self.passages, self.owners = passages["text"], passages["owner"]
+        self.places, self.own = passages["number"], passages["own"]
 
     def by_language(self, rows: Sequence[int]) -> list[list[int]]:
         """Rows parted by the language of their responses."""

@@ -197,7 +197,7 @@ _WORDS = {
     "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "development": "dev",
     "test": "test", "testing": "test", "eval": "test", "heldout": "test",
 }  # fmt: skip
-_KEPT_FIRST = {"test": 0, "dev": 1}  # in which split a row stays that stands in several
+_RANKS = {"test": 0, "dev": 1}  # in which split a row stays that stands in several
 _PART = re.compile(r"[^a-z]+")
 _META = ("split", "partition")
 
@@ -251,7 +251,7 @@ class Splits:
     def rank(self, number: int) -> tuple[int, int]:
         """The lowest keeps a row that stands in several: test, then dev, then the split that came first."""
         name = _WORDS.get(self.names[number].lower(), self.names[number])
-        return _KEPT_FIRST.get(name, 2), number
+        return _RANKS.get(name, 2), number
 
 
 # Rows on disk between the passes of a check, so that memory does not grow with the text, and inputs are read once.

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,7 +24,6 @@ from veriglot.datasets.near_duplicates import (
     ShingleCache,
     dense_table,
     minhash,
-    shingles,
 )
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWriter, key_of, lines_of
 from veriglot.errors import InputError, UsageError, VeriglotError
@@ -50,11 +49,8 @@ __all__ = [
     "Cleaned",
     "Cleaning",
     "DropReason",
-    "ReadCounts",
-    "ShardResult",
     "Shards",
     "Stages",
-    "check_similarity",
     "clean",
     "read",
 ]
@@ -71,7 +67,7 @@ _SHARD = 50_000
 class DropReason(IntEnum):
     """Why a line fell out, or that it stays. The numbers stand in files of the work folder."""
 
-    KEPT = 0
+    CLEAN = 0
     NO_SOURCE = 1
     NO_TARGET = 2
     REPEATED = 3
@@ -115,34 +111,25 @@ class Cleaning(msgspec.Struct, frozen=True):
             raise UsageError(f"Lengths from {self.min_length} to {self.max_length} are no range.")
         if not 0 <= self.min_confidence <= 1:
             raise UsageError(f"The least confidence is a probability between 0 and 1, not {self.min_confidence}.")
-        if self.near is not None:
-            check_similarity(self.near)
+        if self.near is not None and not 0 < self.near <= 1:
+            raise UsageError(f"A similarity is above 0 and at most 1, not {self.near}.")
 
 
-def check_similarity(value: float) -> None:
-    """Raise a `UsageError` where a number is no similarity."""
-    if not 0 < value <= 1:
-        raise UsageError(f"A similarity is above 0 and at most 1, not {value}.")
-
-
-class ReadCounts(msgspec.Struct, frozen=True):
-    """What reading gave.
-
-    Attributes:
-        lines: that could be read.
-        unreadable: rows that could not; they stand in `failed.jsonl`.
-        translated: lines that have a translation.
-    """
+class _ReadCounts(msgspec.Struct, frozen=True):
+    """Lines that could be read, rows that could not (they stand in `failed.jsonl`), and lines with a translation."""
 
     lines: int
     unreadable: int
     translated: int
 
 
-class Cleaned(ReadCounts, frozen=True):
+class Cleaned(_ReadCounts, frozen=True):
     """What became of all lines.
 
     Attributes:
+        lines: that could be read.
+        unreadable: rows that could not; they stand in `failed.jsonl`.
+        translated: lines that have a translation.
         drop_reasons: lines by what became of them, in the order in which it is looked for; they add up to `lines`.
         other_languages: lines in another language than the sources' by its tag.
         uncompared: lines that stood among so many near ones that they were not held against all of them.
@@ -209,50 +196,44 @@ class Stages:
         Raises:
             UsageError: it was begun in another way, and `restart` is off.
         """
-        self.check(name, settings, after=after)
-        folder, key = self.path(name), self._keys[name]
-        marker = self._marker(folder)
-        if marker is not None and marker.key != key:
-            shutil.rmtree(folder)
-            marker = None
-        if marker is not None and marker.finished:
+        marker, folder = self.check(name, settings, after=after), self.path(name)
+        if marker.finished:
             return msgspec.json.decode(marker.result, type=type_)
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / "stage.json", msgspec.json.encode(_Marker(key, settings)))
+        write_whole(folder / "stage.json", msgspec.json.encode(marker))
         result = work(folder)
-        done = _Marker(key, settings, finished=True, result=msgspec.Raw(msgspec.json.encode(result)))
+        done = msgspec.structs.replace(marker, finished=True, result=msgspec.Raw(msgspec.json.encode(result)))
         write_whole(folder / "stage.json", msgspec.json.encode(done))
         return result
 
-    def check(self, name: str, settings: dict[str, Any], *, after: str | None = None) -> None:
-        """Refuse what `do` would refuse, before anything is done.
+    def check(self, name: str, settings: dict[str, Any], *, after: str | None = None) -> _Marker:
+        """What a stage was begun with; what was made in another way is removed, or refused before anything is done.
 
         Raises:
             UsageError: the stage was begun in another way, and `restart` is off.
         """
         before = self._keys[after] if after is not None else ""
-        key = digest([before, name, msgspec.json.encode(settings, order="deterministic")])
+        folder, key = self.path(name), digest([before, name, msgspec.json.encode(settings, order="deterministic")])
         self._keys[name] = key
-        folder = self.path(name)
-        marker = self._marker(folder)
-        if marker is not None and marker.key != key and not self._restart:
-            raise UsageError(
-                f"{folder} was made in another way: {_difference(marker.settings, settings)}.",
-                remedy="Rerun the command with --overwrite to redo this stage and those after it, or name another"
-                " output.",
-            )
-
-    @staticmethod
-    def _marker(folder: Path) -> _Marker | None:
         try:
-            return msgspec.json.decode((folder / "stage.json").read_bytes(), type=_Marker)
+            marker = msgspec.json.decode((folder / "stage.json").read_bytes(), type=_Marker)
         except FileNotFoundError:
-            return None
+            return _Marker(key, settings)
         except msgspec.DecodeError:
             raise UsageError(
                 f"{folder / 'stage.json'} is damaged, or from another version.",
                 remedy="Remove the folder, or name another output.",
             ) from None
+        if marker.key == key:
+            return marker
+        if not self._restart:
+            raise UsageError(
+                f"{folder} was made in another way: {_difference(marker.settings, settings)}.",
+                remedy="Rerun the command with --overwrite to redo this stage and those after it, or name another"
+                " output.",
+            )
+        shutil.rmtree(folder)
+        return _Marker(key, settings)
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
@@ -265,9 +246,8 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings without those that are only there to hold others."""
-    inner = [value for value in settings.values() if isinstance(value, dict)]
-    own = {name: value for name, value in settings.items() if not isinstance(value, dict)}
-    return {name: value for part in (own, *inner) for name, value in part.items()}
+    parts = (value if isinstance(value, dict) else {name: value} for name, value in settings.items())
+    return {name: value for part in parts for name, value in part.items()}
 
 
 def _short(value: Any) -> str:
@@ -275,14 +255,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-class ShardResult(NamedTuple):
-    """What came of a range of rows: arrays, kept as one file each, and what was counted, by name."""
-
-    arrays: dict[str, NDArray[Any]]
-    notes: dict[str, int]
-
-
-_Worker = Callable[[int, int], ShardResult]  # does the work on rows `[start, stop)`
+# Does the work on rows `[start, stop)`: arrays, kept as one file each, and what was counted, by name.
+_Worker = Callable[[int, int], tuple[dict[str, "NDArray[Any]"], dict[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -354,11 +328,11 @@ class Shards:
 
     def _do(self, worker: _Worker, number: int) -> None:
         """Do range `number`, and keep what came of it, whole or not at all."""
-        result = worker(number * self.size, min((number + 1) * self.size, self.count))
+        arrays, notes = worker(number * self.size, min((number + 1) * self.size, self.count))
         with whole_folder(self._path(number)) as folder:
-            for name, array in result.arrays.items():
+            for name, array in arrays.items():
                 np.save(folder / f"{name}.npy", array)
-            (folder / "notes.json").write_bytes(msgspec.json.encode(result.notes))
+            (folder / "notes.json").write_bytes(msgspec.json.encode(notes))
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}"
@@ -400,14 +374,14 @@ class LineChecker:
         self._drop_reasons = drop_reasons
         self._cleaning = cleaning
 
-    def __call__(self, start: int, stop: int) -> ShardResult:
+    def __call__(self, start: int, stop: int) -> tuple[dict[str, NDArray[Any]], dict[str, int]]:
         """Arrays `fates`, `bands` and `sketches` of lines `[start, stop)`; notes count the other languages."""
         drop_reasons: Reasons = np.array(np.load(self._drop_reasons, mmap_mode="r")[start:stop])
         bands, sketches = np.zeros((BANDS, stop - start), np.uint64), np.zeros(stop - start, np.uint64)
         others: Counter[str] = Counter()
         for first in range(start, stop, _BATCH):
             last = min(first + _BATCH, stop)
-            clean = np.flatnonzero(drop_reasons[first - start : last - start] == DropReason.KEPT)
+            clean = np.flatnonzero(drop_reasons[first - start : last - start] == DropReason.CLEAN)
             lines = self._store.lines(first, last)
             for index in clean.tolist():
                 reason, other = self._reason(lines[index].source)
@@ -415,13 +389,13 @@ class LineChecker:
                 if other:
                     others[other] += 1
             if self._cleaning.near is not None:
-                clean = clean[drop_reasons[clean + first - start] == DropReason.KEPT]
+                clean = clean[drop_reasons[clean + first - start] == DropReason.CLEAN]
                 texts = [compared_text(lines[index], self._cleaning.unique) for index in clean.tolist()]
-                bands[:, clean + first - start], sketches[clean + first - start] = minhash(shingles(texts))
-        return ShardResult({"fates": drop_reasons, "bands": bands, "sketches": sketches}, dict(others))
+                bands[:, clean + first - start], sketches[clean + first - start] = minhash(texts)
+        return {"fates": drop_reasons, "bands": bands, "sketches": sketches}, dict(others)
 
     def _reason(self, text: str) -> tuple[DropReason, str]:
-        """Why a source is dropped (or `KEPT`), and the language it is in where that is another than it should be."""
+        """Why a source is dropped (or `CLEAN`), and the language it is in where that is another than it should be."""
         cleaning = self._cleaning
         length = length_of(text)
         if length < cleaning.min_length:
@@ -435,7 +409,7 @@ class LineChecker:
             return DropReason.LANGUAGE_UNSURE, ""
         if not same_script(identified.tag, cleaning.language):
             return DropReason.OTHER_LANGUAGE, identified.tag
-        return DropReason.KEPT, ""
+        return DropReason.CLEAN, ""
 
 
 def same_script(first: str, second: str) -> bool:
@@ -463,7 +437,7 @@ def mark_repeats(store: LineStore, drop_reasons: Reasons, *, at_once: int = _AT_
         for start in range(0, store.count, _BLOCK):
             stop = min(start + _BLOCK, store.count)
             keys = store.keys(start, stop)
-            chosen = np.flatnonzero(in_slice(keys, slice_, slices) & (drop_reasons[start:stop] == DropReason.KEPT))
+            chosen = np.flatnonzero(in_slice(keys, slice_, slices) & (drop_reasons[start:stop] == DropReason.CLEAN))
             all_keys.append(keys[chosen])
             all_rows.append((chosen + start).astype(np.uint32))
         keys, rows = np.concatenate(all_keys), np.concatenate(all_rows)
@@ -491,7 +465,7 @@ def mark_near_duplicates(
     at_once: int = _AT_ONCE,
 ) -> int:
     """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
-    slices = max(1, -(-int((drop_reasons == DropReason.KEPT).sum()) // at_once))
+    slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // at_once))
     cache = ShingleCache(lambda rows: [compared_text(line, unique) for line in store.pick(np.array(rows, np.uint32))])
     uncompared = 0
     for band in range(BANDS):
@@ -511,7 +485,7 @@ def _rows_in_slice(
     for (start, bands), (_, own_sketches) in zip(shards.arrays("bands"), shards.arrays("sketches"), strict=True):
         own = np.array(bands[band])
         wanted = (
-            (own != 0) & (drop_reasons[start : start + len(own)] == DropReason.KEPT) & in_slice(own, slice_, slices)
+            (own != 0) & (drop_reasons[start : start + len(own)] == DropReason.CLEAN) & in_slice(own, slice_, slices)
         )
         chosen = np.flatnonzero(wanted)
         hashes.append(own[chosen])
@@ -520,7 +494,7 @@ def _rows_in_slice(
     return np.concatenate(hashes), np.concatenate(rows), np.concatenate(sketches)
 
 
-def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Cleaning, *, watch: Watch) -> ReadCounts:
+def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Cleaning, *, watch: Watch) -> _ReadCounts:
     """Read all inputs into a store, in the folder of the stage `read`; rows that cannot be read go to `failed.jsonl`.
 
     Raises:
@@ -532,10 +506,10 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
         "columns": columns,
         "unique": cleaning.unique,
     }
-    return stages.do("read", settings, partial(_read, paths, columns, cleaning.unique, watch), ReadCounts)
+    return stages.do("read", settings, partial(_read, paths, columns, cleaning.unique, watch), _ReadCounts)
 
 
-def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, folder: Path) -> ReadCounts:
+def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, folder: Path) -> _ReadCounts:
     watch.begin("reading", None)
     failed_path = folder / "failed.jsonl"
     failed_path.unlink(missing_ok=True)
@@ -551,7 +525,7 @@ def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, fol
                 continue
             line, given = row
             writer.add(line, _key(line, unique), given)
-            reason = DropReason.KEPT if line.source.strip() else DropReason.NO_SOURCE
+            reason = DropReason.CLEAN if line.source.strip() else DropReason.NO_SOURCE
             has_target = bool(line.target and line.target.strip())
             translated += has_target
             drop_reasons.append(reason if has_target or reason else DropReason.NO_TARGET)
@@ -565,16 +539,16 @@ def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, fol
         raise InputError("there is no line in the inputs")
     known = np.frombuffer(drop_reasons, np.uint8).copy()
     if not translated:  # these are sources alone, which are to be translated once they are clean
-        known[known == DropReason.NO_TARGET] = DropReason.KEPT
+        known[known == DropReason.NO_TARGET] = DropReason.CLEAN
     np.save(folder / "fates.npy", known)
-    return ReadCounts(writer.count, unreadable, translated)
+    return _ReadCounts(writer.count, unreadable, translated)
 
 
 def _key(line: Line, unique: str) -> int:
     return key_of(line.source) if unique == "source" else key_of(line.source, line.target or "")
 
 
-def clean(stages: Stages, was_read: ReadCounts, cleaning: Cleaning, *, jobs: int, watch: Watch) -> Cleaned:
+def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: int, watch: Watch) -> Cleaned:
     """Look at every line; numbers and keys of the clean ones stand in `kept.npy` and `keys.npy` of the stage `near`.
 
     Returns:
@@ -605,14 +579,14 @@ def clean(stages: Stages, was_read: ReadCounts, cleaning: Cleaning, *, jobs: int
                 uncompared = mark_near_duplicates(
                     lines, shards, drop_reasons, near=cleaning.near, unique=cleaning.unique, watch=watch
                 )
-            clean_lines = np.flatnonzero(drop_reasons == DropReason.KEPT).astype(np.uint32)
+            clean_lines = np.flatnonzero(drop_reasons == DropReason.CLEAN).astype(np.uint32)
             np.save(folder / "fates.npy", drop_reasons)
             np.save(folder / "kept.npy", clean_lines)
             np.save(folder / "keys.npy", lines.pick_keys(clean_lines))
         counts = np.bincount(drop_reasons, minlength=len(DropReason))
         return Cleaned(
             **msgspec.structs.asdict(was_read),
-            drop_reasons={reason.name.lower(): int(counts[reason]) for reason in DropReason},
+            drop_reasons={reason.name.lower() if reason else "kept": int(counts[reason]) for reason in DropReason},
             other_languages={} if cleaning.skip else shards.notes(),
             uncompared=uncompared,
         )

@@ -16,6 +16,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
@@ -30,10 +31,8 @@ from veriglot.datasets.sampling.filters import (
     Cleaned,
     Cleaning,
     DropReason,
-    ShardResult,
     Shards,
     Stages,
-    check_similarity,
     clean,
     read,
 )
@@ -41,25 +40,23 @@ from veriglot.datasets.sampling.lines import Columns, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import open_writer
 from veriglot.pipeline.engine import Silent
-from veriglot.records import Direction, Evidence, Sample, Task
+from veriglot.records import Direction, Evidence, Sample, Scorer, Task
 from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.datasets.sampling.filters import ReadCounts
     from veriglot.datasets.sampling.lines import Line
     from veriglot.pipeline.engine import Watch
-    from veriglot.records import Scorer
 
     Hashes = NDArray[np.uint64]
     Numbers = NDArray[np.int64]
     Values = NDArray[np.float64]
 
-__all__ = ["Account", "GivenScores", "MtSample", "SampleAccount", "Sampling", "ScorerSource", "mt_sample"]
+__all__ = ["Account", "MtSample", "Sampling", "mt_sample"]
 
 _VERSION = "mt-sample@1"
 _BATCH = 256  # lines that a scorer is given at a time
@@ -103,33 +100,8 @@ class Sampling(msgspec.Struct, frozen=True):
             raise UsageError(f"The worst percentile is above 0 and at most 100 per cent, not {self.percentile}.")
         if not self.parts or any(size < 1 for size in self.parts.values()):
             raise UsageError("A split has parts of at least one line each.", remedy="Such as train=5000,dev=2000.")
-        check_similarity(self.near)
-
-
-@dataclass(frozen=True)
-class ScorerSource:
-    """A scorer, and how another process makes one like it.
-
-    Attributes:
-        label: what it is called in accounts.
-        make: makes it; picklable where several processes score.
-    """
-
-    label: str
-    make: Callable[[], Scorer]
-
-
-@dataclass(frozen=True)
-class GivenScores:
-    """A column of the data that holds scores.
-
-    Attributes:
-        label: the column's name.
-        direction: whether a higher number speaks against a translation or for it.
-    """
-
-    label: str
-    direction: Direction
+        if not 0 < self.near <= 1:
+            raise UsageError(f"A similarity is above 0 and at most 1, not {self.near}.")
 
 
 class MtSample(msgspec.Struct, frozen=True):
@@ -141,8 +113,9 @@ class MtSample(msgspec.Struct, frozen=True):
         cleaning: what a line has to be.
         sampling: how lines are chosen and split.
         columns: what the columns of the data are called.
-        scorers: those whose worst lines are chosen, in their order, after the columns of scores that the data hold.
-        given: these columns, in the order of `columns.given`.
+        scorers: what each scorer whose worst lines are chosen is called, and what makes it (picklable where several
+            processes score); in their order, after the columns of scores that the data hold.
+        given: whether a higher number speaks against a translation or for it, in each of `columns.given`.
     """
 
     paths: tuple[str, ...]
@@ -150,8 +123,8 @@ class MtSample(msgspec.Struct, frozen=True):
     cleaning: Cleaning
     sampling: Sampling = Sampling()
     columns: Columns = Columns()
-    scorers: tuple[ScorerSource, ...] = ()
-    given: tuple[GivenScores, ...] = ()
+    scorers: tuple[tuple[str, Callable[[], Scorer]], ...] = ()
+    given: tuple[Direction, ...] = ()
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -195,7 +168,7 @@ class ScorerAccount(msgspec.Struct, frozen=True):
     in_sample: int = 0
 
 
-class Part(msgspec.Struct, frozen=True):
+class _Part(msgspec.Struct, frozen=True):
     """One part of the sample: lines wanted and lines in it, which differ only where groups are too large to fit."""
 
     wanted: int
@@ -223,7 +196,7 @@ class SampleAccount(msgspec.Struct, frozen=True):
     sample: int
     groups: int
     largest_group: int
-    parts: dict[str, Part]
+    parts: dict[str, _Part]
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -278,14 +251,14 @@ def mt_sample(
     """
     watch = watch or Silent()
     folder.mkdir(parents=True, exist_ok=True)
-    labels = [*(source.label for source in order.given), *(source.label for source in order.scorers)]
+    labels = [*order.columns.given, *(label for label, _ in order.scorers)]
     if len(set(labels)) < len(labels):
         raise UsageError("Two scorers, or columns of scores, have the same name.", remedy="Name each once.")
     with Lock(folder / "report.json"):
         stages = Stages(folder / "work", restart=restart)
-        scorers = [_described(source) for source in order.scorers]
+        scorers = [_described(*source) for source in order.scorers]
         was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)
-        _check(order, was_read)
+        _check(order, was_read.lines, was_read.translated)
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
         of_sample: dict[str, Any] = {"sampling": order.sampling, "scorers": labels}
@@ -298,7 +271,7 @@ def mt_sample(
                 _write_rejected(rejected, store, np.load(near / "fates.npy", mmap_mode="r"), order.paths)
             _check_clean(cleaned)
             if was_read.translated:
-                scored = [_given_scores(store, near, number, given) for number, given in enumerate(order.given)]
+                scored = [_given_scores(store, near, order, number) for number in range(len(order.given))]
                 scored += [_run_scorer(stages, *scorer, order.languages, scorer_jobs, watch) for scorer in scorers]
                 watch.begin("choosing", None)
                 account = msgspec.structs.replace(account, sample=_sample(order, scored, folder, near, store))
@@ -309,20 +282,20 @@ def mt_sample(
         return account
 
 
-def _check(order: MtSample, was_read: ReadCounts) -> None:
+def _check(order: MtSample, lines: int, translated: int) -> None:
     """Refuse an order that does not fit what was read."""
-    if was_read.translated and not (order.scorers or order.given):
+    if translated and not (order.scorers or order.given):
         raise UsageError(
             "The lines have translations, and nothing scores them.",
             remedy="In the file of --config, name scorers (scorer), or columns of the data (scores).",
         )
-    if was_read.translated and order.target is None:
+    if translated and order.target is None:
         raise UsageError(
             "The lines have translations in a language that is not named.", remedy="Name it by its tag (--target)."
         )
-    if not was_read.translated and (order.scorers or order.given):
+    if not translated and (order.scorers or order.given):
         raise UsageError(
-            f"None of {was_read.lines:,} lines has a translation that could be scored.",
+            f"None of {lines:,} lines has a translation that could be scored.",
             remedy=f"They are looked for in the column {order.columns.target!r}, or beside plain text in files of their"
             " own (--targets). To clean sources alone, name no scorer.",
         )
@@ -386,13 +359,13 @@ class Scored:
     reasons: dict[str, int] = field(default_factory=dict)
 
 
-def _described(source: ScorerSource) -> tuple[ScorerSource, Direction, str]:
+def _described(label: str, make: Callable[[], Scorer]) -> tuple[str, Callable[[], Scorer], Direction, str]:
     """Make the scorer, and let it go: one that cannot be made says so at once, and no two are in memory."""
-    scorer = source.make()
-    return source, scorer.direction, scorer.signature
+    scorer = make()
+    return label, make, scorer.direction, scorer.signature
 
 
-def _given_scores(store: LineStore, near: Path, number: int, given: GivenScores) -> Scored:
+def _given_scores(store: LineStore, near: Path, order: MtSample, number: int) -> Scored:
     """Those of column `number`, which the data hold."""
     clean_lines = np.load(near / "kept.npy", mmap_mode="r")
 
@@ -402,12 +375,13 @@ def _given_scores(store: LineStore, near: Path, number: int, given: GivenScores)
 
     missing = sum(int(np.isnan(block).sum()) for _, block in values())
     reasons = {"the data hold no number": missing} if missing else {}
-    return Scored(given.label, given.direction, values, reasons)
+    return Scored(order.columns.given[number], order.given[number], values, reasons)
 
 
 def _run_scorer(
     stages: Stages,
-    source: ScorerSource,
+    label: str,
+    make: Callable[[], Scorer],
     direction: Direction,
     scorer_signature: str,
     languages: tuple[str, str],
@@ -415,13 +389,13 @@ def _run_scorer(
     watch: Watch,
 ) -> Scored:
     """The scores of all clean lines, or those of an earlier run; the scorer is made again only where lines are left."""
-    label, clean_lines = source.label, stages.path("near") / "kept.npy"
+    clean_lines = stages.path("near") / "kept.npy"
     name = f"scores-{re.sub(r'[^A-Za-z0-9.-]+', '_', label)[:40]}-{digest([label])[:8]}"
     shards = Shards(stages.path(name) / "shards", len(np.load(clean_lines, mmap_mode="r")), _SHARD)
 
     def score(_: Path) -> bool:
         watch.begin(f"scoring by {label}, {_SHARD:,} lines at a time", len(shards))
-        shards.run(partial(_ScorerWorker, stages.path("read"), clean_lines, source, languages), jobs=jobs, watch=watch)
+        shards.run(partial(_ScorerWorker, stages.path("read"), clean_lines, make, languages), jobs=jobs, watch=watch)
         return True
 
     stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, bool, after="near")
@@ -431,11 +405,11 @@ def _run_scorer(
 class _ScorerWorker:
     """Scores lines of a store whose numbers are in the file `clean_lines`."""
 
-    def __init__(self, store: Path, clean_lines: Path, source: ScorerSource, languages: tuple[str, str]) -> None:
+    def __init__(self, store: Path, clean_lines: Path, make: Callable[[], Scorer], languages: tuple[str, str]) -> None:
         self._store, self._clean_lines = LineStore(store), clean_lines
-        self._scorer, self._languages = source.make(), languages
+        self._scorer, self._languages = make(), languages
 
-    def __call__(self, start: int, stop: int) -> ShardResult:
+    def __call__(self, start: int, stop: int) -> tuple[dict[str, NDArray[Any]], dict[str, int]]:
         """Array `values`, not a number where a line was not scored; notes count why it was not."""
         values = np.full(stop - start, np.nan)
         notes: Counter[str] = Counter()
@@ -452,7 +426,7 @@ class _ScorerWorker:
                 else:
                     reason = f"{score.status}: {score.reason}"
                     notes[reason if reason in notes or len(notes) < _REASONS else f"{score.status}: other reasons"] += 1
-        return ShardResult({"values": values}, dict(notes))
+        return {"values": values}, dict(notes)
 
 
 def _translation(line: Line, id_: str, languages: tuple[str, str]) -> Sample:
@@ -628,7 +602,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
         sample=len(lines),
         groups=len(set(groups.tolist())),
         largest_group=max(Counter(groups.tolist()).values(), default=0),
-        parts={name: Part(wanted[name], part_sizes[name]) for name in order.sampling.parts},
+        parts={name: _Part(wanted[name], part_sizes[name]) for name in order.sampling.parts},
     )
 
 
@@ -706,7 +680,7 @@ def _write_rejected(path: Path, store: LineStore, drop_reasons: NDArray[np.uint8
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_whole(path) as stream:
         for start in range(0, len(drop_reasons), _LINES):
-            rows = np.flatnonzero(drop_reasons[start : start + _LINES] != DropReason.KEPT) + start
+            rows = np.flatnonzero(drop_reasons[start : start + _LINES] != DropReason.CLEAN) + start
             for number, line in zip(rows.tolist(), store.pick(rows), strict=True):
                 record = {"id": _name_of(line, paths), "source": line.source, "target": line.target}
                 reason = DropReason(int(drop_reasons[number])).name.lower()

@@ -16,27 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from veriglot.datasets.generation import (
-    Account,
     UsageFields,
-    account_path,
     converse,
     generate,
     ranked,
 )
-from veriglot.datasets.translation.alignment import Range, side_of
-from veriglot.datasets.translation.projection import (
-    STRATEGIES,
-    MarkerFault,
-    PlacedMark,
-    Strategy,
-    Way,
-    best_of,
-    marked,
-    place_in_response,
-    unmarked,
-    words_inside,
-)
-from veriglot.datasets.translation.translators import TranslationRequest, implausibility
+from veriglot.datasets.translation.projection import STRATEGIES, PlacedMark, Range, Strategy, best_of, side_of
+from veriglot.datasets.translation.translators import TranslationRequest, Unfit, marked, read_translation
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.records.languages import find_language, get_language
@@ -50,13 +36,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.translation.alignment import Aligner
+    from veriglot.datasets.translation.projection import Aligner
     from veriglot.datasets.translation.translators import Translation, Translator
     from veriglot.storage.checkpoint import Tally
 
     _Work = Generator[list[TranslationRequest], list[Translation], "_TranslatedRow | FailedRow"]
 
-__all__ = ["MarkAccount", "TranslationLanguage", "TranslationSettings", "load_translation_account", "translate"]
+__all__ = ["MarkAccount", "TranslationLanguage", "TranslationSettings", "translate"]
 
 _METHOD_VERSION = "2"  # raise it with any change of what is taken, or of where marks go
 _BLOCK = 32
@@ -111,7 +97,7 @@ class TranslationLanguage(UsageFields, frozen=True):
 
     Attributes:
         rows: samples that were to be translated and did not fail; `Account.failed` are further ones.
-        kept: those that were.
+        translated: those that were.
         partial: those of them that lost a span.
         types: marks by type.
         row_reasons: rows that were set aside, by reason.
@@ -120,7 +106,7 @@ class TranslationLanguage(UsageFields, frozen=True):
     """
 
     rows: int
-    kept: int
+    translated: int = msgspec.field(name="kept")
     partial: int
     types: dict[str, MarkAccount]
     row_reasons: dict[str, int]
@@ -151,9 +137,9 @@ class _MarkCount(msgspec.Struct, frozen=True):
     """What became of a span or unit: its type or label, and where no place was found a quality of 0 and no way."""
 
     type: str
-    kept: bool
+    placed: bool = msgspec.field(name="kept")
     quality: float
-    way: Way | None
+    way: str | None
 
 
 class _Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -195,11 +181,11 @@ class _Counts:
     def add(self, row: _TranslatedRow) -> None:
         self._rows["rows"] += 1
         if row.sample is not None:
-            self._rows["kept"] += 1
-            self._rows["partial"] += any(not mark.kept for mark in row.marks)
+            self._rows["translated"] += 1
+            self._rows["partial"] += any(not mark.placed for mark in row.marks)
         for mark in row.marks:
             self._marks[mark.type] += 1
-            if mark.kept:
+            if mark.placed:
                 self._quality[mark.type] += mark.quality
                 self._ways[mark.type][mark.way or ""] += 1
         for rejection in row.rejections:
@@ -213,18 +199,13 @@ class _Counts:
             types[type_] = MarkAccount(marks, marks - ways.total(), mean, ranked(ways))
         return TranslationLanguage(
             self._rows["rows"],
-            self._rows["kept"],
+            self._rows["translated"],
             self._rows["partial"],
             types,
             ranked(self._reasons["row"]),
             {what: ranked(reasons) for what, reasons in sorted(self._reasons.items()) if what != "row"},
             **msgspec.structs.asdict(self.usage),
         )
-
-
-def load_translation_account(output: Path) -> Account[TranslationLanguage]:
-    """The account that lies beside an output."""
-    return msgspec.json.decode(account_path(output).read_bytes(), type=Account[TranslationLanguage])
 
 
 def translate(
@@ -362,7 +343,7 @@ def _pieces(text: str, tag: str, marks: Sequence[Range], *, by_sentence: bool) -
         side = side_of(piece.text, tag)
         for number, (start, end) in enumerate(marks):
             part = (max(start - piece.start, 0), min(end - piece.start, len(piece.text)))
-            if part[0] < part[1] and words_inside(side, part):
+            if part[0] < part[1] and side.inside(part):
                 piece.marks.append(part)
                 piece.owners.append(number)
     return pieces
@@ -402,40 +383,26 @@ class _Order:
     marks: int = 0
     translation: str | None = None
     spans: tuple[Range, ...] = ()
-    fault: tuple[str, str] | None = None
-
-    def take(self, reply: Translation, target: str) -> None:
-        """Take a translation if it can be used; otherwise `fault` says why not."""
-        self.fault = (reply.unfit, reply.detail) if reply.unfit is not None else None
-        if self.fault is not None:
-            return
-        text = reply.text.strip()
-        spans: tuple[Range, ...] = ()
-        if self.marks:
-            read = unmarked(text, self.marks)
-            if isinstance(read, MarkerFault):
-                self.fault = (read.reason, read.detail)
-                return
-            text, spans = read.text, read.spans
-        self.fault = implausibility(self.plain, text, self.tag, target)
-        if self.fault is None:
-            self.translation, self.spans = text, spans
+    fault: Unfit | None = None
 
 
 def _work_on(task: _Task, settings: TranslationSettings, translator: Translator, aligner: Aligner | None) -> _Work:
     """Translate one sample: yields the texts that it needs now, gets their translations, returns the row."""
-    reason = None
+    fault = None
     if not task.source:
-        reason = ("unknown_language", "the language of the response cannot be told")
+        fault = Unfit("unknown_language", "the language of the response cannot be told")
     elif task.source == task.target:
-        reason = ("same_language", "the response is in that language already")
+        fault = Unfit("same_language", "the response is in that language already")
     elif not any(map(str.isalnum, task.sample.response)):
-        reason = ("no_text", "the response holds no words")
-    if reason is not None:
+        fault = Unfit("no_text", "the response holds no words")
+    if fault is not None:
         yield from ()
-        rejection = _Rejection(task.id, task.sample.id, task.target, "row", *reason)
-        return _TranslatedRow(task.id, task.target, None, (rejection,), ())
+        return _TranslatedRow(task.id, task.target, None, (_rejection(task, "row", fault),), ())
     return (yield from _RowJob(task, settings, translator, aligner).run())
+
+
+def _rejection(task: _Task, what: str, fault: Unfit, attempt: int = 1, text: str = "") -> _Rejection:
+    return _Rejection(task.id, task.sample.id, task.target, what, fault.reason, fault.detail, attempt, text)
 
 
 class _RowJob:
@@ -470,9 +437,12 @@ class _RowJob:
             for order, reply in zip(due, replies, strict=True):
                 if reply.unfit == "no_reply":
                     return FailedRow(reply.detail, id=self._task.id, **msgspec.structs.asdict(self._usage))
-                order.take(reply, target)
-                if order.fault is not None:
-                    self._reject(order.what, *order.fault, attempt=attempt, text=reply.text)
+                result = read_translation(reply, order.plain, order.marks, order.tag, target)
+                if isinstance(result, Unfit):
+                    order.fault = result
+                    self._reject(order.what, result, attempt=attempt, text=reply.text)
+                else:
+                    order.fault, order.translation, order.spans = None, *result
         return _TranslatedRow(
             self._task.id,
             self._task.target,
@@ -505,7 +475,7 @@ class _RowJob:
             if isinstance(sent, str):
                 self._order("tags", self._task.source, text, sent, len(marks))
             elif sent is not None:
-                self._reject("tags", sent.reason, sent.detail, text=text)
+                self._reject("tags", sent, text=text)
             if sent is None or strategies != ("tags",):
                 self._order("response", self._task.source, text)
             if "spans" in strategies:
@@ -524,15 +494,14 @@ class _RowJob:
         if order.what == "span" and what != "span":
             order.what = what  # a span that is a sentence elsewhere, and needed there
 
-    def _reject(self, what: str, reason: str, detail: str, attempt: int = 1, text: str = "") -> None:
-        task = self._task
-        self._rejections.append(_Rejection(task.id, task.sample.id, task.target, what, reason, detail, attempt, text))
+    def _reject(self, what: str, fault: Unfit, attempt: int = 1, text: str = "") -> None:
+        self._rejections.append(_rejection(self._task, what, fault, attempt, text))
 
     def _sample(self) -> Sample | None:
         """The sample out of what there is by now; None, with a rejection, where the row is set aside."""
         missing = self._missing()
         if missing is not None:
-            self._reject("row", *missing)
+            self._reject("row", missing)
             return None
         translations: list[str] = []
         placed: list[tuple[int, int, PlacedMark | None]] = []  # mark, piece, where
@@ -541,23 +510,23 @@ class _RowJob:
             translations.append(text)
             placed += [(owner, number, projected) for owner, projected in zip(piece.owners, places, strict=True)]
         response, starts = _joined(self._task.sample.response, self._response, translations, self._task.target)
-        places_of = place_in_response(
+        places_of = _place_in_response(
             response, self._marks, [(mark, starts[n], projected) for mark, n, projected in placed]
         )
         return self._projected(response, places_of)
 
-    def _missing(self) -> tuple[str, str] | None:
+    def _missing(self) -> Unfit | None:
         """Why there is no row: something that has to be translated is not."""
         for piece in self._response:
             if not piece.has_words or self._translations(piece):
                 continue
             faults = [order.fault for order in self._orders.values() if order.plain == piece.text and order.fault]
-            return faults[-1] if faults else ("markers_in_text", "no strategy is left")
+            return faults[-1] if faults else Unfit("markers_in_text", "no strategy is left")
         for (tag, _), (what, pieces) in self._around.items():
             for piece in pieces:
                 order = self._orders[tag, piece.text] if piece.has_words else None
                 if order is not None and order.translation is None and order.fault is not None:
-                    return (order.fault[0], f"{what}: {order.fault[1]}")
+                    return Unfit(order.fault.reason, f"{what}: {order.fault.detail}")
         return None
 
     def _translations(self, piece: _Piece) -> list[_Order]:
@@ -624,7 +593,7 @@ class _RowJob:
             )
         if lost and (emptied or self._settings.dropped == "aside"):
             detail = f"{lost} of {len(self._counts)} marks found no place that is good enough"
-            self._reject("row", "spans_dropped", detail, text=response)
+            self._reject("row", Unfit("spans_dropped", detail), text=response)
             return None
         carried = {key: value for key, value in task.sample.meta.items() if key not in _OF_THE_TEXT}
         translated = {
@@ -699,3 +668,36 @@ class _RowJob:
 
 def _mean_quality(places: Sequence[PlacedMark | None]) -> float:
     return sum(projected.quality for projected in places if projected is not None) / max(1, len(places))
+
+
+def _place_in_response(
+    text: str, marks: Sequence[Range], placed: Sequence[tuple[int, int, PlacedMark | None]]
+) -> dict[Range, PlacedMark | None]:
+    """Where each mark is in a response that was translated piece by piece; None where a piece of it has no place.
+
+    `placed` has the number of the mark, where its piece begins in the translation, and its place in that; a mark of
+    several pieces is as good as the mean of them.
+    """
+    places: dict[Range, PlacedMark | None] = {}
+    for number, mark in enumerate(marks):
+        own = [(at, projected) for owner, at, projected in placed if owner == number]
+        whole = [(at, projected) for at, projected in own if projected is not None]
+        if not own or len(whole) < len(own):
+            places[mark] = None
+            continue
+        parts = _touching(text, [(at + start, at + end) for at, projected in whole for start, end in projected.parts])
+        quality = sum(projected.quality for _, projected in whole) / len(whole)
+        worst = min((projected for _, projected in whole), key=lambda projected: projected.quality)
+        places[mark] = PlacedMark(parts, quality, worst.way)
+    return places
+
+
+def _touching(text: str, parts: Sequence[Range]) -> tuple[Range, ...]:
+    """Parts in order, those made one between which there is only white space."""
+    merged: list[Range] = []
+    for start, end in sorted(parts):
+        if merged and not text[merged[-1][1] : start].strip():
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)

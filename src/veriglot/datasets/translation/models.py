@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.translation.translators import TranslationRequest
 
-__all__ = ["ConvertedTranslator", "LocalTranslator"]
+__all__ = []
 
 _BREAK = re.compile(r"[,;:،؛、，；：—–]\s*")
 
@@ -35,73 +35,6 @@ class _Output(NamedTuple):
 
     ids: list[int]
     ended: bool
-
-
-class LanguageTokenizer:
-    """How a tokenizer of transformers is told the languages; see `LocalTranslator` for codes and prefix."""
-
-    def __init__(self, tokenizer: Any, codes: str, prefix: str) -> None:
-        self.tokenizer = tokenizer
-        self._prefix = prefix
-        self._codes = codes_of(codes)
-        apart = (getattr(tokenizer, name, None) or {} for name in ("lang_token_to_id", "lang_code_to_id"))
-        self._vocabulary = ChainMap(*apart, tokenizer.added_tokens_encoder, tokenizer.get_vocab())
-        family: str | None = None
-        if hasattr(tokenizer, "src_lang"):
-            probes = ("en", "de", "fr", "zh-Hans", "ar", "ru", "es")
-            tables = translation_codes().items()
-            family = next((f for f, codes in tables for tag in probes if self._token(codes[tag], f) is not None), None)
-        self.family = family
-        codes_by_tag = translation_codes()[family] if family else {}
-        self._languages = {self._token(code, family) for code in codes_by_tag.values()}  # in no text
-        marian = getattr(tokenizer, "supported_language_codes", None) or []
-        self._marian = {re.sub(r"[<>]", "", code): code for code in marian}
-
-    def code(self, tag: str) -> str | None:
-        """What the model calls a language; None where it does not have it, or is not told."""
-        if tag in self._codes:
-            return self._codes[tag]
-        if self.family is not None:
-            code = translation_codes()[self.family].get(tag_of(tag) or "")
-            return code if self._token(code, self.family) is not None else None
-        if self._marian:
-            entry = get_language(tag)
-            known = [f"{alias}_{entry.script}" for alias in (*entry.aliases, entry.base)]
-            return next((c for c in (entry.base, *entry.aliases, *known) if c in self._marian), None)
-        return None
-
-    def _token(self, code: str | None, family: str | None) -> int | None:
-        """The id of the token that stands for a language."""
-        return self._vocabulary.get(f"__{code}__" if family == "m2m100" else code or "")
-
-    def unsupported(self, wanted: TranslationRequest) -> str | None:
-        """Which language of a pair the model does not have; None where it has both, or is made for one pair."""
-        if self.family is not None:
-            return next((tag for tag in (wanted.source, wanted.target) if self.code(tag) is None), None)
-        if self._marian and self.code(wanted.target) is None:
-            return wanted.target
-        return None
-
-    def encode(self, text: str, wanted: TranslationRequest) -> list[int]:
-        """Token ids of a text, with all that tells the languages; never cut."""
-        if self.family is not None:
-            self.tokenizer.src_lang = self.code(wanted.source)
-        elif self._marian:
-            text = f"{self._marian[self.code(wanted.target) or '']} {text}"
-        if self._prefix:
-            names = {"source": get_language(wanted.source).name, "target": get_language(wanted.target).name}
-            text = self._prefix.format(**names) + text
-        return list(self.tokenizer(text, truncation=False, verbose=False)["input_ids"])
-
-    def forced(self, wanted: TranslationRequest) -> int | None:
-        """The token that a translation has to begin with."""
-        return self._token(self.code(wanted.target), self.family) if self.family is not None else None
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of a translation."""
-        tokens = [token for token in ids if token not in self._languages]
-        text: str = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return text.strip()
 
 
 class _SequenceTranslator(ABC):
@@ -116,14 +49,74 @@ class _SequenceTranslator(ABC):
     varies = False
     signature = ""
 
-    def __init__(self, tokenizer: LanguageTokenizer, room: int | None, batch: int) -> None:
+    def __init__(self, tokenizer: Any, codes: str, prefix: str, room: int | None, batch: int) -> None:
         self._tokenizer = tokenizer
+        self._prefix = prefix
         self._room = room
         self._batch = batch
+        self._codes = codes_of(codes)
+        apart = (getattr(tokenizer, name, None) or {} for name in ("lang_token_to_id", "lang_code_to_id"))
+        self._vocabulary = ChainMap(*apart, tokenizer.added_tokens_encoder, tokenizer.get_vocab())
+        family: str | None = None
+        if hasattr(tokenizer, "src_lang"):
+            probes = ("en", "de", "fr", "zh-Hans", "ar", "ru", "es")
+            tables = translation_codes().items()
+            family = next((f for f, codes in tables for tag in probes if self._token(codes[tag], f) is not None), None)
+        self._family = family
+        codes_by_tag = translation_codes()[family] if family else {}
+        self._languages = {self._token(code, family) for code in codes_by_tag.values()}  # in no text
+        marian = getattr(tokenizer, "supported_language_codes", None) or []
+        self._marian = {re.sub(r"[<>]", "", code): code for code in marian}
+
+    def _code(self, tag: str) -> str | None:
+        """What the model calls a language; None where it does not have it, or is not told."""
+        if tag in self._codes:
+            return self._codes[tag]
+        if self._family is not None:
+            code = translation_codes()[self._family].get(tag_of(tag) or "")
+            return code if self._token(code, self._family) is not None else None
+        if self._marian:
+            entry = get_language(tag)
+            known = [f"{alias}_{entry.script}" for alias in (*entry.aliases, entry.base)]
+            return next((c for c in (entry.base, *entry.aliases, *known) if c in self._marian), None)
+        return None
+
+    def _token(self, code: str | None, family: str | None) -> int | None:
+        """The id of the token that stands for a language."""
+        return self._vocabulary.get(f"__{code}__" if family == "m2m100" else code or "")
+
+    def _unsupported(self, wanted: TranslationRequest) -> str | None:
+        """Which language of a pair the model does not have; None where it has both, or is made for one pair."""
+        if self._family is not None:
+            return next((tag for tag in (wanted.source, wanted.target) if self._code(tag) is None), None)
+        if self._marian and self._code(wanted.target) is None:
+            return wanted.target
+        return None
+
+    def _encode(self, text: str, wanted: TranslationRequest) -> list[int]:
+        """Token ids of a text, with all that tells the languages; never cut."""
+        if self._family is not None:
+            self._tokenizer.src_lang = self._code(wanted.source)
+        elif self._marian:
+            text = f"{self._marian[self._code(wanted.target) or '']} {text}"
+        if self._prefix:
+            names = {"source": get_language(wanted.source).name, "target": get_language(wanted.target).name}
+            text = self._prefix.format(**names) + text
+        return list(self._tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+    def _forced(self, wanted: TranslationRequest) -> int | None:
+        """The token that a translation has to begin with."""
+        return self._token(self._code(wanted.target), self._family) if self._family is not None else None
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        """The text of a translation."""
+        tokens = [token for token in ids if token not in self._languages]
+        text: str = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text.strip()
 
     def translate(self, wanted: Sequence[TranslationRequest]) -> list[Translation]:
         """As `Translator`."""
-        missing = [self._tokenizer.unsupported(request) for request in wanted]
+        missing = [self._unsupported(request) for request in wanted]
         parted = [
             [] if tag is not None else self._fitting(request.text, request)
             for tag, request in zip(missing, wanted, strict=True)
@@ -131,7 +124,7 @@ class _SequenceTranslator(ABC):
         outputs = iter(
             self._run(
                 [
-                    (self._tokenizer.encode(part, request), self._tokenizer.forced(request))
+                    (self._encode(part, request), self._forced(request))
                     for parts, request in zip(parted, wanted, strict=True)
                     for part in parts
                 ]
@@ -165,14 +158,14 @@ class _SequenceTranslator(ABC):
         return most if self._room is None else min(most, self._room)
 
     def _joined(self, outputs: Sequence[_Output], wanted: TranslationRequest) -> Translation:
-        text = space_of(wanted.target).join(self._tokenizer.decode(output.ids) for output in outputs)
+        text = space_of(wanted.target).join(self._decode(output.ids) for output in outputs)
         if not all(output.ended for output in outputs):
             return Translation(text, "cut", "the translation did not end within the model's length")
         return Translation(text, None if text.strip() else "no_text", "" if text.strip() else "nothing came back")
 
     def _fitting(self, text: str, wanted: TranslationRequest) -> list[str]:
         """The text in as few pieces as fit."""
-        if self._room is None or len(self._tokenizer.encode(text, wanted)) <= self._room:
+        if self._room is None or len(self._encode(text, wanted)) <= self._room:
             return [text]
         cut = _middle(text, [match.end() for match in _BREAK.finditer(text)])
         if cut is None:
@@ -231,7 +224,7 @@ class LocalTranslator(_SequenceTranslator):
             given = hub_options(name, revision)
             tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
             network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **given)
-        super().__init__(LanguageTokenizer(tokenizer, codes, prefix), positions(tokenizer, network), batch)
+        super().__init__(tokenizer, codes, prefix, positions(tokenizer, network), batch)
         self._device = device_for(device)
         self._network: Any = network.to(self._device).eval()
         self._beams = beams
@@ -252,7 +245,7 @@ class LocalTranslator(_SequenceTranslator):
 
     def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
         longest = max(map(len, ids))
-        padding = self._tokenizer.tokenizer.pad_token_id or 0
+        padding = self._tokenizer.pad_token_id or 0
         padded = torch.tensor([row + [padding] * (longest - len(row)) for row in ids], device=self._device)
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids], device=self._device)
         options: dict[str, Any] = {}
@@ -331,7 +324,7 @@ class ConvertedTranslator(_SequenceTranslator):
                 remedy="The tokenizer's files have to lie beside it (--copy_files), or in the folder `tokenizer`.",
             ) from error
         most = loaded.model_max_length
-        super().__init__(LanguageTokenizer(loaded, codes, prefix), room or (most if most < 1e6 else 512), batch)
+        super().__init__(loaded, codes, prefix, room or (most if most < 1e6 else 512), batch)
         self._beams = beams
         self.signature = signature(
             translator="ct2",
@@ -347,7 +340,7 @@ class ConvertedTranslator(_SequenceTranslator):
         )
 
     def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
-        names = self._tokenizer.tokenizer.convert_ids_to_tokens
+        names = self._tokenizer.convert_ids_to_tokens
         results = self._network.translate_batch(
             [names(row) for row in ids],
             target_prefix=[None if target is None else [names(target)]] * len(ids),
@@ -359,8 +352,8 @@ class ConvertedTranslator(_SequenceTranslator):
         outputs = []
         for row, result in zip(ids, results, strict=True):
             tokens = result.hypotheses[0]
-            ended = bool(tokens) and tokens[-1] == self._tokenizer.tokenizer.eos_token
-            given = self._tokenizer.tokenizer.convert_tokens_to_ids(tokens[:-1] if ended else tokens)
+            ended = bool(tokens) and tokens[-1] == self._tokenizer.eos_token
+            given = self._tokenizer.convert_tokens_to_ids(tokens[:-1] if ended else tokens)
             most = self._most_new(len(row)) - 1
             outputs.append(_Output(given[:most], ended and len(given) < most))
         return outputs

@@ -1,35 +1,443 @@
-"""Annotation projection: a span onto a translation through linked words, a quoted text, or markers in the text."""
+"""Annotation projection: words linked to those of a translation, by form or vectors, and spans laid onto it by them."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
+from contextlib import suppress
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
 
-from veriglot.datasets.translation.alignment import Range, number_of, side_of
-from veriglot.text.normalization import normalise
+from veriglot.encoders.base import load_encoder
+from veriglot.errors import MissingExtraError
+from veriglot.hub.registry import MissingWeightsError
+from veriglot.signatures import signature
+from veriglot.text.normalization import fold, normalise
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from veriglot.datasets.translation.alignment import Aligner, Link, Side
+    from numpy.typing import NDArray
+
+    from veriglot.encoders.base import Encoder
+
+    Matrix = NDArray[np.float32]
+    Array = NDArray[np.float64]
 
 __all__ = [
     "STRATEGIES",
-    "MarkerFault",
+    "Aligner",
+    "LexicalAligner",
     "PlacedMark",
+    "Range",
+    "Side",
     "Strategy",
-    "Way",
+    "VectorAligner",
     "best_of",
-    "marked",
-    "place_in_response",
     "project",
-    "unmarked",
-    "words_inside",
+    "side_of",
 ]
+
+
+_ROUNDS = 2
+_TIE = 0.97  # share of its best that a pair has to have to count as as good
+_SECOND = 0.9  # what the similarity of a word that has a link already counts for a second one
+_CONTEXT = 0.25  # what neighbours that match each other add, at most
+_REACH = 6  # words on either side
+_POSITION = 0.05  # what standing at the same place adds, at most
+
+
+Range = tuple[int, int]
+"""Half-open code points of a text."""
+
+
+class Side(NamedTuple):
+    """A text or its translation.
+
+    Attributes:
+        text: the text.
+        tag: its BCP 47 tag.
+        words: half-open code point ranges, in order.
+    """
+
+    text: str
+    tag: str
+    words: tuple[Range, ...]
+
+    def forms(self) -> list[str]:
+        """The words as they stand."""
+        return [self.text[start:end] for start, end in self.words]
+
+    def inside(self, mark: Range) -> list[int]:
+        """The numbers of the words that a range touches."""
+        return [number for number, (start, end) in enumerate(self.words) if start < mark[1] and mark[0] < end]
+
+
+class _Link(NamedTuple):
+    """A word of the source, one of the target (both by number, from 0), and how sure the link is, above 0 to 1."""
+
+    source: int
+    target: int
+    weight: float
+
+
+class Alignment(NamedTuple):
+    """A text and its translation with their words linked."""
+
+    source: Side
+    target: Side
+    links: Sequence[_Link]
+
+
+class Aligner(Protocol):
+    """Links words. A class of one's own with these two is an aligner too.
+
+    Attributes:
+        signature: one line that says how it aligns.
+    """
+
+    signature: str
+
+    def align(self, source: Side, target: Side) -> Alignment:
+        """Link the words of a text and of its translation; a word may have no link, or several."""
+        ...
+
+
+def side_of(text: str, tag: str) -> Side:
+    """A text with its words."""
+    return Side(text, tag, tuple((start, end) for start, end in word_bounds(text, tag).tolist()))
+
+
+def links_of(similarity: Matrix, *, threshold: float) -> list[_Link]:
+    """Links out of similarities, 0 to 1: pairs from `threshold` on that are each other's best, then of what is left.
+
+    First each word gets one link at most, to its best or to one that is as good: of several equal words the one whose
+    neighbours have links to each other. Then come iterations as in SimAlign's *itermax* (Jalili Sabet et al. 2020,
+    section 3.1): words that have a link may have another, at a discount.
+    """
+    if not similarity.size:
+        return []
+    similarity = np.asarray(similarity, np.float32)
+    allowed = similarity >= threshold
+    near = allowed & (similarity >= _TIE * similarity.max(1, keepdims=True))
+    near &= similarity >= _TIE * similarity.max(0, keepdims=True)
+    taken = np.zeros(similarity.shape, dtype=bool)
+    while True:  # each word once, to its best or as good as best; what is linked says which of several is meant
+        free = near & ~np.any(taken, axis=1)[:, None] & ~np.any(taken, axis=0)[None]
+        around = taken if taken.any() else similarity
+        if not _taken_from(np.where(free, _in_context(similarity, around), 0.0), taken):
+            break
+    for _ in range(_ROUNDS):
+        rows, columns = np.any(taken, axis=1)[:, None], np.any(taken, axis=0)[None]
+        discount = np.where(rows ^ columns, _SECOND, np.where(rows & columns, 0.0, 1.0))
+        if not _taken_from(np.where(allowed, _in_context(similarity, taken) * discount, 0.0), taken):
+            break
+    return [_Link(i, j, float(min(1.0, similarity[i, j]))) for i, j in np.argwhere(taken).tolist()]
+
+
+def _taken_from(scored: Matrix, taken: NDArray[np.bool_]) -> bool:
+    """Take the pairs that are each other's best; whether there was a new one."""
+    across, down = scored.argmax(1), scored.argmax(0)
+    new = [(i, int(j)) for i, j in enumerate(across) if down[j] == i and scored[i, j] > 0 and not taken[i, j]]
+    for pair in new:
+        taken[pair] = True
+    return bool(new)
+
+
+def _in_context(similarity: Matrix, beside: NDArray[Any]) -> Matrix:
+    """Similarities with what places add, and neighbours that `beside` says to match; only where there was any."""
+    n, m = similarity.shape
+    beside = np.asarray(beside, np.float32)
+    around = np.zeros_like(similarity)
+    for step in range(1, min(_REACH, n - 1, m - 1) + 1):
+        weight = 1.0 / step
+        around[step:, step:] += weight * beside[:-step, :-step]
+        around[:-step, :-step] += weight * beside[step:, step:]
+    most = 2.0 * sum(1.0 / step for step in range(1, _REACH + 1))
+    proximity = 1.0 - np.abs(np.arange(n)[:, None] / n - np.arange(m)[None] / m)
+    gained = similarity + _CONTEXT * around / most + _POSITION * proximity
+    return np.where(similarity > 0, gained, 0.0).astype(np.float32)
+
+
+# Alignment without a network: words that stay as they are, numbers by value, names by sound, a dictionary, places.
+
+
+_NO_LETTER = re.compile("[^a-z]")
+_INNER_VOWEL = re.compile("(?<=.)[aeiouyhw]")
+_DOUBLED = re.compile(r"(.)\1+")
+_SOUNDS = str.maketrans("ckqgjzxvbd", "kkkkyssfpt")  # spellings that scripts and languages exchange
+_SHORTEST = 3  # sounds; shorter forms meet by chance
+_ALIKE = 0.75
+_MIN_SIMILARITY = 0.5
+_GUESSED = 0.25  # weight of a link that place alone suggests
+
+
+class LexicalAligner:
+    """Links words that can be recognised; those between two such words are guessed by their place, at a low weight.
+
+    Names are held against each other by their sound where the packages of the extra `semantic` are installed (anyascii,
+    rapidfuzz); the signature says whether they are.
+    """
+
+    def __init__(self) -> None:
+        self.signature = signature(aligner="lexical", sounds=_sounds_available(), guess=True)
+
+    def align(self, source: Side, target: Side) -> Alignment:
+        """As `Aligner`."""
+        links = links_of(_lexical_similarity(source, target), threshold=_MIN_SIMILARITY)
+        return Alignment(source, target, sorted([*links, *_guessed(links, len(source.words), len(target.words))]))
+
+
+def _lexical_similarity(source: Side, target: Side) -> Matrix:
+    """How alike words are by form, shape (source words, target words), 0 to 1; 0 where nothing can be said."""
+    source_words, target_words = source.forms(), target.forms()
+    similarity = np.zeros((len(source_words), len(target_words)), np.float32)
+    if not similarity.size:
+        return similarity
+    columns: dict[str, list[int]] = defaultdict(list)
+    for j, word in enumerate(target_words):
+        for key in {fold(word), _number_of(fold(word)) or fold(word)}:
+            columns[key].append(j)
+    for i, word in enumerate(source_words):
+        for key in {fold(word), _number_of(fold(word)) or fold(word)}:
+            similarity[i, columns.get(key, [])] = 1.0
+    return np.maximum(similarity, _by_sound(source_words, target_words)) if _sounds_available() else similarity
+
+
+@lru_cache(maxsize=1 << 16)
+def _number_of(word: str) -> str | None:
+    """The digits of a number, in ASCII and without separators; None for what is none."""
+    plain = normalise(word).text
+    if not any(char.isdecimal() for char in plain) or any(char.isalpha() for char in plain):
+        return None
+    return re.sub(r"\D", "", plain)
+
+
+@lru_cache(maxsize=1)
+def _sounds_available() -> str | None:
+    try:
+        import anyascii  # noqa: F401
+        import rapidfuzz
+    except ImportError:
+        return None
+    return f"anyascii,rapidfuzz-{rapidfuzz.__version__}"
+
+
+def _by_sound(source_words: list[str], target_words: list[str]) -> Matrix:
+    """How alike the sounds of words are that may be names: capitalised, or in a script without capitals."""
+    from rapidfuzz import fuzz
+    from rapidfuzz.process import cdist
+
+    first, second = [_sounds(word) for word in source_words], [_sounds(word) for word in target_words]
+    rows = [i for i, form in enumerate(first) if len(form) >= _SHORTEST]
+    columns = [j for j, form in enumerate(second) if len(form) >= _SHORTEST]
+    similarity = np.zeros((len(source_words), len(target_words)), np.float32)
+    if rows and columns:
+        alike = cdist(
+            [first[i] for i in rows], [second[j] for j in columns],
+            scorer=fuzz.ratio, score_cutoff=100 * _ALIKE, dtype=np.float32, workers=1,
+        )  # fmt: skip
+        similarity[np.ix_(rows, columns)] = alike / 100 * 0.95
+    return similarity
+
+
+@lru_cache(maxsize=1 << 16)
+def _sounds(word: str) -> str:
+    """The consonants of what may be a name, in Latin letters; nothing for any other word."""
+    if word[:1].islower():
+        return ""
+    from anyascii import anyascii
+
+    letters = _NO_LETTER.sub("", anyascii(word).lower()).replace("ph", "f").translate(_SOUNDS)
+    return _DOUBLED.sub(r"\1", _INNER_VOWEL.sub("", letters))
+
+
+def _guessed(links: Sequence[_Link], n: int, m: int) -> list[_Link]:
+    """Links for words without any, between those of their neighbours, or by the share of the text before them."""
+    if not n or not m:
+        return []
+    linked: dict[int, float] = {}
+    for link in links:
+        linked.setdefault(link.source, link.target)
+    anchors = [(-1.0, -1.0), *((float(i), float(j)) for i, j in sorted(linked.items())), (float(n), float(m))]
+    taken = {link.target for link in links}
+    xs, ys = [x for x, _ in anchors], [y for _, y in anchors]
+    guesses = []
+    for i in range(n):
+        if i not in linked:
+            j = round(float(np.interp(i, xs, ys)))
+            if 0 <= j < m and j not in taken:
+                guesses.append(_Link(i, j, _GUESSED))
+    return guesses
+
+
+# The best aligner that can be had on this machine as it is; nothing is fetched.
+
+
+ENCODERS = ("e5-multilingual", "use-multilingual")  # best first, by docs/translate.md
+
+
+def best_aligner(encoders: Sequence[str] = ENCODERS, *, begun: str | None = None) -> Aligner:
+    """Vectors of the first encoder that is here, else forms alone; the signature of what is returned says which.
+
+    On human translations vectors found more than forms did in each of eleven languages, those that an encoder is weak
+    in included (docs/translate.md).
+
+    Args:
+        encoders: names of `ENCODERS` of `veriglot.encoders`, best first.
+        begun: signature of the aligner that an output was begun with, which is taken again if it is one of these: an
+            encoder that arrives between two calls must not cost what was translated before.
+
+    Raises:
+        WeightsError: the weights of one are here and damaged.
+    """
+    aligners: list[Aligner] = []
+    for encoder in encoders:
+        with suppress(MissingExtraError, MissingWeightsError):
+            aligners.append(vector_aligner(encoder))
+            if begun in (None, aligners[-1].signature):
+                return aligners[-1]
+    aligners.append(LexicalAligner())
+    return next((aligner for aligner in aligners if aligner.signature == begun), aligners[0])
+
+
+# How likely two words of a text and its translation belong together, out of how alike they are and where they stand.
+#
+# As in AWESOME-align (Dou and Neubig 2021, section 2.2), similarities become probabilities by a softmax in both
+# directions; here their geometric mean is taken. Three things are put in before, since sentence encoders see a
+# paragraph's words as all rather alike: similarities count against those of a word's nearest (CSLS; Conneau et al.
+# 2018, section 2.3), equal forms and names add to them, and words far from where their surroundings went are held back.
+
+
+_NEAREST = 5  # words that a similarity is held against
+_FEWEST = 10.0  # words; in a short sentence order says little
+_SURROUNDINGS = 8  # words on either side that say where a stretch of text went
+_FADES = 4.0  # words after which a neighbour says half as much
+_MIN_POSTERIOR = 0.02  # probability of a link
+
+
+class AlignmentWeights(NamedTuple):
+    """What counts how much. The defaults were chosen by `benchmarks/projection.py` on half of its paragraphs.
+
+    Attributes:
+        temperature: of the softmax; lower is more decided.
+        form: what an equal form adds, on the scale of two cosines.
+        place: what a word far from where it is expected loses.
+        spread: share of the text that is far, before anything is known of the order.
+        reach: words that are far, once it is.
+        rounds: how often the order is read off and put in again.
+    """
+
+    temperature: float = 0.1
+    form: float = 0.7
+    place: float = 0.6
+    spread: float = 0.2
+    reach: float = 8.0
+    rounds: int = 2
+
+
+def _posterior(cosine: Matrix, form: Matrix | None, weighing: AlignmentWeights) -> Array:
+    """Probabilities, 0 to 1, shape (source words, target words), of cosines and, if that counts, likeness of forms."""
+    n, m = cosine.shape
+    if not cosine.size:
+        return np.zeros((n, m))
+    alike = _against_nearest(np.asarray(cosine, np.float64))
+    if form is not None:
+        alike = alike + weighing.form * form
+    expected = np.arange(n) * m / n
+    columns = np.arange(m)[None]
+    far = np.abs(columns - expected[:, None]) / max(weighing.spread * m, _FEWEST)
+    probabilities = _both_ways(alike - weighing.place * np.minimum(far**2, 1.0), weighing.temperature)
+    for _ in range(weighing.rounds):
+        far = np.abs(columns - (expected + _shift_of(probabilities, expected))[:, None]) / weighing.reach
+        probabilities = _both_ways(alike - weighing.place * np.minimum(far, 1.0), weighing.temperature)
+    return probabilities
+
+
+def _soft_links(probabilities: Array) -> list[_Link]:
+    """Every pair that is not improbable, in the order of the source, with its probability as weight."""
+    places = np.argwhere(probabilities >= _MIN_POSTERIOR)
+    return [_Link(i, j, min(1.0, float(probabilities[i, j]))) for i, j in places.tolist()]
+
+
+def _against_nearest(cosine: Array) -> Array:
+    across = np.sort(cosine, axis=1)[:, -_NEAREST:].mean(1, keepdims=True)
+    down = np.sort(cosine, axis=0)[-_NEAREST:].mean(0, keepdims=True)
+    return np.asarray(2 * cosine - across - down)
+
+
+def _both_ways(alike: Array, temperature: float) -> Array:
+    return np.asarray(np.sqrt(_softmax(alike / temperature, 1) * _softmax(alike / temperature, 0)))
+
+
+def _softmax(values: Array, axis: int) -> Array:
+    powers = np.exp(values - values.max(axis, keepdims=True))
+    return np.asarray(powers / powers.sum(axis, keepdims=True))
+
+
+def _shift_of(probabilities: Array, expected: Array) -> Array:
+    """How far each source word's surroundings went from where they were expected: a weighted median, in words."""
+    away = probabilities.argmax(1) - expected
+    sure = probabilities.max(1) ** 2
+    n = len(expected)
+    median = np.zeros(n)
+    for i in range(n):
+        near = np.arange(max(0, i - _SURROUNDINGS), min(n, i + _SURROUNDINGS + 1))
+        order = near[np.argsort(away[near], kind="stable")]
+        weight = np.cumsum(sure[order] / (1 + np.abs(order - i) / _FADES))
+        median[i] = away[order[np.searchsorted(weight, weight[-1] / 2)]]
+    return median
+
+
+class VectorAligner:
+    """Links words whose vectors lie close, that can be told by form, and that stand where they would.
+
+    Args:
+        encoder: gives the vectors, each in its context.
+        forms: whether equal words, numbers and names count too.
+        weighing: what counts how much.
+    """
+
+    def __init__(self, encoder: Encoder, *, forms: bool = True, weighing: AlignmentWeights | None = None) -> None:
+        self._encoder = encoder
+        self._forms = forms
+        self._weighing = weighing or AlignmentWeights()
+        given = {key: value for key, value in self._weighing._asdict().items() if forms or key != "form"}
+        self.signature = signature(aligner="vectors", forms=forms, **given, encoder=encoder.signature)
+
+    def align(self, source: Side, target: Side) -> Alignment:
+        """As `Aligner`."""
+        if not source.words or not target.words:
+            return Alignment(source, target, [])
+        cosine = self._vectors(source) @ self._vectors(target).T
+        form = _lexical_similarity(source, target) if self._forms else None
+        return Alignment(source, target, _soft_links(_posterior(cosine, form, self._weighing)))
+
+    def _vectors(self, side: Side) -> Matrix:
+        tokens = self._encoder.tokens(side.text, sentences(side.text, side.tag))
+        vectors = tokens.of_words(np.array(side.words, np.int64))
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Matrix = vectors / np.maximum(lengths, 1e-9)
+        return unit
+
+
+def vector_aligner(encoder: str = "use-multilingual", **options: Any) -> VectorAligner:
+    """The aligner over an encoder by name.
+
+    Args:
+        encoder: a name of `ENCODERS`.
+        options: of the encoder.
+    """
+    return VectorAligner(load_encoder(encoder, **options))
+
+
+# Where the words of a mark went: the stretch of the translation that their links speak for.
 
 
 _AGAINST = 0.5  # what a link to a word outside counts
@@ -44,12 +452,7 @@ class _AlignedMark(NamedTuple):
     quality: float
 
 
-def words_inside(side: Side, mark: Range) -> list[int]:
-    """The numbers of the words that a range touches."""
-    return [number for number, (start, end) in enumerate(side.words) if start < mark[1] and mark[0] < end]
-
-
-def project(source: Side, target: Side, links: Sequence[Link], mark: Range) -> _AlignedMark | None:
+def project(source: Side, target: Side, links: Sequence[_Link], mark: Range) -> _AlignedMark | None:
     """Lay a mark of the source onto the target; None where none of its words has a link.
 
     Each word of the target speaks for the mark with the weight of its links to words inside, and against it with half
@@ -62,7 +465,7 @@ def project(source: Side, target: Side, links: Sequence[Link], mark: Range) -> _
         links: between their words.
         mark: half-open code point range of the source.
     """
-    inside = frozenset(words_inside(source, mark))
+    inside = frozenset(source.inside(mark))
     within, outside = [0.0] * len(target.words), [0.0] * len(target.words)
     for link in links:
         weights = within if link.source in inside else outside
@@ -110,7 +513,7 @@ def _largest(gains: Sequence[float]) -> tuple[float, int, int]:
 
 def _with_edges(source: Side, target: Side, mark: Range, part: Range) -> Range:
     """A part with as much of the signs around it as the mark has around its words: brackets, quotes, full stops."""
-    touched = words_inside(source, mark)
+    touched = source.inside(mark)
     if not touched:
         return part
     before = source.text[mark[0] : max(mark[0], source.words[touched[0]][0])]
@@ -133,7 +536,7 @@ def _is_sign(char: str) -> bool:
 
 
 _NORMALISED = 0.95
-_LEAST = 0.7  # likeness of a passage that was translated a little differently
+_MIN_LIKENESS = 0.7  # likeness of a passage that was translated a little differently
 _UNDECIDED = 0.8  # what a place counts for that is one of several
 _LONGEST = 60  # words of a part that is searched for among passages like it
 
@@ -192,12 +595,12 @@ def _alike(side: Side, part: str, expected: float) -> _Located | None:
         for first in range(len(side.words) - size + 1):
             start, end = side.words[first][0], side.words[first + size - 1][1]
             matcher.set_seq1(normalise(side.text[start:end]).text)
-            floor = best[0] if best else _LEAST
+            floor = best[0] if best else _MIN_LIKENESS
             if matcher.real_quick_ratio() < floor or matcher.quick_ratio() < floor:
                 continue
             candidate = (matcher.ratio(), -abs(start / max(1, len(side.text)) - expected), start, end)
             best = max(best, candidate) if best else candidate
-    return _Located(best[2], best[3], best[0]) if best and best[0] >= _LEAST else None
+    return _Located(best[2], best[3], best[0]) if best and best[0] >= _MIN_LIKENESS else None
 
 
 # Where a mark went: what each strategy says, and which of them is believed.
@@ -212,11 +615,11 @@ def _alike(side: Side, part: str, expected: float) -> _Located | None:
 
 
 Strategy = Literal["tags", "spans", "align"]
-Way = Literal["tags", "sentence", "spans", "align"]
+_Way = Literal["tags", "sentence", "spans", "align"]
 STRATEGIES: tuple[Strategy, ...] = ("tags", "spans", "align")
 
 _OWN, _SHARED = 0.6, 0.4
-_NUMBER_ELSEWHERE = 0.3
+_NUMBER_OUTSIDE = 0.3
 _ODD_LENGTH = 0.5
 _TIMES = 4.0
 _FEWEST_DIGITS = 2
@@ -233,7 +636,7 @@ class PlacedMark(msgspec.Struct, frozen=True):
 
     parts: tuple[Range, ...]
     quality: float
-    way: Way
+    way: _Way
 
 
 def best_of(
@@ -257,7 +660,7 @@ def best_of(
     aligned = aligner.align(source, target) if aligner is not None and marks else None
     result = []
     for number, mark in enumerate(marks):
-        candidates: list[tuple[Way, tuple[Range, ...], float]] = []
+        candidates: list[tuple[_Way, tuple[Range, ...], float]] = []
         if tagged is not None:
             candidates.append(("tags", (tagged[number],), 1.0))
         whole = _sentence(source, target, mark)
@@ -267,7 +670,7 @@ def best_of(
             at = _locate(target, apart[mark], mark[0] / max(1, len(source.text)))
             if at is not None:
                 candidates.append(("spans", (_with_edges(source, target, mark, at[:2]),), at.likeness))
-        if aligned is not None and whole is None and words_inside(aligned.source, mark):
+        if aligned is not None and whole is None and aligned.source.inside(mark):
             projected = project(*aligned, mark)
             if projected is not None:
                 candidates.append(("align", projected.parts, projected.quality))
@@ -277,7 +680,7 @@ def best_of(
 
 def _sentence(source: Side, target: Side, mark: Range) -> Range | None:
     """All of the translation, where the mark holds every word of the text."""
-    if not source.words or not target.words or len(words_inside(source, mark)) < len(source.words):
+    if not source.words or not target.words or len(source.inside(mark)) < len(source.words):
         return None
     return _with_edges(source, target, mark, (target.words[0][0], target.words[-1][1]))
 
@@ -286,7 +689,7 @@ def _best(
     source: Side,
     target: Side,
     mark: Range,
-    candidates: Sequence[tuple[Way, tuple[Range, ...], float]],
+    candidates: Sequence[tuple[_Way, tuple[Range, ...], float]],
 ) -> PlacedMark | None:
     best: PlacedMark | None = None
     for way, parts, own in candidates:
@@ -316,7 +719,7 @@ def _plausible(source: Side, target: Side, mark: Range, parts: Sequence[Range]) 
     inside = _numbers(source, [mark])
     there = _numbers(target, parts)
     if any(number in _numbers(target, [(0, len(target.text))]) for number in inside - there):
-        factor *= _NUMBER_ELSEWHERE
+        factor *= _NUMBER_OUTSIDE
     share = (mark[1] - mark[0]) / max(1, len(source.text))
     now = sum(end - start for start, end in parts) / max(1, len(target.text))
     if now > _TIMES * share or share > _TIMES * now:
@@ -327,160 +730,8 @@ def _plausible(source: Side, target: Side, mark: Range, parts: Sequence[Range]) 
 def _numbers(side: Side, parts: Sequence[Range]) -> set[str]:
     numbers = set()
     for part in parts:
-        for word in words_inside(side, part):
-            number = number_of(side.text[slice(*side.words[word])])
+        for word in side.inside(part):
+            number = _number_of(side.text[slice(*side.words[word])])
             if number is not None and len(number) >= _FEWEST_DIGITS:
                 numbers.add(number)
     return numbers
-
-
-# Marks in a text as markers that a translator carries along: `<1>...</1>`, and what is made of those that come back.
-#
-# Numbers, since letters are transliterated into other scripts and words are translated. What a translator does to
-# brackets, digits and spaces is read with patience; a marker that is gone, or there twice, is not.
-
-
-_MarkerReason = Literal["markers_lost", "markers_added", "markers_unpaired", "markers_empty", "markers_in_text"]
-
-_ESCAPED = re.compile(r"&(lt|gt|#60|#62);", re.IGNORECASE)
-_MARKER = re.compile(r"[<＜‹〈]\s*([/／\\]?)\s*(\d{1,3})\s*[>＞›〉]")
-_LIKE = re.compile(r"[<＜‹〈]\s*[/／\\]?\s*\d{1,3}\s*[>＞›〉]|&lt;\s*/?\s*\d{1,3}\s*&gt;", re.IGNORECASE)
-_OPEN_ENDED = re.compile(r"[<＜]\s*[/／]?\s*\d{0,3}\s*\Z")
-
-
-class MarkerFault(msgspec.Struct, frozen=True):
-    """Why the markers of a translation cannot be used.
-
-    Attributes:
-        reason: `markers_lost` (one did not come back), `markers_added` (one came back more often, or that was never
-            there), `markers_unpaired` (closed before it is opened), `markers_empty` (around no word),
-            `markers_in_text` (the original holds what looks like one).
-        detail: the same in words.
-    """
-
-    reason: _MarkerReason
-    detail: str
-
-
-class Unmarked(msgspec.Struct, frozen=True):
-    """A translation without its markers."""
-
-    text: str
-    spans: tuple[Range, ...]
-
-
-def marked(text: str, marks: Sequence[Range]) -> str | MarkerFault:
-    """A text with markers around ranges of it; nested and crossing ones are each written as they stand.
-
-    Args:
-        text: any text.
-        marks: half-open code point ranges; the first is number 1.
-    """
-    if _LIKE.search(text):
-        return MarkerFault("markers_in_text", "the text holds what looks like a marker")
-    edges: list[tuple[int, int, int, int, str]] = []  # place, closers first, the inner inside the outer at either edge
-    for number, (start, end) in enumerate(marks, 1):
-        edges.append((start, 1, start - end, number, f"<{number}>"))
-        edges.append((end, 0, end - start, -number, f"</{number}>"))
-    parts: list[str] = []
-    at = 0
-    for position, _, _, _, marker in sorted(edges):
-        parts += (text[at:position], marker)
-        at = position
-    return "".join((*parts, text[at:]))
-
-
-def unmarked(text: str, count: int) -> Unmarked | MarkerFault:
-    """The translation, and where its marks stand; a fault unless each marker came back once, in pairs, around a word.
-
-    Args:
-        text: what a translator gave for a text with `count` marks.
-        count: how many.
-    """
-    text = _ESCAPED.sub(lambda match: "<" if match[1].lower() in {"lt", "#60"} else ">", text)
-    starts: dict[int, int] = {}
-    ends: dict[int, int] = {}
-    parts: list[str] = []
-    length = at = 0
-    for match in _MARKER.finditer(text):
-        piece = text[at : match.start()]
-        parts.append(piece)
-        length += len(piece)
-        at = match.end()
-        number = int(match[2]) - 1
-        edges = ends if match[1] else starts
-        if number in edges or not 0 <= number < count:
-            return MarkerFault("markers_added", f"{match[0]!r} was not there, or only once")
-        edges[number] = length
-    parts.append(text[at:])
-    whole = "".join(parts)
-    if _OPEN_ENDED.search(whole):
-        return MarkerFault("markers_lost", "it ends inside a marker")
-    missing = [number + 1 for number in range(count) if number not in starts or number not in ends]
-    if missing:
-        return MarkerFault("markers_lost", f"{len(missing)} of {count} did not come back in pairs, first {missing[0]}")
-    return _tidied(whole, [(starts[number], ends[number]) for number in range(count)])
-
-
-def _tidied(text: str, spans: Sequence[Range]) -> Unmarked | MarkerFault:
-    """Without the double spaces that markers leave, and with spans that begin and end in no space."""
-    chars: list[str] = []
-    positions = []  # of each code point in the text that is left
-    for char in text:
-        positions.append(len(chars))
-        if char == " " and (not chars or chars[-1].isspace()):
-            continue
-        chars.append(char)
-    positions.append(len(chars))
-    while chars and chars[-1].isspace():
-        chars.pop()
-    tidy = "".join(chars)
-    ranges = []
-    for start, end in spans:
-        if end < start:
-            return MarkerFault("markers_unpaired", "a marker is closed before it is opened")
-        first, last = min(positions[start], len(tidy)), min(positions[end], len(tidy))
-        while first < last and tidy[first].isspace():
-            first += 1
-        while first < last and tidy[last - 1].isspace():
-            last -= 1
-        if not any(char.isalnum() for char in tidy[first:last]):
-            return MarkerFault("markers_empty", "a marker stands around no word")
-        ranges.append((first, last))
-    return Unmarked(tidy, tuple(ranges))
-
-
-def place_in_response(
-    text: str, marks: Sequence[Range], placed: Sequence[tuple[int, int, PlacedMark | None]]
-) -> dict[Range, PlacedMark | None]:
-    """Where each mark is in a response that was translated piece by piece; None where it has no projected.
-
-    Args:
-        text: the translation.
-        marks: of the original.
-        placed: number of the mark, where its piece begins in the translation, and its projected there; in order. A mark
-            of several pieces is as good as the mean of them, and has no projected where one of them has none.
-    """
-    places: dict[Range, PlacedMark | None] = {}
-    for number, mark in enumerate(marks):
-        own = [(at, projected) for owner, at, projected in placed if owner == number]
-        whole = [(at, projected) for at, projected in own if projected is not None]
-        if not own or len(whole) < len(own):
-            places[mark] = None
-            continue
-        parts = _touching(text, [(at + start, at + end) for at, projected in whole for start, end in projected.parts])
-        quality = sum(projected.quality for _, projected in whole) / len(whole)
-        worst = min((projected for _, projected in whole), key=lambda projected: projected.quality)
-        places[mark] = PlacedMark(parts, quality, worst.way)
-    return places
-
-
-def _touching(text: str, parts: Sequence[Range]) -> tuple[Range, ...]:
-    """Parts in order, those made one between which there is only white space."""
-    merged: list[Range] = []
-    for start, end in sorted(parts):
-        if merged and not text[merged[-1][1] : start].strip():
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return tuple(merged)

@@ -1,4 +1,4 @@
-"""Translators and aligners by name, what a translator is, and whether what came back is a translation."""
+"""Translators and aligners by name, what a translator is, markers for it, and whether what came back can be used."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from veriglot.datasets.prompts import load_prompts, prompt_version
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
+from veriglot.formats.tags import with_tags
 from veriglot.llm.client import Message, Request, Settings, ask_all
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import find_language, same_language
@@ -24,7 +25,7 @@ from veriglot.text.unicode import script_shares
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from veriglot.datasets.translation.alignment import Aligner
+    from veriglot.datasets.translation.projection import Aligner, Range
     from veriglot.llm.client import Answer, Client
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "Translation",
     "TranslationRequest",
     "Translator",
-    "implausibility",
+    "Unfit",
     "load_aligner",
     "load_translator",
+    "marked",
+    "read_translation",
 ]
 
 
@@ -66,15 +69,15 @@ _ALIGNERS = Table(
     "veriglot.aligners",
     {
         "auto": Entry(
-            "veriglot.datasets.translation.alignment:best_aligner",
+            "veriglot.datasets.translation.projection:best_aligner",
             summary="vectors of the best encoder that is here, else lexical; signatures say which",
         ),
         "lexical": Entry(
-            "veriglot.datasets.translation.alignment:LexicalAligner",
+            "veriglot.datasets.translation.projection:LexicalAligner",
             summary="words that stay as they are, numbers, names by sound, places; no network",
         ),
         "vectors": Entry(
-            "veriglot.datasets.translation.alignment:vector_aligner",
+            "veriglot.datasets.translation.projection:vector_aligner",
             extra="semantic",
             summary="token vectors of an encoder, use-multilingual where none is named: vectors:NAME",
             argument="encoder",
@@ -147,6 +150,22 @@ class Translation(msgspec.Struct, frozen=True, omit_defaults=True):
     unfit: _UnusableReason | None = None
     detail: str = ""
     usage: Usage = Usage()
+
+
+class Unfit(msgspec.Struct, frozen=True):
+    """Why a reply cannot be used, by name and in words.
+
+    Attributes:
+        reason: that of the `Translation`; of its markers `markers_lost` (one did not come back), `markers_added` (one
+            came back more often, or that was never there), `markers_unpaired` (closed before it is opened),
+            `markers_empty` (around no word), `markers_in_text` (the original holds what looks like one); or what speaks
+            against the text: `no_text`, `untranslated`, `wrong_script`, `wrong_language`, `loops`, `garbled`,
+            `too_short`, `too_long`.
+        detail: the same in words.
+    """
+
+    reason: str
+    detail: str
 
 
 class Translator(Protocol):
@@ -297,10 +316,6 @@ def _named(tag: str) -> str:
 # Whether a translation is one: in the right language and script, whole, of a plausible length, not in a loop.
 
 
-_Implausible = Literal[
-    "no_text", "untranslated", "wrong_script", "wrong_language", "loops", "garbled", "too_short", "too_long"
-]
-
 _MOST_FOREIGN = 0.5  # share of the letters in other scripts: names and formulas stand in every text
 _LONG = 60  # letters from which a language can be told
 _LONG_DENSE = 25
@@ -317,7 +332,27 @@ _NEIGHBOURS = (
 )  # fmt: skip
 
 
-def implausibility(source: str, translation: str, source_tag: str, target_tag: str) -> tuple[_Implausible, str] | None:
+def read_translation(
+    reply: Translation, plain: str, marks: int, source: str, target: str
+) -> tuple[str, tuple[Range, ...]] | Unfit:
+    """The translation in a reply and where its marks stand, or why it cannot be used.
+
+    Args:
+        reply: what a translator gave.
+        plain: the text, without markers.
+        marks: how many markers it was sent with.
+        source, target: BCP 47 tags.
+    """
+    if reply.unfit is not None:
+        return Unfit(reply.unfit, reply.detail)
+    text = reply.text.strip()
+    result = unmarked(text, marks) if marks else (text, ())
+    if isinstance(result, Unfit):
+        return result
+    return implausibility(plain, result[0], source, target) or result
+
+
+def implausibility(source: str, translation: str, source_tag: str, target_tag: str) -> Unfit | None:
     """What speaks against a translation, and the same in words; None where nothing does.
 
     A heuristic, and wide on purpose: it tells what is no translation from what may be one, not good from bad.
@@ -328,16 +363,16 @@ def implausibility(source: str, translation: str, source_tag: str, target_tag: s
         source_tag, target_tag: BCP 47 tags.
     """
     if not any(char.isalnum() for char in translation):
-        return ("no_text", "there is no word in it")
+        return Unfit("no_text", "there is no word in it")
     if fold(source).split() == fold(translation).split() and len(words(source, source_tag)) > _FEW:
         if not same_language(source_tag, target_tag):
-            return ("untranslated", "it is the text itself")
+            return Unfit("untranslated", "it is the text itself")
         return None
     broken = garbled(translation)
     if broken is not None and garbled(source) is None:
-        return ("loops" if broken == "looping" else "garbled", broken.replace("_", " "))
+        return Unfit("loops" if broken == "looping" else "garbled", broken.replace("_", " "))
     if _repeats(translation, target_tag) and not _repeats(source, source_tag):
-        return ("loops", "it says the same over and over")
+        return Unfit("loops", "it says the same over and over")
     return _wrong_tongue(translation, target_tag, source) or _wrong_length(source, translation, source_tag, target_tag)
 
 
@@ -345,7 +380,7 @@ def _repeats(text: str, tag: str) -> bool:
     return is_repetitive(folded_words(text, tag), text)
 
 
-def _wrong_tongue(text: str, tag: str, source: str) -> tuple[_Implausible, str] | None:
+def _wrong_tongue(text: str, tag: str, source: str) -> Unfit | None:
     entry = find_language(tag)
     if entry is None:
         return None
@@ -354,7 +389,7 @@ def _wrong_tongue(text: str, tag: str, source: str) -> tuple[_Implausible, str] 
     foreign = sum(share for script, share in shares.items() if script not in entry.scripts)
     of_source = sum(share for script, share in script_shares(source).items() if script not in entry.scripts)
     if shares and foreign > _MOST_FOREIGN and (letters >= _SLACK or of_source <= _MOST_FOREIGN):
-        return ("wrong_script", f"{foreign:.0%} of its letters are not in the script of {entry.name}")
+        return Unfit("wrong_script", f"{foreign:.0%} of its letters are not in the script of {entry.name}")
     if letters < (_LONG_DENSE if entry.script in _DENSE else _LONG):
         return None
     identified = identify(text)
@@ -363,18 +398,100 @@ def _wrong_tongue(text: str, tag: str, source: str) -> tuple[_Implausible, str] 
     bases = {identified.tag.partition("-")[0], entry.base}
     if any(bases <= group for group in _NEIGHBOURS):
         return None
-    return ("wrong_language", f"it is in {identified.tag}, not in {entry.tag}")
+    return Unfit("wrong_language", f"it is in {identified.tag}, not in {entry.tag}")
 
 
-def _wrong_length(source: str, text: str, source_tag: str, target_tag: str) -> tuple[_Implausible, str] | None:
+def _wrong_length(source: str, text: str, source_tag: str, target_tag: str) -> Unfit | None:
     before, after = _size(source, source_tag), _size(text, target_tag)
     if after > _RATIO * before + _SLACK:
-        return ("too_long", f"{len(text)} code points for {len(source)}")
+        return Unfit("too_long", f"{len(text)} code points for {len(source)}")
     if before > _RATIO * after + _SLACK:
-        return ("too_short", f"{len(text)} code points for {len(source)}")
+        return Unfit("too_short", f"{len(text)} code points for {len(source)}")
     return None
 
 
 def _size(text: str, tag: str) -> float:
     entry = find_language(tag)
     return len(text.strip()) * (_WEIGHT.get(entry.script, 1.0) if entry is not None else 1.0)
+
+
+# Marks in a text as markers that a translator carries along: `<1>...</1>`, and what is made of those that come back.
+#
+# Numbers, since letters are transliterated into other scripts and words are translated. What a translator does to
+# brackets, digits and spaces is read with patience; a marker that is gone, or there twice, is not.
+
+
+_ESCAPED = re.compile(r"&(lt|gt|#60|#62);", re.IGNORECASE)
+_MARKER = re.compile(r"[<＜‹〈]\s*([/／\\]?)\s*(\d{1,3})\s*[>＞›〉]")
+_LIKE = re.compile(r"[<＜‹〈]\s*[/／\\]?\s*\d{1,3}\s*[>＞›〉]|&lt;\s*/?\s*\d{1,3}\s*&gt;", re.IGNORECASE)
+_OPEN_ENDED = re.compile(r"[<＜]\s*[/／]?\s*\d{0,3}\s*\Z")
+
+
+def marked(text: str, marks: Sequence[Range]) -> str | Unfit:
+    """A text with markers around ranges of it; nested and crossing ones are each written as they stand.
+
+    Args:
+        text: any text.
+        marks: half-open code point ranges; the first is number 1.
+    """
+    if _LIKE.search(text):
+        return Unfit("markers_in_text", "the text holds what looks like a marker")
+    return with_tags(text, ((*mark, f"<{number}>", f"</{number}>") for number, mark in enumerate(marks, 1)))
+
+
+def unmarked(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unfit:
+    """A translation of a text with `count` marks without its markers, and where the marks stand in it.
+
+    They are unfit unless each marker came back once, in pairs, around a word.
+    """
+    text = _ESCAPED.sub(lambda match: "<" if match[1].lower() in {"lt", "#60"} else ">", text)
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    parts: list[str] = []
+    length = at = 0
+    for match in _MARKER.finditer(text):
+        piece = text[at : match.start()]
+        parts.append(piece)
+        length += len(piece)
+        at = match.end()
+        number = int(match[2]) - 1
+        edges = ends if match[1] else starts
+        if number in edges or not 0 <= number < count:
+            return Unfit("markers_added", f"{match[0]!r} was not there, or only once")
+        edges[number] = length
+    parts.append(text[at:])
+    whole = "".join(parts)
+    if _OPEN_ENDED.search(whole):
+        return Unfit("markers_lost", "it ends inside a marker")
+    missing = [number + 1 for number in range(count) if number not in starts or number not in ends]
+    if missing:
+        return Unfit("markers_lost", f"{len(missing)} of {count} did not come back in pairs, first {missing[0]}")
+    return _tidied(whole, [(starts[number], ends[number]) for number in range(count)])
+
+
+def _tidied(text: str, spans: Sequence[Range]) -> tuple[str, tuple[Range, ...]] | Unfit:
+    """Without the double spaces that markers leave, and with spans that begin and end in no space."""
+    chars: list[str] = []
+    positions = []  # of each code point in the text that is left
+    for char in text:
+        positions.append(len(chars))
+        if char == " " and (not chars or chars[-1].isspace()):
+            continue
+        chars.append(char)
+    positions.append(len(chars))
+    while chars and chars[-1].isspace():
+        chars.pop()
+    tidy = "".join(chars)
+    ranges = []
+    for start, end in spans:
+        if end < start:
+            return Unfit("markers_unpaired", "a marker is closed before it is opened")
+        first, last = min(positions[start], len(tidy)), min(positions[end], len(tidy))
+        while first < last and tidy[first].isspace():
+            first += 1
+        while first < last and tidy[last - 1].isspace():
+            last -= 1
+        if not any(char.isalnum() for char in tidy[first:last]):
+            return Unfit("markers_empty", "a marker stands around no word")
+        ranges.append((first, last))
+    return tidy, tuple(ranges)

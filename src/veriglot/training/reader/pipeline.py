@@ -19,8 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from veriglot.datasets.translation.alignment import VectorAligner, side_of
-from veriglot.datasets.translation.projection import project
+from veriglot.datasets.translation.projection import VectorAligner, project, side_of
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.detector import (
     FILES,
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from veriglot.datasets.translation.alignment import Aligner, Side
+    from veriglot.datasets.translation.projection import Aligner, Side
     from veriglot.encoders.base import Encoder
     from veriglot.encoders.e5 import Pair
     from veriglot.training.grounding.examples import Labels

@@ -17,7 +17,7 @@ from veriglot.formats.base import (
     spanned_annotation,
     type_in,
 )
-from veriglot.formats.containers import Record, TooLongError, iter_lines
+from veriglot.formats.containers import Record, iter_lines
 from veriglot.formats.tags import marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_json
 
@@ -75,10 +75,8 @@ class RagTruth(Format):
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a response, with its source."""
         if isinstance(data, dict) and "source_info" not in data:
-            if "sources" not in reading.state:
-                file = reading.source.file.with_name("source_info.jsonl") if reading.source.file else None
-                reading.state["sources"] = _Neighbour(file, "source_id")
-            source = reading.state["sources"].find(str(data.get("source_id")))
+            sources = reading.once("sources", lambda: _Neighbour(reading.beside("source_info.jsonl"), "source_id"))
+            source = sources.find(str(data.get("source_id")))
             if source is None:
                 reading.report.notes["without_source"] += 1
             data = {**(source or {}), **data}
@@ -282,22 +280,18 @@ class MuShroom(Format):
 
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:
         """The text of the page, from the file of references."""
-        if "references" not in reading.state:
-            reading.state["references"] = _Neighbour(self._reference_file(reading), "id")
-        neighbour = reading.state["references"]
+        neighbour = reading.once("references", lambda: _Neighbour(self._reference_file(reading), "id"))
         reference = neighbour.find(str(data["id"]))
         if reference is not None:
             url = optional(reference, "wikipedia_url", str) or optional(data, "wikipedia_url", str)
             yield Evidence(need(reference, "reference", str), language=language, url=url)
-        elif neighbour.exists:
+        elif neighbour.file is not None:
             reading.report.notes["without_reference"] += 1
 
     @staticmethod
     def _reference_file(reading: Reading) -> Path | None:
         match = re.match(r"(?:mushroom\.)?([A-Za-z]{2,3})-(\w+)", reading.source.name)
-        if reading.source.file is None or match is None:
-            return None
-        return reading.source.file.with_name(f"{match.group(1)}-{match.group(2)}.refs.jsonl")
+        return reading.beside(f"{match.group(1)}-{match.group(2)}.refs.jsonl") if match else None
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
         """That of `gold` and those of people; none without labels (the unlabelled test sets)."""
@@ -421,19 +415,18 @@ class Squad(Format):
 
 
 class _Neighbour:
-    """Records of a file beside the one that is read (None: standard input has none), by the value of one key."""
+    """Records of a file beside the one that is read, if there is one, by the value of one key."""
 
     def __init__(self, file: Path | None, key: str) -> None:
-        self.exists = file is not None and file.is_file()
-        self._file = file
-        self._places = _index(file, key) if file is not None and self.exists else {}
+        self.file = file
+        self._places = _index(file, key) if file is not None else {}
 
     def find(self, value: str) -> Any:
         """The record with that value, or None."""
         offset = self._places.get(value)
-        if offset is None or self._file is None:
+        if offset is None or self.file is None:
             return None
-        with self._file.open("rb") as stream:
+        with self.file.open("rb") as stream:
             stream.seek(offset)
             return decode_json(stream.readline())
 
@@ -443,7 +436,7 @@ def _index(file: Path, key: str) -> dict[str, int]:
     with file.open("rb") as stream:
         offset = 0
         for number, line in iter_lines(stream):
-            if isinstance(line, TooLongError):
+            if not isinstance(line, bytes):
                 raise line.at(path=str(file))
             if line.strip():
                 try:

@@ -18,7 +18,7 @@ from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.formats.containers import Head, Record, Records, Source
@@ -312,6 +312,18 @@ class Reading:
         if self.strict:
             raise InputError(message, field=where, remedy="Without strict this is repaired and counted.")
         self.report.notes[kind] += 1
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gives, made once a file."""
+        if name not in self.state:
+            self.state[name] = make()
+        made: T = self.state[name]
+        return made
+
+    def beside(self, name: str) -> Path | None:
+        """The file of that name beside the one that is read; None where there is none."""
+        file = self.source.file and self.source.file.with_name(name)
+        return file if file and file.is_file() else None
 
     def row_id(self, data: Any) -> str:
         """The id of a row: its own `id`, or the name of the file and the line."""

@@ -78,7 +78,7 @@ class XsumSpans(Format):
             workers.setdefault(record.data["worker_id"], {}).update({span: None} if span else {})
         if first is None:
             return
-        document = self._articles(reading).get(first["bbcid"])
+        document = reading.once("articles", lambda: self._articles(reading)).get(first["bbcid"])
         if document is None:
             reading.report.notes["without_article"] += 1
         yield Sample(
@@ -122,16 +122,10 @@ class XsumSpans(Format):
     @staticmethod
     def _articles(reading: Reading) -> dict[str, str]:
         """Articles by id. They are held in memory: the published file is 1.1 MB."""
-        if "articles" not in reading.state:
-            file = reading.source.file
-            ids, texts = (file.with_name(name) if file else None for name in ("Gold.docid", "Gold.source"))
-            by_id: dict[str, str] = {}
-            if ids and texts and ids.is_file() and texts.is_file():
-                lines = texts.read_text("utf-8").split("\n")
-                by_id = dict(zip(ids.read_text("utf-8").split(), lines, strict=False))
-            reading.state["articles"] = by_id
-        articles: dict[str, str] = reading.state["articles"]
-        return articles
+        ids, texts = reading.beside("Gold.docid"), reading.beside("Gold.source")
+        if ids is None or texts is None:
+            return {}
+        return dict(zip(ids.read_text("utf-8").split(), texts.read_text("utf-8").split("\n"), strict=False))
 
 
 class Wice(Format):

@@ -29,7 +29,6 @@ __all__ = [
     "Record",
     "Records",
     "Source",
-    "TooLongError",
     "iter_lines",
     "parquet_module",
     "read_container",
@@ -133,7 +132,7 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class TooLongError(InputError):
+class _TooLongError(InputError):
     """A line longer than the bound; `beginning` holds its first bytes."""
 
     def __init__(self, beginning: bytes, limit: int, line: int) -> None:
@@ -145,7 +144,7 @@ class TooLongError(InputError):
         self.beginning = beginning
 
 
-def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | TooLongError]]:
+def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | _TooLongError]]:
     """Line number (from 1) and content of each line, line break included, UTF-8 byte order mark removed.
 
     Raises:
@@ -160,7 +159,7 @@ def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterat
             chunk = chunk.removeprefix(_UTF8_BOM)
         if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
             _skip_line(stream)
-            yield number, TooLongError(chunk[:_SHOWN_OF_TOO_LONG], max_line_bytes, number)
+            yield number, _TooLongError(chunk[:_SHOWN_OF_TOO_LONG], max_line_bytes, number)
         else:
             yield number, chunk
 
@@ -199,7 +198,7 @@ def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | 
     with source.open() as stream:
         try:
             for number, line in iter_lines(stream, max_line_bytes):
-                if isinstance(line, TooLongError):
+                if isinstance(line, _TooLongError):
                     yield _bad(source, number, line, line.beginning)
                 else:
                     yield number, line

@@ -20,7 +20,7 @@ from veriglot.formats.base import (
     optional,
     spanned_annotation,
 )
-from veriglot.formats.containers import Record, TooLongError, iter_lines
+from veriglot.formats.containers import Record, iter_lines
 from veriglot.formats.tags import marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.storage.checkpoint import FailedRow
@@ -590,7 +590,7 @@ class TokenLabels(Format):
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a line."""
         texts = _texts(reading)
-        if not texts[".target"].exists:
+        if texts[".target"].file is None:
             name = f"{reading.source.stem}.target"
             raise InputError(f"these labels belong to a text that is not here: {name!r}", remedy="Put it beside them.")
         target, source, reference = (file.line(reading.line) or "" for file in texts.values())
@@ -616,6 +616,8 @@ class TokenLabels(Format):
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows; translations that have no labels are bad rows too, wherever they stand."""
         after = 1
+        if _texts(reading)[".source"].file is None:
+            reading.report.notes["without_source_file"] += 1
         for row in records:
             line = row.line or 0
             yield from self._unlabelled(after, line, reading)
@@ -645,12 +647,10 @@ class _Parallel:
     """A file of lines beside the labels, read forward by number in step with them; absent, it has no lines."""
 
     def __init__(self, reading: Reading, ending: str) -> None:
-        file = reading.source.file
-        beside = file.with_name(file.stem + ending) if file is not None else None
-        self.exists = beside is not None and beside.is_file()
-        self._lines = _lines(beside) if beside is not None and self.exists else iter(())
+        self.file = reading.beside(reading.source.stem + ending)
+        self._lines = _lines(self.file) if self.file else iter(())
         self._number = 0
-        self._content: bytes | TooLongError = b""
+        self._content: bytes | InputError = b""
 
     def line(self, number: int) -> str | None:
         """The line of that number, without its end; None beyond the last. Numbers never go down."""
@@ -661,7 +661,7 @@ class _Parallel:
             self._number, self._content = following
         if self._number > number:
             return None
-        if isinstance(self._content, TooLongError):
+        if isinstance(self._content, InputError):
             raise self._content
         try:
             return self._content.decode("utf-8").rstrip("\r\n")
@@ -669,19 +669,14 @@ class _Parallel:
             raise InputError(f"the text of this line is not valid UTF-8 at its byte {error.start}") from error
 
 
-def _lines(file: Path) -> Iterator[tuple[int, bytes | TooLongError]]:
+def _lines(file: Path) -> Iterator[tuple[int, bytes | InputError]]:
     with file.open("rb") as stream:
         yield from iter_lines(stream)
 
 
 def _texts(reading: Reading) -> dict[str, _Parallel]:
-    if "texts" not in reading.state:
-        texts = {ending: _Parallel(reading, ending) for ending in (".target", ".source", ".ref")}
-        if not texts[".source"].exists:
-            reading.report.notes["without_source_file"] += 1
-        reading.state["texts"] = texts
-    parallel: dict[str, _Parallel] = reading.state["texts"]
-    return parallel
+    endings = (".target", ".source", ".ref")
+    return reading.once("texts", lambda: {ending: _Parallel(reading, ending) for ending in endings})
 
 
 def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:

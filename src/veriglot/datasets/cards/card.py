@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.datasets.checks.findings import CheckedFile
-    from veriglot.datasets.checks.scan import DataFile, Splitting
+    from veriglot.datasets.checks.scan import DataFile
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
 
@@ -301,9 +301,7 @@ class _Contents(msgspec.Struct, frozen=True):
     totals: Counter[str]
 
 
-def _contents_of(
-    files: Sequence[DataFile], *, format_name: str | None, language: str | None, splits: Splitting
-) -> _Contents:
+def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language: str | None, splits: str) -> _Contents:
     """Count what is in files; memory grows with models and languages, not with rows."""
     cells: Counter[tuple[str, str]] = Counter()
     tasks, totals = Counter[str](), Counter[str]()
@@ -474,7 +472,7 @@ def card(
     given: Given | None = None,
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
-    splits: Splitting = "names",
+    splits: str = "names",
     watch: Watch | None = None,
 ) -> Card:
     """Put together the card of data sets.

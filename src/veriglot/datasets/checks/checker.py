@@ -28,7 +28,7 @@ from veriglot.datasets.checks.findings import (
     shortened,
 )
 from veriglot.datasets.checks.rows import Fault, repaired
-from veriglot.datasets.checks.scan import FirstPass, Splits, Splitting, Spool, find_files
+from veriglot.datasets.checks.scan import FirstPass, Splits, Spool, find_files
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, NearIndex, equal_runs
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
@@ -306,7 +306,7 @@ def check(
     *,
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
-    splits: Splitting = "names",
+    splits: str = "names",
     near: float = 0.8,
     clean: CleanedCopy | None = None,
     folder: Path | None = None,
@@ -336,7 +336,7 @@ def check(
 
 class _Checker:
     def __init__(
-        self, folder: Path, splits: Splitting, near: float, clean: CleanedCopy | None, watch: Watch, stack: ExitStack
+        self, folder: Path, splits: str, near: float, clean: CleanedCopy | None, watch: Watch, stack: ExitStack
     ) -> None:
         self._stack = stack
         self._folder = folder

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Report
     from veriglot.pipeline.engine import Watch
 
-__all__ = ["DataFile", "FirstPass", "Row", "Splits", "Splitting", "Spool", "find_files"]
+__all__ = ["DataFile", "FirstPass", "Row", "Splits", "Spool", "find_files"]
 
 
 # Class balance: how much is labelled, clean and marked, as which types, in which languages.
@@ -190,8 +190,6 @@ def _entry(name: str) -> Taxonomy:
 # Which split a sample belongs to: by what it says, by the names of its file and folders, or as the user says.
 
 
-Splitting = Literal["names", "files", "arguments", "none"]
-
 _WORDS = {
     "train": "train", "training": "train",
     "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "development": "dev",
@@ -219,7 +217,7 @@ class Splits:
             `files`: each file is a split; `arguments`: each argument of the command is one; `none`.
     """
 
-    def __init__(self, how: Splitting) -> None:
+    def __init__(self, how: str) -> None:
         self.how = how
         self.names = [""]
 

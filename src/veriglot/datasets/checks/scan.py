@@ -127,27 +127,25 @@ class Balance:
 
 @dataclass
 class _Judged:
-    """Of how many sets of labels a check was made, and how much of the unit the others have."""
+    """How much of a unit the sets of labels have of which a check is made; those below `minimum` are left out."""
 
     unit: str
     minimum: int
-    sets: int = 0
-    few: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
 
     def enough(self, count: int) -> bool:
-        self.sets += 1
-        if count < self.minimum:
-            self.few.append(count)
+        self.counts.append(count)
         return count >= self.minimum
 
     def reason(self) -> str:
         """Why the check was not made, or of which sets it was not; empty where it was made of all."""
-        if not self.sets:
+        if not self.counts:
             return "no set of labels here can be judged by it"
-        if not self.few:
+        few = [count for count in self.counts if count < self.minimum]
+        if not few:
             return ""
-        most = f"{max(self.few):,}" if len(self.few) == 1 else f"at most {max(self.few):,}"
-        some = "" if len(self.few) == self.sets else f" in {len(self.few):,} of {self.sets:,} sets of labels"
+        most = f"{max(few):,}" if len(few) == 1 else f"at most {max(few):,}"
+        some = "" if len(few) == len(self.counts) else f" in {len(few):,} of {len(self.counts):,} sets of labels"
         return f"too few {self.unit}{some} ({most}; from {self.minimum:,} on)"
 
 

@@ -24,7 +24,7 @@ from veriglot.datasets.generation import (
 from veriglot.datasets.translation.projection import STRATEGIES, PlacedMark, Range, Strategy, best_of, side_of
 from veriglot.datasets.translation.translators import TranslationRequest, Unfit, marked, read_translation
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit, in_order
+from veriglot.records import Evidence, Kind, Sample, Span, Task, Unit, in_order
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.checkpoint import FailedRow, Usage
 from veriglot.text.identification import identify
@@ -581,13 +581,11 @@ class _RowJob:
             emptied |= bool((layer.spans and not spans) or (layer.units and not units))
             dropped = spans_lost + units_lost and _FLAG not in layer.flags
             annotations.append(
-                Annotation(
-                    layer.annotator,
-                    Kind.MODEL,
-                    layer.taxonomy,
+                msgspec.structs.replace(
+                    layer,
+                    kind=Kind.MODEL,
                     spans=spans if layer.spans is not None else None,
                     units=units if layer.units is not None else None,
-                    ratings=layer.ratings,
                     flags=(*layer.flags, _FLAG) if dropped else layer.flags,
                 )
             )

@@ -401,11 +401,7 @@ class _Checker:
             yield number, row
 
     def _learn(self) -> tuple[list[list[int]], list[list[int]]]:
-        """Second pass: each different text once, for near-duplicates and for what a language's words are.
-
-        Returns:
-            Groups of near-duplicates: rows by their responses, and passages.
-        """
+        """Second pass, each different text once: groups of near-duplicate rows and passages; words of each language."""
         index, glue = self._index, self._first.glue
         new_text = _first_of(index.texts) & index.long
         new_passage = _first_of(index.passages)

@@ -297,15 +297,7 @@ _STALE = ("glued",)  # what readers left in `meta` of the text as it was
 
 
 def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample | None:
-    """The sample without parts of its response, all marks moved along.
-
-    Args:
-        sample: with any number of annotations.
-        ranges: half-open ranges of the response.
-
-    Returns:
-        None where a mark would be empty after it, or where the ranges leave nothing.
-    """
+    """The sample without parts of its response, marks moved along; None where a mark or the response would be empty."""
     gone = bytearray(len(sample.response))
     for start, end in ranges:
         gone[start:end] = b"\x01" * (end - start)

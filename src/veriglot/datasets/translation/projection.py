@@ -287,15 +287,8 @@ def best_aligner(encoders: Sequence[str] = ENCODERS, *, begun: str | None = None
     """Vectors of the first encoder that is here, else forms alone; the signature of what is returned says which.
 
     On human translations vectors found more than forms did in each of eleven languages, those that an encoder is weak
-    in included (docs/translate.md).
-
-    Args:
-        encoders: names of `ENCODERS` of `veriglot.encoders`, best first.
-        begun: signature of the aligner that an output was begun with, which is taken again if it is one of these: an
-            encoder that arrives between two calls must not cost what was translated before.
-
-    Raises:
-        WeightsError: the weights of one are here and damaged.
+    in included (docs/translate.md). The aligner that an output was `begun` with, by its signature, is taken again: an
+    encoder that arrives between two calls must not cost what was translated before.
     """
     aligners: list[Aligner] = []
     for encoder in encoders:
@@ -428,12 +421,7 @@ class VectorAligner:
 
 
 def vector_aligner(encoder: str = "use-multilingual", **options: Any) -> VectorAligner:
-    """The aligner over an encoder by name.
-
-    Args:
-        encoder: a name of `ENCODERS`.
-        options: of the encoder.
-    """
+    """The aligner over an encoder by name."""
     return VectorAligner(load_encoder(encoder, **options))
 
 

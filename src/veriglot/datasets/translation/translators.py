@@ -356,11 +356,6 @@ def implausibility(source: str, translation: str, source_tag: str, target_tag: s
     """What speaks against a translation, and the same in words; None where nothing does.
 
     A heuristic, and wide on purpose: it tells what is no translation from what may be one, not good from bad.
-
-    Args:
-        source: the text.
-        translation: of it, without markers.
-        source_tag, target_tag: BCP 47 tags.
     """
     if not any(char.isalnum() for char in translation):
         return Unfit("no_text", "there is no word in it")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     _Work = Generator[list[TranslationRequest], list[Translation], "_TranslatedRow | FailedRow"]
 
-__all__ = ["MarkAccount", "TranslationLanguage", "TranslationSettings", "translate"]
+__all__ = ["TranslationLanguage", "TranslationSettings", "translate"]
 
 _METHOD_VERSION = "2"  # raise it with any change of what is taken, or of where marks go
 _BLOCK = 32

@@ -13,7 +13,8 @@ import msgspec
 from veriglot.datasets.generation import account_path, generate
 from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
 from veriglot.formats.containers import parquet_module
-from veriglot.records import Span, in_order
+from veriglot.formats.tags import in_order
+from veriglot.records import Span
 from veriglot.records.taxonomy import taxonomies
 from veriglot.storage.checkpoint import FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json

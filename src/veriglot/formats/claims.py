@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Sniff, language_tag, need, optional
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, in_order
+from veriglot.formats.tags import in_order
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow
 

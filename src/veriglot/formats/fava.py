@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Sniff, need, optional, present, spanned_annotation, type_in
-from veriglot.formats.tags import Tagged, parse_tags, render_tags
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, in_order
+from veriglot.formats.tags import Tagged, in_order, parse_tags, render_tags
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 from veriglot.records.languages import get_language, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.noise import garbled, looks_glued

@@ -24,16 +24,18 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
-from veriglot.records import Span, in_order
+from veriglot.records import Span, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Tagged", "marked_ranges", "parse_tags", "render_tags", "with_tags"]
+__all__ = ["Tagged", "in_order", "marked_ranges", "parse_tags", "render_tags", "with_tags"]
+
+M = TypeVar("M", Span, Unit)
 
 
 # What a piece in angle brackets is: a tag of a known type, a misspelling of one, an edit mark, or just text.
@@ -469,6 +471,11 @@ def _beside(corrections: list[_Correction], tags: list[_Tag]) -> list[_Correctio
     ranges = [(tag.position, tags[tag.pair].position) for tag in tags if tag.name in _EDITS and tag.pair is not None]
     by_edge = {edge: (start, end) for start, end in ranges if end > start for edge in (start, end)}
     return [_Correction(*by_edge.get(each.start, (each.start, each.end)), each.text) for each in corrections]
+
+
+def in_order(marks: Iterable[M]) -> list[M]:
+    """Spans or units by their start, of several with one start the longest first."""
+    return sorted(marks, key=lambda mark: (mark.start, -mark.end))
 
 
 def with_tags(text: str, tags: Iterable[tuple[int, int, str, str]]) -> str:

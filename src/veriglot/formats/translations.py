@@ -21,8 +21,8 @@ from veriglot.formats.base import (
     spanned_annotation,
 )
 from veriglot.formats.containers import Record, iter_lines
-from veriglot.formats.tags import marked_ranges, with_tags
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, in_order
+from veriglot.formats.tags import in_order, marked_ranges, with_tags
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:

@@ -48,12 +48,10 @@ __all__ = [
     "decode_json",
     "encode",
     "from_mapping",
-    "in_order",
     "sample_from",
 ]
 
 
-M = TypeVar("M", bound="Span | Unit")
 T = TypeVar("T")
 
 
@@ -216,11 +214,6 @@ class Generator(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, Any] = {}
 
 
-def in_order(marks: Iterable[M]) -> list[M]:
-    """Spans or units by their start, of several with one start the longest first."""
-    return sorted(marks, key=lambda mark: (mark.start, -mark.end))
-
-
 class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one annotator said of one sample.
 
@@ -274,10 +267,8 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if any(passage.id is None for passage in self.evidence):
-            named = tuple(
-                passage if passage.id is not None else msgspec.structs.replace(passage, id=f"p{index}")
-                for index, passage in enumerate(self.evidence)
-            )
+            numbered = enumerate(self.evidence)
+            named = tuple(p if p.id is not None else msgspec.structs.replace(p, id=f"p{i}") for i, p in numbered)
             msgspec.structs.force_setattr(self, "evidence", named)
         if len({passage.id for passage in self.evidence}) < len(self.evidence):
             raise ValueError("two passages share an id at `evidence`")
@@ -291,13 +282,10 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
         return "\n\n".join(passage.text for passage in self.evidence)
 
     def _check_marks(self, name: str, marks: Sequence[Span | Unit]) -> None:
-        length = len(self.response)
         for position, mark in enumerate(marks):
-            if mark.end > length:
-                raise ValueError(
-                    f"[{mark.start}, {mark.end}) ends beyond the response of {length} code points"
-                    f" at `{name}[{position}]`"
-                )
+            if mark.end > len(self.response):
+                beyond = f"[{mark.start}, {mark.end}) ends beyond the response of {len(self.response)} code points"
+                raise ValueError(f"{beyond} at `{name}[{position}]`")
 
 
 _CHOOSER = "chooser:"

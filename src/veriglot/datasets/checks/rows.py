@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.records import Task, in_order
+from veriglot.formats.tags import in_order
+from veriglot.records import Task
 from veriglot.records.languages import base_tag, find_language, same_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.text.identification import identify

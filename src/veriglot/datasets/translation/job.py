@@ -24,7 +24,8 @@ from veriglot.datasets.generation import (
 from veriglot.datasets.translation.projection import STRATEGIES, PlacedMark, Range, Strategy, best_of, side_of
 from veriglot.datasets.translation.translators import TranslationRequest, Unfit, marked, read_translation
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.records import Evidence, Kind, Sample, Span, Task, Unit, in_order
+from veriglot.formats.tags import in_order
+from veriglot.records import Evidence, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.checkpoint import FailedRow, Usage
 from veriglot.text.identification import identify

@@ -185,7 +185,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from made_up import queries
 from test_build_responses import Respondent, SETTINGS, ask
-from veriglot.llm import connect
+from veriglot.llm.registry import connect
 
 folder = Path({folder!r})
 client = connect("openai", base_url={url!r}, identity="test", cache=folder / "calls", backoff=0.01)

@@ -123,13 +123,13 @@ def test_what_no_number_of_responses_reaches_is_said() -> None:
     pilot = study(generator, 100, 0.15)[0]
     plan = told(plan_responses(pilot, labelled(generator, 40), 0.002))
     assert (plan.clusters, plan.responses) == (None, None)
-    assert plan.least > 0.002
+    assert plan.limit > 0.002
     endless = Tallies(np.tile(pilot.marked, 400), np.tile(pilot.units, 400), np.arange(40_000))
     found = estimate(endless, labelled(np.random.default_rng(6), 40))
-    assert plan.least == pytest.approx(half((found.low, found.high)), rel=0.35)
+    assert plan.limit == pytest.approx(half((found.low, found.high)), rel=0.35)
     labels = told(plan_labels(pilot, labelled(generator, 40), 0.002))
     assert labels.responses is None
-    assert labels.least < labels.now
+    assert labels.limit < labels.now
 
 
 def test_responses_in_the_wild_cannot_replace_labels() -> None:
@@ -139,7 +139,7 @@ def test_responses_in_the_wild_cannot_replace_labels() -> None:
     given = Labels(false[:60], chosen)
     plan = told(plan_responses(tallies, None, 0.001, estimator="ppi", labels=given))
     assert plan.responses is None
-    assert 0.001 < plan.least < plan.now
+    assert 0.001 < plan.limit < plan.now
 
 
 def test_several_responses_a_query_count_as_one_text() -> None:

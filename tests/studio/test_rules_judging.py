@@ -375,7 +375,7 @@ def test_the_best_are_told_of_the_language_that_is_settled(store, make_project):
     assert (done.settled, done.best) == (2, {"de": people[1].public_id})
     with pytest.raises(Refused, match="in hi can be held"):
         settle(store, work.project, "best_with_silver", language="hi")
-    done = settle(store, work.project, "best_with_silver", again=True)
+    done = settle(store, work.project, "best_with_silver", overwrite=True)
     assert (done.settled, done.left, done.unchanged) == (4, 2, 0)
     assert set(done.best) == {"de", "zh"}
 
@@ -383,7 +383,7 @@ def test_the_best_are_told_of_the_language_that_is_settled(store, make_project):
 def test_what_a_rule_cannot_decide_anew_keeps_its_gold(store, make_project):
     work, _, ids = _overlapping(store, make_project, [MINE, THEIRS])
     work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, ids[0]), "submit", MINE)
-    done = settle(store, work.project, "agreed", again=True)
+    done = settle(store, work.project, "agreed", overwrite=True)
     assert (done.settled, done.left, done.unchanged) == (0, 1, 1)
     with store.reading() as tx:
         assert tx.gold(ids[0]) == MINE

@@ -90,7 +90,7 @@ def test_what_a_lead_settled_by_hand_no_rule_changes(store, make_project):
     work.act(adjudicate(store, work.project, lead.id, ids[0]), "submit", THEIRS)
     done = settle(store, work.project, "majority")
     assert (done.settled, done.left, done.unchanged, done.replaced, done.by_hand) == (0, 0, 3, 0, 1)
-    done = settle(store, work.project, "majority", again=True)
+    done = settle(store, work.project, "majority", overwrite=True)
     assert (done.settled, done.left, done.unchanged, done.replaced, done.by_hand) == (2, 0, 1, 2, 1)
     assert [_gold(store, id_) for id_ in ids] == [[(0, 12, "entity")], [(0, 3, "entity")], [(0, 3, "entity")]]
 
@@ -143,7 +143,7 @@ def _exported(store, work, out):
 def test_an_export_says_by_which_rule_gold_was_settled(store, make_project, tmp_path):
     work, (id_,) = _handed_in(store, make_project, [MINE, MINE], silver=MINE)
     for number, rule in enumerate(("agreed", "majority", "best_with_silver")):
-        assert settle(store, work.project, rule, again=True).settled == 1
+        assert settle(store, work.project, rule, overwrite=True).settled == 1
         assert list(_exported(store, work, tmp_path / str(number)).values()) == [f"settled_{rule}"]
     work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, id_), "submit", THEIRS)
     assert list(_exported(store, work, tmp_path / "by_hand").values()) == ["adjudicated"]

@@ -316,8 +316,8 @@ def statistics_row(sums: Counter[str]) -> Statistics:
         "facts": sums["facts"],
         "support_rate": share("support", "with_facts"),
         "supported": share("supported", "facts"),
-        "contradicted": share("contradicted", "told"),
-        "unverified": share("unverified", "told"),
+        "contradicted": share("contradicted", "typed_facts"),
+        "unverified": share("unverified", "typed_facts"),
     }
 
 
@@ -399,4 +399,4 @@ def _count(sums: Counter[str], sample: Sample, annotator: str | None, segment: S
         sums["support"] += item.support  # type: ignore[assignment]
         if item.contradicted is not None and item.unverified is not None:
             contradicted, unverified = (round(part * item.facts) for part in (item.contradicted, item.unverified))
-            sums.update(told=item.facts, contradicted=contradicted, unverified=unverified)
+            sums.update(typed_facts=item.facts, contradicted=contradicted, unverified=unverified)

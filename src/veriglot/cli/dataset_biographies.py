@@ -465,8 +465,8 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     total = manifest.total
     heads = ("model", "language", *(name.replace("language_wrong", "wrong language") for name in _COLUMNS))
     rows = [
-        (cell.model, cell.language, *(f"{getattr(cell, name):,}" for name in _COLUMNS), *_shown(cell.quality))
-        for cell in manifest.cells
+        (cell.model, cell.language, *(f"{counts[name]:,}" for name in _COLUMNS), *_shown(cell.quality))
+        for cell, counts in zip(manifest.cells, msgspec.to_builtins(manifest.cells), strict=True)
     ]
     if len(rows) > 1:
         rows.append(("all", "", *(f"{total[name]:,}" for name in _COLUMNS), "", "", ""))

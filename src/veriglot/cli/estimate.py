@@ -350,7 +350,7 @@ def _needed(plan: Plan | None) -> str:
     if plan is None:
         return "too few to say"
     if plan.responses is None:
-        return f"never: {plan.least:.2%}"
+        return f"never: {plan.limit:.2%}"
     return f"{plan.responses:,}"
 
 

@@ -375,7 +375,7 @@ def _warn(report: AgreementReport) -> None:
     """Name the rows in which a name annotates a text again: one slip of a copy changes every figure."""
     for repeat in report.repeated[:_MOST_REPEATS]:
         say(
-            f"{repeat.annotator!r} annotated one text twice: {repeat.first}, and {repeat.again}. Names are set aside,"
+            f"{repeat.annotator!r} annotated one text twice: {repeat.first}, and {repeat.second}. Names are set aside,"
             " and kappa gives way to pi. If this is a slip, delete one of the rows."
         )
     more = len(report.repeated) - _MOST_REPEATS
@@ -567,7 +567,7 @@ def settle(
             "majority": "majority",
             "best-with-silver": "best_with_silver",
         }
-        done = adjudicating.settle(store, loaded, rules[rule], language=tag, again=overwrite)
+        done = adjudicating.settle(store, loaded, rules[rule], language=tag, overwrite=overwrite)
         with store.reading() as tx:
             names = {person.public_id: person.name for person in tx.people(tx.project(loaded.slug).id)}
     if json:

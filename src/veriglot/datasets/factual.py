@@ -318,10 +318,10 @@ def verdict_on(response: str, asked: str) -> Verdict:
 class FactualCell(msgspec.Struct):
     """One model in one language.
 
-    `asked` are prompts times samples: calls that `failed` after every retry, and `responses`: those `kept`, and those
-    set aside (see `Verdict`). Of those kept, `alone` have no sister that was kept, `pairs` and `cross` are their rows
-    against sisters and the article in the other language, and `labelled` have labels. Tokens are of all responses, as
-    the server counted them or estimated; so is `quality` (Kang et al., Table 1), None where there are none.
+    `asked` are prompts times samples: calls that `failed` after every retry, and `responses`: those `accepted`, and
+    those set aside (see `Verdict`). Of those accepted, `alone` have no sister among them, `pairs` and `cross` are their
+    rows against sisters and the article in the other language, and `labelled` have labels. Tokens are of all responses,
+    as the server counted them or estimated; so is `quality` (Kang et al., Table 1), None where there are none.
     """
 
     model: str
@@ -329,7 +329,7 @@ class FactualCell(msgspec.Struct):
     asked: int = 0
     failed: int = 0
     responses: int = 0
-    kept: int = 0
+    accepted: int = msgspec.field(name="kept", default=0)
     empty: int = 0
     undetected: int = 0
     language_wrong: int = 0
@@ -431,7 +431,7 @@ class _SetJob:
         """Count a response with what was found of its language, and its tokens."""
         cell.asked += 1
         cell.responses += 1
-        cell.kept += verdict.reason is None
+        cell.accepted += verdict.reason is None
         cell.empty += verdict.reason == "empty"
         cell.undetected += verdict.reason == "undetected"
         cell.language_wrong += verdict.reason == "language"
@@ -596,8 +596,9 @@ def write_sets(
         for model, rows in responses.items():
             job.read(model, rows)
     cells = job.cells()
-    summed = [name for name in FactualCell.__struct_fields__ if name not in _UNSUMMED]
-    total = {name: sum(getattr(cell, name) for cell in cells) for name in summed}
+    encoded = [msgspec.to_builtins(cell) for cell in cells]
+    summed = [name for name in FactualCell.__struct_encode_fields__ if name not in _UNSUMMED]
+    total = {name: sum(cell[name] for cell in encoded) for name in summed}
     spent = None if prices is None else total["tokens_in"] * prices[0] + total["tokens_out"] * prices[1]
     manifest = FactualManifest(
         veriglot=__version__,

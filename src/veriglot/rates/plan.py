@@ -40,14 +40,14 @@ class Plan:
     Attributes:
         half_width: wanted: half the length of the interval.
         now: with what there is.
-        least: what remains, however many are added (up to labels for every response, where labels are planned).
-        clusters: independent texts or queries needed in all; None where the wanted half-width is below `least`.
+        limit: what remains, however many are added (up to labels for every response, where labels are planned).
+        clusters: independent texts or queries needed in all; None where the wanted half-width is below `limit`.
         responses: responses needed in all, at as many for each cluster as there are now; None like `clusters`.
     """
 
     half_width: float
     now: float
-    least: float
+    limit: float
     clusters: int | None
     responses: int | None
 

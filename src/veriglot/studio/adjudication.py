@@ -289,21 +289,21 @@ def settle(
     rule: Rule,
     *,
     language: str | None = None,
-    again: bool = False,
+    overwrite: bool = False,
     by: int | None = None,
 ) -> Settled:
     """Settle by a rule every item that two people or more handed in, of a language or all.
 
-    With `again` also those that have a gold layer, but for what a lead settled by hand. `by` is the lead who asks.
+    With `overwrite` also those that have a gold layer, but for what a lead settled by hand. `by` is the lead who asks.
 
     Raises:
         Refused: `best_with_silver`, and the project has no silver layer on these items.
     """
-    return store.transact(lambda tx: _settle(tx, project, rule, language, again, by), lock=project.lock)
+    return store.transact(lambda tx: _settle(tx, project, rule, language, overwrite, by), lock=project.lock)
 
 
 def _settle(
-    tx: WriteTransaction, project: Project, rule: Rule, language: str | None, again: bool, by: int | None
+    tx: WriteTransaction, project: Project, rule: Rule, language: str | None, overwrite: bool, by: int | None
 ) -> Settled:
     project_id = tx.project(project.slug).id
     shared = disagreements(tx, project, project_id, language=language, settled=True)
@@ -315,7 +315,7 @@ def _settle(
     counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
     for disagreement in shared:
         by_hand = disagreement.settled and origins.get(disagreement.item.id) == SETTLED_BY_HAND
-        untouched = by_hand or (disagreement.settled and not again)
+        untouched = by_hand or (disagreement.settled and not overwrite)
         gold = None if untouched else _gold_by_rule(tx, project, rule, disagreement, best)
         if gold is None:
             counts["unchanged" if disagreement.settled else "left"] += 1
@@ -363,11 +363,11 @@ class Adjudication(msgspec.Struct, frozen=True):
 
 
 class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule that settles what it can decide, of one language or all; with `again` also gold that no lead set."""
+    """A rule that settles what it can decide, of one language or all; with `overwrite` also gold that no lead set."""
 
     rule: Rule
     language: Annotated[str, msgspec.Meta(max_length=64)] | None = None
-    again: bool = False
+    overwrite: bool = msgspec.field(name="again", default=False)
 
 
 class DisagreementView(msgspec.Struct, frozen=True):
@@ -410,5 +410,5 @@ def settle_by_rule(caller: LeadWriter, body: SettleBody) -> Settled:
     """Settle by a rule every shared item that it can decide; what it cannot is left to a lead."""
     caller.count("heavy")
     studio = caller.studio
-    which: dict[str, Any] = {"language": body.language, "again": body.again, "by": caller.person.id}
+    which: dict[str, Any] = {"language": body.language, "overwrite": body.overwrite, "by": caller.person.id}
     return settle(studio.store, studio.project, body.rule, **which)

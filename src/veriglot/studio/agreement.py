@@ -38,11 +38,11 @@ _GOLD = "gold"  # who labels are called after that were made of several people's
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A text that stands twice under one name: where it stands `first`, and where `again`."""
+    """A text that stands twice under one name: where it stands first, and where a `second` time."""
 
     annotator: str
     first: str
-    again: str
+    second: str = msgspec.field(name="again")
 
 
 @dataclass
@@ -359,7 +359,7 @@ def _notes(texts: _Texts) -> list[str]:
         notes.append(
             "one name annotated a text more than once, so that it stands for several people: pairs are pooled, and"
             f" Scott's pi stands in for Cohen's kappa; the first is {first.annotator!r}: {first.first}, and"
-            f" {first.again}"
+            f" {first.second}"
         )
     if texts.settled:
         notes.append(

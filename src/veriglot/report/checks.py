@@ -12,7 +12,7 @@ from rich.text import Text
 from veriglot.datasets.checks.findings import checks
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
-from veriglot.report.text_layout import count, language_with_tag, printable
+from veriglot.report.text_layout import count, language_with_tag, number, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,9 +31,7 @@ _LEVELS = ("error", "warning", "note")
 
 
 def _percent(part: float, whole: float) -> str:
-    if not whole:
-        return "–"
-    return "under 0.1%" if 0 < part / whole < 0.0005 else f"{100 * part / whole:.1f}%"
+    return percent(part / whole if whole else None)
 
 
 class _View:
@@ -138,8 +136,8 @@ class _View:
                 language_with_tag(agreement.language), "people" if agreement.kind == "human" else "models",
                 f"{agreement.texts:,}",
                 f"{agreement.annotations:,}", f"{agreement.pairs:,}",
-                _percent(agreement.same, agreement.pairs), _number(agreement.overlap),
-                _number(agreement.alpha), _number(agreement.same_type),
+                _percent(agreement.same, agreement.pairs), number(agreement.overlap, 2),
+                number(agreement.alpha, 2), number(agreement.same_type, 2),
             )
             for agreement in self.report.agreement
         )  # fmt: skip
@@ -233,10 +231,6 @@ def _listed(counts: Mapping[str, int], most: int = 12) -> str:
     shown: Iterable[str] = (name if once else f"{name} {count:,}" for name, count in list(counts.items())[:most])
     more = f" and {len(counts) - most} more" if len(counts) > most else ""
     return ", ".join(shown) + more
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 _SHORT = {

@@ -8,7 +8,7 @@ from veriglot.report.charts import Axis, Mark, Strip, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import slot_of
 from veriglot.report.tables import Table
-from veriglot.report.text_layout import count, language_with_tag
+from veriglot.report.text_layout import count, language_with_tag, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ def _yield_chart(summary: Summary, types: Sequence[str]) -> Markup:
             start, end = end, end + part.types[type_].taken
             if end > start:
                 marks.append(Mark("bar", start, end, f"slot-{slot_of(type_)}", f"{type_}: {end - start:,}"))
-        strips.append(Strip(language_with_tag(tag), marks, (f"{part.pairs:,}", _number(part.balance, 3))))
+        strips.append(Strip(language_with_tag(tag), marks, (f"{part.pairs:,}", number(part.balance, 3))))
     caption, heads = "Pairs by language and type of error", ("Language", "Pairs", "pairs", "balance")
     return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.plain, class_="stacked")
 
@@ -107,7 +107,7 @@ def _spread_sections(summary: Summary, tables: dict[str, Table]) -> Iterator[Sec
             Strip(
                 _html("name", category.label),
                 [Mark("bar", 0, category.people, "count", f"{category.label}: {category.people:,}")],
-                (f"{category.people:,}", _percent(category.people / spread.known if spread.known else None)),
+                (f"{category.people:,}", percent(category.people / spread.known if spread.known else None)),
             )
             for category in shown
         ]
@@ -166,7 +166,7 @@ def _yield_table(summary: Summary) -> Table:
         used = part.pages - sum(part.unfit.values())
         counts = (part.pages, used, part.asked, part.facts, part.pairs)
         types = (f"{each.taken:,} of {each.asked:,}" for each in part.types.values())
-        rows.append((name, *(f"{n:,}" for n in counts), *types, _number(part.balance, 3), f"{part.people:,}"))
+        rows.append((name, *(f"{n:,}" for n in counts), *types, number(part.balance, 3), f"{part.people:,}"))
     return Table("", "Yield", heads, tuple(rows))
 
 
@@ -175,7 +175,7 @@ def _word_table(summary: Summary) -> Table:
     rows = tuple(
         (
             name, f"{part.pairs:,}", f"{part.words_original:,}", f"{part.words_edited:,}",
-            *(_number(n / part.pairs if part.pairs else None) for n in (part.words_original, part.words_edited)),
+            *(number(n / part.pairs if part.pairs else None, 2) for n in (part.words_original, part.words_edited)),
         )
         for name, part in _rows(summary)
     )  # fmt: skip
@@ -189,8 +189,8 @@ def _reason_table(summary: Summary) -> Table:
     by_reason: dict[tuple[str, str], dict[str, int]] = {}
     for language, part in summary.languages.items():
         for what, reasons in _reasons(part):
-            for reason, number in reasons.items():
-                by_reason.setdefault((what, reason), {})[language] = number
+            for reason, times in reasons.items():
+                by_reason.setdefault((what, reason), {})[language] = times
     rows = tuple(
         (what, reason, *(f"{counts.get(tag, 0):,}" for tag in tags)) for (what, reason), counts in by_reason.items()
     )
@@ -224,9 +224,9 @@ def _diversity_table(groups: dict[str, Diversity]) -> Table:
         births = group.births
         rows.append(
             (
-                name, f"{group.people:,}", "year of birth", _percent(births.coverage),
+                name, f"{group.people:,}", "year of birth", percent(births.coverage),
                 f"{sum(span.people > 0 for span in births.spans):,} of {len(births.spans):,}", _DASH,
-                _number(births.evenness, 3), _DASH,
+                number(births.evenness, 3), _DASH,
                 _DASH if births.earliest is None or births.latest is None
                 else f"{_year(births.earliest)} to {_year(births.latest)}",
             )
@@ -236,12 +236,12 @@ def _diversity_table(groups: dict[str, Diversity]) -> Table:
 
 def _figures(spread: Spread) -> tuple[str, ...]:
     return (
-        _percent(spread.coverage),
+        percent(spread.coverage),
         f"{len(spread.categories):,}",
         f"{spread.entropy:.2f}",
-        _number(spread.evenness, 3),
+        number(spread.evenness, 3),
         f"{spread.effective:.1f}",
-        _percent(spread.largest),
+        percent(spread.largest),
     )
 
 
@@ -255,11 +255,3 @@ def _spread_table(groups: dict[str, Diversity], which: str, title: str) -> Table
         for item in widest.categories
     )
     return Table("", title, ("name", "item", *groups), rows)
-
-
-def _percent(share: float | None) -> str:
-    return _DASH if share is None else f"{100 * share:.1f}%"
-
-
-def _number(value: float | None, digits: int = 2) -> str:
-    return _DASH if value is None else f"{value:.{digits}f}"

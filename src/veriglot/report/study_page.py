@@ -20,13 +20,13 @@ from veriglot.report.study import ALL, View, rank_reach, study_tables
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import (
-    MINUS,
     count,
     direction,
     excerpt,
     fits,
     interval,
     misfits,
+    number,
     percent,
     points,
     segments,
@@ -402,7 +402,7 @@ def _comparison_table(view: View, comparisons: Iterable[Comparison]) -> Table:
     rows = [
         (
             _html("model", c.first), _html("model", c.second), view.language(c.language), signed(c.difference),
-            interval(c.low, c.high), _p_text(c.p), _p_text(c.p_adjusted), _two_digits(c.effect),
+            interval(c.low, c.high), _p_text(c.p), _p_text(c.p_adjusted), number(c.effect, 2),
             f"{c.queries:,}{' paired' if c.paired else ' unpaired'}",
         )
         for c in comparisons
@@ -412,10 +412,6 @@ def _comparison_table(view: View, comparisons: Iterable[Comparison]) -> Table:
 
 def _p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def _two_digits(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}".replace("-", MINUS)
 
 
 _SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")
@@ -439,8 +435,8 @@ def _relations(view: View) -> Section:
     heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
     rows = [
         (
-            c.name, f"{c.points:,} {c.of}", c.method, TableCell(_two_digits(c.r), kind="strong"),
-            "none" if c.low is None or c.high is None else f"[{_two_digits(c.low)}, {_two_digits(c.high)}]",
+            c.name, f"{c.points:,} {c.of}", c.method, TableCell(number(c.r, 2), kind="strong"),
+            "none" if c.low is None or c.high is None else f"[{number(c.low, 2)}, {number(c.high, 2)}]",
             _p_text(c.p),
         )
         for c in view.results.correlations
@@ -536,11 +532,11 @@ def _outcomes(cells: Sequence[Cell]) -> dict[str, int]:
     """How many planned responses ended in each way; they add up to those planned."""
     outcomes = Counter({_SCORED: 0})
     for cell in cells:
-        for status, number in cell.coverage.statuses.items():
-            outcomes[_SCORED if status == "scored" else status.replace("_", " ")] += number
+        for status, times in cell.coverage.statuses.items():
+            outcomes[_SCORED if status == "scored" else status.replace("_", " ")] += times
     outcomes[_NO_CALL] = sum(cell.coverage.failed for cell in cells)
     outcomes[_NO_ANSWER] = max(sum(cell.coverage.planned for cell in cells) - outcomes.total(), 0)
-    return {name: number for name, number in outcomes.items() if number or name == _SCORED}
+    return {name: times for name, times in outcomes.items() if times or name == _SCORED}
 
 
 def _coverage(rows: Iterable[tuple[Markup, Sequence[Cell]]], head: str) -> Markup:
@@ -572,7 +568,7 @@ def _quality(parts: Sequence[tuple[Quality, int]]) -> Iterator[TableCell]:
 def _profile(view: View) -> Section | None:
     """Shares of the types among what was marked; None where nothing has a type."""
     total = sum((Counter(cell.types) for cell in view.results.cells), Counter[str]())
-    types = [name for name, number in total.most_common() if number]
+    types = [name for name, times in total.most_common() if times]
     if not types:
         return None
     models, languages = (
@@ -589,8 +585,8 @@ def _type_chart(rows: Iterable[tuple[Markup, Counter[str]]], types: Sequence[str
     for label, counts in rows:
         largest = _html("absent", "nothing marked")
         if counts.total():
-            name, number = min(counts.items(), key=lambda item: (-item[1], item[0]))
-            largest = _html("largest", name, percent(number / counts.total(), 0))
+            name, most = min(counts.items(), key=lambda item: (-item[1], item[0]))
+            largest = _html("largest", name, percent(most / counts.total(), 0))
         strips.append((label, {name: counts[name] for name in types}, (f"{counts.total():,}", largest)))
     heads = (head, "Types", f"Marked {view.units}", "Most frequent")
     return share_chart(strips, slot_of, caption=f"Share of each type among the marked {view.units}", heads=heads)
@@ -700,7 +696,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
     sample = example.sample
     passages = {passage.id or "": passage for passage in sample.evidence}
     quoted: dict[Pointer, int] = {}
-    for number, span in enumerate(example.prediction.spans or (), start=1):
+    for rank, span in enumerate(example.prediction.spans or (), start=1):
         pointers = list(dict.fromkeys(span.evidence))
         yield {
             "type": span.type or UNTYPED,
@@ -708,7 +704,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
             "confidence": span.confidence,
             "quoted": excerpt(sample.response, span.start, min(span.end, len(sample.response)), around=0).quoted,
             "held": [
-                _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, number), number)
+                _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, rank), rank)
                 for pointer in pointers[:_PLACES]
                 if pointer.id in passages and fits(pointer, len(passages[pointer.id].text))
             ],
@@ -716,10 +712,10 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
         }
 
 
-def _pointer_row(pointer: Pointer, passage: Evidence, first: int, number: int) -> dict[str, Any]:
+def _pointer_row(pointer: Pointer, passage: Evidence, first: int, rank: int) -> dict[str, Any]:
     return {
         "id": pointer.id,
-        "earlier": first if first < number else None,
+        "earlier": first if first < rank else None,
         "excerpt": excerpt(passage.text, pointer.start, pointer.end, around=60),
         "way": direction(passage.text, passage.language),
         "tag": passage.language or "",

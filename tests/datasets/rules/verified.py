@@ -1,6 +1,6 @@
 """The span check, written a second time: plain JSON and Unicode's tables, nothing of Veriglot.
 
-    python tests/datasets/perturbation/verified.py SILVER.jsonl
+    python tests/datasets/rules/verified.py SILVER.jsonl
 
 prints how many rows were looked at, what is wrong with any, and the shares of the types.
 """

@@ -225,7 +225,7 @@ def test_statistics_and_names_of_templates() -> None:
     with WikiServer(pages, statistics={"pages": 8, "articles": 2, "edits": 40}) as server:
         wiki = Wikipedia("en", Session(server.base_url))
         assert (wiki.statistics().pages, wiki.statistics().articles, wiki.statistics().edits) == (8, 2, 40)
-        names = wiki.template_names(["Unref", "Nothing"])
+        names = wiki._template_names(["Unref", "Nothing"])
     assert names == {"en": {"Unreferenced", "Unref"}, "de": {"Belege fehlen"}, "fr": {"Sources"}}
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import JudgedUnit, Prediction, Sample, Span, Word
+    from veriglot.storage.checkpoint import Usage
 
 __all__ = ["Case", "Judge", "Outcome", "language_name", "load_prompt", "tagged"]
 
@@ -345,6 +346,11 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
                 remedy="Name the client and give its options, or use one process.",
             )
         return super().__reduce__()
+
+    @property
+    def spent(self) -> Usage:
+        """What its calls cost so far; what a cache held costs nothing, and a client made before is not counted."""
+        return self._limits.spent
 
     @cached_property
     def name(self) -> str:

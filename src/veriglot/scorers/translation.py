@@ -108,7 +108,7 @@ def _letters(text: str) -> int:
 
 
 class TopNGram(SampleScorer):
-    """1 where the most frequent n-gram of the response occurs at least `t` times more often than the source's, else 0.
+    """1 if the response's most frequent n-gram occurs at least `t` times more than the source's (6 against 4), else 0.
 
     Source: Raunak et al. 2021, with the settings of HAT (section 2.2) as defaults. Tokens are our words, so that
     languages without spaces are counted like others; punctuation is none, case and width make no difference. N-grams

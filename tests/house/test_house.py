@@ -27,17 +27,17 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {
-    "files": 256,  # the aim is 350
-    "lines": 84_500,  # 80,000
-    "tokens": 559_300,  # 520,000
-    "exported names": 1_490,  # 1,200
-    "options": 300,
+    "files": 240,  # the aim is 350
+    "lines": 80_800,  # 80,000
+    "tokens": 542_300,  # 520,000
+    "exported names": 1_130,  # 1,200
+    "options": 295,
     "words of docs": 40_000,
     "words of the README": 900,
     "words of Markdown": 55_000,
-    "files with one importer": 26,
+    "files with one importer": 21,
     "odd locals": 0,
-    "old words": 39,  # 0
+    "old words": 0,
 }
 GENERATED = {"docs/cli.md", "docs/languages.md", "benchmarks/results.md"}
 

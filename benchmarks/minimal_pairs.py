@@ -206,7 +206,7 @@ def _state_twin(
 def _with_prefix(prefix: str, answer: Text) -> Text:
     """The answer after its yes or no, which is as wrong as what follows."""
     before = prefix.replace("{answer}", "{Answer}").partition("{Answer}")[0]
-    opening = (0, len(before.rstrip(" ,.:;，。、：")))
+    opening = (0, len(before.rstrip(" ,.:;!،؛।۔，。、：；！")))
     marks = ((start + len(before), end + len(before)) for start, end in answer.marks)
     return Text(before + answer.text, (opening, *marks))
 
@@ -216,9 +216,9 @@ def _names(template: str) -> bool:
 
 
 def _changed(value: int, rng: Random, *, last: bool) -> int:
-    """The number with one digit changed, which may be the last one or not."""
+    """The number with one digit changed: of years not the first, of others not the last one where `last` is false."""
     digits = list(str(value))
-    at = rng.randrange(len(digits) - (not last))
+    at = rng.randrange(len(digits) == 4, len(digits) - (not last))
     digits[at] = rng.choice([digit for digit in "123456789" if digit != digits[at]])
     return int("".join(digits))
 

@@ -30,7 +30,9 @@ NAMED = BENCH + 'annotator = "absent-words@1"\n'
 def marked(name: str | None = None) -> list[Sample]:
     """The answers as `convert --predictions` gives them: with the marks of a detector, and nobody else's."""
     bare = [msgspec.structs.replace(row, annotations=()) for row in samples()]
-    labels = PredictedLabels.of(Predictions.of(AbsentWords().predict(bare)), annotator=name, taxonomy="fava")
+    labels = PredictedLabels.of(
+        Predictions({row.id: row for row in AbsentWords().predict(bare)}), annotator=name, taxonomy="fava"
+    )
     return [labels.put_into(row) for row in bare]
 
 

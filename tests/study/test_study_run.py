@@ -259,6 +259,16 @@ def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Pat
     )
 
 
+def test_a_measured_profile_of_another_revision_is_refused(tmp_path: Path) -> None:
+    study, run = write_study(tmp_path, given(tmp_path)), tmp_path / "run"
+    make(study, run)
+    stored = run / "profiles" / "grounding.json"
+    profile = msgspec.json.decode(stored.read_bytes())
+    stored.write_bytes(msgspec.json.encode({**profile, "detector": "grounding@0.9"}))
+    with pytest.raises(UsageError, match=r"is of grounding@0\.9"):
+        make(study, run)
+
+
 def test_a_profile_is_refused_before_a_model_is_asked(tmp_path: Path) -> None:
     (tmp_path / "profile.json").write_text("[study]")
     study = write_study(

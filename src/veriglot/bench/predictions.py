@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,7 +21,7 @@ from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from veriglot.records import Prediction
@@ -50,25 +49,21 @@ class Predictions:
     used: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, predictions: Iterable[Prediction], path: str | None = None) -> Predictions:
-        """Collect predictions, which were read at `path`.
+    def read(cls, *paths: str | Path) -> Predictions:
+        """Collect the predictions in files.
 
         Raises:
             InputError: there are none, or two of one id.
         """
         by_id: dict[str, Prediction] = {}
-        for prediction in predictions:
-            if prediction.id in by_id:
-                raise InputError(f"there are two predictions of {prediction.id!r}", path=path, field="id")
-            by_id[prediction.id] = prediction
+        for path in paths:
+            for prediction in read_predictions(path):
+                if prediction.id in by_id:
+                    raise InputError(f"there are two predictions of {prediction.id!r}", path=str(path), field="id")
+                by_id[prediction.id] = prediction
         if not by_id:
-            raise InputError("there are no predictions", path=path)
+            raise InputError("there are no predictions", path=", ".join(map(str, paths)))
         return cls(by_id)
-
-    @classmethod
-    def read(cls, *paths: str | Path) -> Predictions:
-        """Collect the predictions in files; see `of`."""
-        return cls.of(chain.from_iterable(map(read_predictions, paths)), ", ".join(map(str, paths)))
 
     @property
     def detectors(self) -> list[str]:

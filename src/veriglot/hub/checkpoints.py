@@ -337,16 +337,16 @@ def load_pretrained(
 
     source, words = checkpoint(model), checkpoint(tokenizer or model)
     options = {"trust_remote_code": trust_remote_code, **hub_options(source, revision)}
-    with loading(what, source):
-        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
     with loading(f"tokenizer of the {what}", words):
         own = options if words == source else {**options, **hub_options(words)}
         loaded = transformers.AutoTokenizer.from_pretrained(words, **own)
+    with loading(what, source):
+        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
     absent = sorted(report["missing_keys"])
     if absent:
         raise WeightsError(
             f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
-            remedy="They would be random. Take a checkpoint that was trained for this.",
+            remedy=f"They would be random. Take a checkpoint that was trained as such a {what}.",
         )
     target = device_for(device)
     settings = {

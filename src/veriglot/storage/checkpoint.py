@@ -9,6 +9,7 @@ line break, which is cut off on opening.
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 from collections import Counter, deque
@@ -95,7 +96,10 @@ class JsonLines:
             The number of bytes cut off; 0 where the last line was whole or there is no file.
         """
         size = self.path.stat().st_size if self.path.exists() else 0
-        whole = sum(len(line) + 1 for line in self.lines())
+        if not size:
+            return 0
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            whole = content.rfind(b"\n") + 1  # from the end: the file may be large
         if whole < size:
             os.truncate(self.path, whole)
         return size - whole

@@ -96,6 +96,8 @@ def run(
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
             with Engine(_recipe(tools, entry, profile), jobs=jobs, batch_size=batch_size) as engine:
+                if profile is not None:  # a measured one may be of an earlier revision of the detector
+                    _check_profile(entry, profile, engine.description)
                 failed += sum(_judge(folder, entry, model, engine, watch) for model in plan.models)
                 judgings.append(Judging(engine.description, profile, config.study, entry.unique_name))
         watch.begin("estimating rates", total)
@@ -145,6 +147,8 @@ def _recipe(tools: Tools, entry: DetectorEntry, profile: ErrorProfile | None) ->
 def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools) -> ErrorProfile | None:
     """The error profile of a detector: read and held against it, or measured; None where there is none."""
     stored, unit = folder.profile(entry.unique_name), config.study.unit
+    if entry.profile is None and entry.labelled is None:
+        return None
     stored.parent.mkdir(parents=True, exist_ok=True)
     if entry.profile is not None:
         profile = read_profile(config.place(entry.profile))
@@ -152,8 +156,7 @@ def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools)
             _check_profile(entry, profile, engine.description)
         write_whole(stored, config.place(entry.profile).read_bytes())
         return profile
-    if entry.labelled is None:
-        return None
+    assert entry.labelled is not None
     paths = all_files([config.place(entry.labelled)])
     key = digest([encode(entry), unit, *(file_sha256(path) for path in paths)])
     mark = stored.with_name(stored.name + ".key")

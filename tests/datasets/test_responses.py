@@ -184,7 +184,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from made_up import queries
-from test_build_responses import Respondent, SETTINGS, ask
+from test_responses import Respondent, SETTINGS, ask
 from veriglot.llm.registry import connect
 
 folder = Path({folder!r})

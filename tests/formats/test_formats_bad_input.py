@@ -334,11 +334,13 @@ def test_every_format_has_a_record_to_damage() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name: str) -> None:
+def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name: str, tmp_path: Path) -> None:
     from veriglot.formats.containers import Record
 
+    (tmp_path / "rows.json").touch()  # some formats look at the beginning of their file
+
     def read(record: object) -> list[Sample | FailedRow]:
-        reading = Reading(Source("rows.json"), FileReport("rows.json", name))
+        reading = Reading(Source(tmp_path / "rows.json"), FileReport("rows.json", name))
         return list(load_format(name).rows(iter([Record(1, record)]), reading))
 
     assert [type(row) for row in read(RECORDS[name])] == [Sample]

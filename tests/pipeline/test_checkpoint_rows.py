@@ -143,7 +143,7 @@ RETRIED = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from test_run_stage import Squaring, numbers, stage
+from test_checkpoint_rows import Squaring, numbers, stage
 
 cuts = 0
 
@@ -259,7 +259,7 @@ KILLED = """
 import sys, time
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from test_run_stage import Number, Square, Squaring, numbers, stage
+from test_checkpoint_rows import Number, Square, Squaring, numbers, stage
 
 class Slow(Squaring):
     def answer(self, row):

@@ -301,6 +301,7 @@ def _source(options: HalluverseOptions) -> _Source:
     if people and options.count is not None:
         raise UsageError("The people are named, and others are to be fetched.", remedy="Leave out --count or --people.")
     tags = language_tags(options.languages or _LANGUAGES)
+    options.wikidata.server(tags[0])  # a wrong address is refused before anything is fetched
     people = people or (_fetch_people(options, tags),)
     return _Source(tuple(_fetch_pages(options, people, tag) for tag in tags), people, _by_item(people))
 

@@ -7,7 +7,6 @@ import math
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from importlib.resources import files
 from random import Random
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +25,7 @@ from veriglot.training.calibration import logistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from importlib.resources.abc import Traversable
 
     from numpy.typing import NDArray
 
@@ -413,19 +413,18 @@ def _calibration_error(truth: NDArray[np.bool_], chances: NDArray[np.float64]) -
     return total
 
 
-def model_card(package: str, trained: Sequence[WordLabels], left_out: Counter[str], **parts: object) -> str:
-    """The `model_card.md` of a package, filled in.
+def model_card(template: Traversable, trained: Sequence[WordLabels], left_out: Counter[str], **parts: object) -> str:
+    """A page about weights, filled in.
 
     Args:
-        package: that trains.
+        template: the page, with `$name` where a part stands.
         trained: what weights were fitted on.
         left_out: what was not used, by reason.
         parts: what else the page names.
     """
-    template = Template(files(package).joinpath("model_card.md").read_text("utf-8"))
     languages = sorted({(row.example.language or "").split("-")[0] for row in trained})
     unused = "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items()) if count)
-    return template.substitute(
+    return Template(template.read_text("utf-8")).substitute(
         trained=counts_table(trained), languages=" ".join(languages), left_out=unused or "- none", **parts
     )
 

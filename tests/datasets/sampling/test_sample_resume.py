@@ -31,7 +31,7 @@ CHILD = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from test_sampling_resuming import sample
+from test_sample_resume import sample
 sample(Path(sys.argv[2]), Path(sys.argv[3]), lethal=10_200)
 """
 

@@ -313,8 +313,9 @@ def _ship(
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     held_out, logits = [row for row, _ in judged], [values for _, values in judged]
     calibration = calibrate(held_out, logits)
+    template = files(__package__).joinpath("model_card.md")
     card = model_card(
-        __package__, trained, left_out, revision=REVISION, seed=seed, held_out=counts_table(held_out),
+        template, trained, left_out, revision=REVISION, seed=seed, held_out=counts_table(held_out),
         calibrated=" ".join(calibration.languages), figures=figures_table(held_out, logits, calibration, THRESHOLD),
     )  # fmt: skip
     with whole_folder(out) as part:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import shutil
 from collections import Counter, defaultdict
+from importlib.resources import files
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
@@ -544,8 +545,9 @@ def ship(
     if not judged.get("same"):
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     fitted = _calibrated(judged)
+    template = files(__package__).joinpath("model_card.md")
     card = model_card(
-        __package__, trained, left_out, revision=REVISION, seed=seed, encoder=encoder.name, remark=remark,
+        template, trained, left_out, revision=REVISION, seed=seed, encoder=encoder.name, remark=remark,
         held_out="\n\n".join(_held_out(relation, judged.get(relation, ()), fitted[relation]) for relation in RELATIONS),
     )  # fmt: skip
     with whole_folder(out) as part:

@@ -29,7 +29,7 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 ALLOWED = {
     "files": 240,  # the aim is 350
     "lines": 80_800,  # 80,000
-    "tokens": 542_300,  # 520,000
+    "tokens": 542_400,  # 520,000
     "exported names": 1_130,  # 1,200
     "options": 295,
     "words of docs": 40_000,

@@ -166,7 +166,7 @@ def test_a_row_that_makes_one_name_several_people_is_named() -> None:
     samples = [*three_people(3), sample(1, layer("ben", SPANS["ben"]))]
     report = agreement(samples, resamples=0, gamma=0, where=lambda number: f"row {number + 1}")
     assert report.anonymous
-    assert [(one.annotator, one.first, one.again) for one in report.repeated] == [("ben", "row 2", "row 4")]
+    assert [(one.annotator, one.first, one.second) for one in report.repeated] == [("ben", "row 2", "row 4")]
     assert any("'ben': row 2, and row 4" in note for note in report.notes)
     assert not agreement(three_people(3), resamples=0, gamma=0).repeated
 

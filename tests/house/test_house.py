@@ -148,20 +148,14 @@ def old_words() -> int:
 
 
 def odd_locals() -> list[str]:
-    """Variables by such a name; fields of records, whose names stand in files, are left out."""
-    fields = {
-        id(statement.target)
-        for tree in TREES.values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-        if isinstance(statement, ast.AnnAssign)
-    }
+    """Variables, parameters and fields by such a name; the key that a field has in a file is another matter."""
     return [
-        f"{path.relative_to(SOURCE)}:{node.lineno} {node.id}"
+        f"{path.relative_to(SOURCE)}:{node.lineno} {name}"
         for path, tree in TREES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in ODD and id(node) not in fields
+        if isinstance(node, ast.Name | ast.arg)
+        and (name := node.arg if isinstance(node, ast.arg) else node.id) in ODD
+        and (isinstance(node, ast.arg) or isinstance(node.ctx, ast.Store))
     ]
 
 

@@ -78,23 +78,23 @@ def test_characters_are_code_points_not_bytes() -> None:
     ],
 )
 def test_maintenance_templates_are_recognised_per_language(language: str, template: str, kind: str) -> None:
-    assert Maintenance(language).found(["Infobox", template, "Reflist"]) == {kind: template}
+    assert Maintenance(language).marks(["Infobox", template, "Reflist"]) == {kind: template}
     marked = Maintenance(language).judge(article(templates=(template,)))
     assert (marked.passes, marked.reason) == (False, kind)
 
 
 def test_a_name_counts_in_its_own_language_only() -> None:
-    assert Maintenance("de").found(["Referencias", "WIP", "Quellen"]) == {"unreferenced": "Quellen"}
-    assert Maintenance("it").found(["F"]) == {"unreferenced": "F"}
-    assert Maintenance("en").found(["F", "Reflist", "Cite web", "Sources"]) == {}
+    assert Maintenance("de").marks(["Referencias", "WIP", "Quellen"]) == {"unreferenced": "Quellen"}
+    assert Maintenance("it").marks(["F"]) == {"unreferenced": "F"}
+    assert Maintenance("en").marks(["F", "Reflist", "Cite web", "Sources"]) == {}
 
 
 def test_kinds_are_chosen_and_names_added() -> None:
-    assert Maintenance("en").found(["Refimprove"]) == {}
-    assert Maintenance("en", ("more-references",)).found(["Refimprove", "Unreferenced"]) == {
+    assert Maintenance("en").marks(["Refimprove"]) == {}
+    assert Maintenance("en", ("more-references",)).marks(["Refimprove", "Unreferenced"]) == {
         "more-references": "Refimprove"
     }
-    assert Maintenance("sd", more={"unreferenced": ["بي حوالا"]}).found(["بي حوالا"])
+    assert Maintenance("sd", more={"unreferenced": ["بي حوالا"]}).marks(["بي حوالا"])
     kinds = ("unreferenced", "failed-verification")
     assert Maintenance("sd", kinds).without_own == kinds
     assert Maintenance("sd", kinds, more={"unreferenced": ["بي حوالا"]}).without_own == ("failed-verification",)
@@ -125,7 +125,7 @@ def test_names_are_learned_from_the_wikis() -> None:
         english_wiki, wiki = Wikipedia("en", Session(here.base_url)), Wikipedia("sd", Session(there.base_url))
         names = wiki.linked_template_names(english_wiki, kinds=("unreferenced", "under-construction"))
     assert names == {"unreferenced": ["بي حوالا", "حوالو"], "under-construction": []}
-    assert Maintenance("sd", more=names).found(["حوالو"]) == {"unreferenced": "حوالو"}
+    assert Maintenance("sd", more=names).marks(["حوالو"]) == {"unreferenced": "حوالو"}
 
 
 def test_the_account_adds_up_and_what_was_not_checked_is_not_called_passed() -> None:

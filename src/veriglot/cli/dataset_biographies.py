@@ -47,7 +47,7 @@ class _SetOrder(msgspec.Struct, frozen=True):
     part: Literal["lead", "text"]
     min_characters: int
     cross: str | None
-    found: PeopleOrder | None = None
+    people_order: PeopleOrder | None = msgspec.field(name="found", default=None)
     people: tuple[str, ...] = ()
     articles: tuple[str, ...] = ()
     wikis: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ class BiographiesOptions(Options):
             part=self.part,
             min_characters=self.min_characters,
             cross=cross if tags != (cross,) else None,  # every response is held against it already
-            found=search,
+            people_order=search,
             people=_hashes(self.people),
             articles=_hashes(self.articles),
             wikis=self.wikidata.wiki_servers,
@@ -284,7 +284,7 @@ class _FactualSet:
         counts: dict[str, int] = {}
         files: Sequence[str] = self._options.people
         if not files:
-            order = self._order.found
+            order = self._order.people_order
             assert order is not None
             out = WrittenOnce(self._root / "candidates.jsonl", order, restart=self._run.overwrite)
             account = out.finished or find_people(out, order, self._wikidata, self._fetched, quiet=self._run.quiet)

@@ -337,7 +337,7 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
     if options.folder is None:
         shares: list[tuple[Path, Sequence[Input]]] = [(Path(options.file or ""), inputs)]
     else:
-        names = _output_names([file.place for file in inputs])
+        names = _output_names([file.relative_path for file in inputs])
         shares = [(options.folder / name, [file]) for name, file in zip(names, inputs, strict=True)]
     alone = len(inputs) == 1
     jobs = [

@@ -43,11 +43,11 @@ class Input:
 
     Attributes:
         path: where it is; `-` is standard input.
-        place: its path inside the folder that was named, or its name; outputs in a folder are called after it.
+        relative_path: its path inside the folder that was named, or its name; outputs in a folder are called after it.
     """
 
     path: str
-    place: PurePath
+    relative_path: PurePath
 
 
 def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
@@ -162,7 +162,7 @@ def count_rows(inputs: Sequence[Input]) -> int | None:
     """How many rows there are, where that is quick to know: JSON lines and Parquet. None otherwise."""
     total = 0
     for source in inputs:
-        suffix = source.place.suffix.lower()
+        suffix = source.relative_path.suffix.lower()
         if suffix == ".jsonl":
             with Path(source.path).open("rb") as file:
                 total += sum(1 for line in file if not line.isspace())

@@ -353,7 +353,7 @@ class _RejectedResponse(msgspec.Struct, frozen=True):
     language: str
     reason: _Reason
     detail: str
-    found: str | None
+    identified: str | None = msgspec.field(name="found")
     sample: Sample
 
 

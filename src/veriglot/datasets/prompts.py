@@ -1,4 +1,4 @@
-"""Prompts as data: texts with placeholders, some of them by language, and with what version signatures name them."""
+"""Prompts as data: texts with slots, some of them by language, and with what version signatures name them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["by_language", "filled", "language_name", "load_prompts", "prompt_ver
 
 @cache
 def load_prompts(name: str) -> dict[str, Any]:
-    """The table of `prompts/NAME.toml`: its `version`, and texts with placeholders."""
+    """The table of `prompts/NAME.toml`: its `version`, and texts with slots."""
     return tomllib.loads(files(__package__).joinpath("prompts", f"{name}.toml").read_text("utf-8"))
 
 
@@ -24,7 +24,7 @@ def prompt_version(name: str) -> str:
 
 
 def filled(table: str, key: str, tag: str, /, **values: object) -> str:
-    """A text of a table with its placeholders filled in; `language` is that of the BCP 47 tag, in English."""
+    """A text of a table with its slots filled in; `language` is that of the BCP 47 tag, in English."""
     text: str = load_prompts(table)[key]
     return text.format(language=language_name(tag), **values).strip()
 

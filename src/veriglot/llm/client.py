@@ -8,6 +8,7 @@ import queue
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from concurrent.futures import Future
 from functools import cache
@@ -320,7 +321,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Client:
+class Client(ABC):
     """Asks models. Safe to share between threads; a context manager.
 
     Attributes:
@@ -332,15 +333,15 @@ class Client:
     name: str
     signature: str
 
+    @abstractmethod
     def ask(self, request: Request) -> Reply:
         """Ask once.
 
         Raises:
             ModelError: there is no reply; `retryable` says whether there may be one later.
         """
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most have nothing to let go of
         """Let go of connections and memory; calls under way may fail."""
 
     def __enter__(self) -> Self:

@@ -14,6 +14,7 @@ import multiprocessing
 import pickle
 import random
 import traceback
+from abc import ABC, abstractmethod
 from concurrent.futures import ProcessPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
@@ -207,7 +208,7 @@ def _describe(error: Exception) -> str:
 _TWICE = 3  # samples that are given twice in one batch
 
 
-class _Trial:
+class _Trial(ABC):
     """One plug-in and what it says of the samples."""
 
     protocol: Any  # what it has to have all of
@@ -238,9 +239,9 @@ class _Trial:
         """Checks of this kind of plug-in alone."""
         return {}
 
+    @abstractmethod
     def answer(self, sample: Sample, answer: Any) -> Iterator[str]:
         """What is wrong with one answer."""
-        raise NotImplementedError
 
     def ask(self, samples: Sequence[Sample], subject: Any = None) -> list[Any]:
         """What the plug-in, or another of its kind, says of samples."""
@@ -249,7 +250,7 @@ class _Trial:
         return answers
 
     @cached_property
-    def found(self) -> list[Any]:
+    def ordinary_answers(self) -> list[Any]:
         """What it says of all samples at once."""
         return self.ask(self.samples)
 
@@ -261,13 +262,13 @@ class _Trial:
     def scored(self) -> int:
         """How many of the samples it scores; 0 where it raises, of which a check tells."""
         try:
-            return sum(answer.status is Status.SCORED for answer in self.found)
+            return sum(answer.status is Status.SCORED for answer in self.ordinary_answers)
         except Exception:
             return 0
 
     def differences(self, answers: Sequence[Any], when: str, wanted: Sequence[Any] | None = None) -> Iterator[str]:
         """How answers to the same samples differ from those that are wanted: by default, `found`."""
-        wanted = self.found if wanted is None else wanted
+        wanted = self.ordinary_answers if wanted is None else wanted
         if len(wanted) != len(answers):
             yield f"{when}, there are {len(answers)} answers for {len(wanted)} samples"
             return
@@ -291,11 +292,12 @@ class _Trial:
 
     def ordinary(self) -> Iterator[str]:
         """Every answer to the ordinary samples, and whether there are enough to check anything."""
-        yield from self.all_answers(self.samples, self.found)
+        yield from self.all_answers(self.samples, self.ordinary_answers)
         scored = self.scored()
         if scored <= self.share * len(self.samples):
             why = next(
-                (answer.reason for answer in self.found if answer.status is not Status.SCORED), "there are no samples"
+                (answer.reason for answer in self.ordinary_answers if answer.status is not Status.SCORED),
+                "there are no samples",
             )
             yield f"only {scored} of {len(self.samples)} samples are scored, so little can be checked; the first: {why}"
 
@@ -322,9 +324,9 @@ class _Trial:
         order = list(range(len(self.samples)))
         random.Random(5).shuffle(order)  # noqa: S311  # the same order every time
         shuffled = self.ask([self.samples[index] for index in order])
-        yield from self.differences(shuffled, "in another order", [self.found[index] for index in order])
+        yield from self.differences(shuffled, "in another order", [self.ordinary_answers[index] for index in order])
         doubled = self.ask([*self.samples, *self.samples[:_TWICE]])
-        wanted = [*self.found, *self.found[:_TWICE]]
+        wanted = [*self.ordinary_answers, *self.ordinary_answers[:_TWICE]]
         yield from self.differences(doubled, f"with {_TWICE} samples twice", wanted)
         frozen = getattr(self.subject, self.method)(tuple(self.samples))
         yield from self.differences(frozen, "given as a tuple")
@@ -483,7 +485,7 @@ class _DetectorTrial(_Trial):
             yield from _pointers(sample, word.evidence)
 
     def words(self) -> Iterator[str]:
-        for prediction in self.found:
+        for prediction in self.ordinary_answers:
             if prediction.words is not None:
                 yield f"sample {prediction.id!r}: the prediction has words that nobody asked for"
         detector = self.load(words=True)

@@ -301,10 +301,10 @@ class Maintenance:
 
     def judge(self, article: Article) -> FilterDecision:
         """Look through the article's templates; one that several kinds mark is counted with the first."""
-        marks = self.found(article.templates)
+        marks = self.marks(article.templates)
         return FilterDecision(article, not marks, next((kind for kind in self.kinds if kind in marks), ""))
 
-    def found(self, templates: Iterable[str]) -> dict[str, str]:
+    def marks(self, templates: Iterable[str]) -> dict[str, str]:
         """Kind -> the first of the templates that is of this kind.
 
         Args:

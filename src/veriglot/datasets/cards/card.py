@@ -496,7 +496,7 @@ def card(
     files = [file for file in find_files(data, Report()) if file.path in read]
     paths = [file.path for file in files]
     return Card(
-        tuple(str(file.place) for file in files), tuple(map(file_sha256, paths)),
+        tuple(str(file.relative_path) for file in files), tuple(map(file_sha256, paths)),
         tuple(Path(path).stat().st_size for path in paths),
         _contents_of(files, format_name=format, language=language, splits=splits),
         report, trace(paths), given or Given(), __version__,

@@ -281,7 +281,7 @@ class _Cleaner:
         path = Path(self._cleaning.path)
         if self._cleaning.one_file:
             return path
-        relative = self._first.files[file].place.with_suffix(".jsonl")
+        relative = self._first.files[file].relative_path.with_suffix(".jsonl")
         if relative.name == "rejected.jsonl" or relative in self._places:
             relative = relative.with_name(f"{relative.stem}.{file + 1}.jsonl")
         self._places.add(relative)
@@ -434,10 +434,12 @@ class _Checker:
     def _passage(self, entry: int) -> str:
         return self._sample(int(self._index.owners[entry])).evidence[int(self._index.places[entry])].text
 
-    def _found(self, check: str, number: int, detail: str, *, kind: str | None = None, text: str | None = None) -> None:
+    def _add_fault(
+        self, check: str, number: int, detail: str, *, kind: str | None = None, text: str | None = None
+    ) -> None:
         row = self._spool[number]
         fault = Fault(check, detail, kind, row.sample.response if text is None else text)
-        self._first.found(fault, number, row.sample, self._first.files[row.file].path)
+        self._first.add_fault(fault, number, row.sample, self._first.files[row.file].path)
 
     def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[_SplitLeak, ...]:
         """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
@@ -475,7 +477,7 @@ class _Checker:
                         leaking.add(row)
                         pairs[check, own, stays] += 1
                         detail, kind = f"in {names[own]}, and in {names[stays]} too", f"{names[own]} in {names[stays]}"
-                        self._found(check, row, detail, kind=kind)
+                        self._add_fault(check, row, detail, kind=kind)
         return tuple(
             _SplitLeak(check, names[own], names[stays], count)
             for (check, own, stays), count in sorted(pairs.items(), key=lambda item: (item[0][0], -item[1]))
@@ -484,16 +486,16 @@ class _Checker:
     def _repeated(self, near_texts: list[list[int]]) -> None:
         copies = [(row, group[0]) for group in _repeated_keys(self._index.whole) for row in group[1:].tolist()]
         for row, before in copies:
-            self._found("copied_row", row, f"the same as {self._sample(int(before)).id}")
+            self._add_fault("copied_row", row, f"the same as {self._sample(int(before)).id}")
         for rows in _repeated_keys(self._index.texts):
             self._tally.kind("repeated_text", f"texts that occur {len(rows)} times")
             first = self._sample(int(rows[0])).id
             for row in rows[1:].tolist():
-                self._found("repeated_text", row, f"the text of {first}")
+                self._add_fault("repeated_text", row, f"the text of {first}")
         for group in near_texts:
             first = self._sample(group[0]).id
             for row in group[1:]:
-                self._found("near_text", row, f"nearly the text of {first}")
+                self._add_fault("near_text", row, f"nearly the text of {first}")
 
     def _disagreements(self) -> tuple[_Agreement, ...]:
         """How far several annotations of one text by one kind of annotator agree; texts on which they do not."""
@@ -517,7 +519,7 @@ class _Checker:
             row = self._spool[number]
             path, text = self._first.files[row.file].path, shortened(row.sample.response)
             example = Example(path, f"{count} annotations ({kind}) that differ", id=row.sample.id, text=text)
-            self._tally.found("disagreeing_labels", example, kind="clean or not" if about_clean else "where")
+            self._tally.add("disagreeing_labels", example, kind="clean or not" if about_clean else "where")
         self._tally.looked("disagreeing_labels", "", texts)
         if not texts:
             self._not_looked_for["disagreeing_labels"] = "no text has several annotations of one kind"
@@ -542,7 +544,7 @@ class _Checker:
             tags_of.update(dict.fromkeys(rows, ", ".join(tags)))
         for row, named in sorted(tags_of.items()):
             text = self._sample(row).evidence[0].text
-            self._found("foreign_reference", row, f"one reference for {named}", kind=named, text=text)
+            self._add_fault("foreign_reference", row, f"one reference for {named}", kind=named, text=text)
 
     def _glue(self) -> None:
         """Third pass: seams, which need the words of all texts."""
@@ -560,7 +562,7 @@ class _Checker:
                     text = row.sample.response[span.start : span.end]
                     shown = text if seam.at is None else f"{text[: seam.at]}|{text[seam.at :]}"
                     example = Example(path, f"told by {seam.why}", id=row.sample.id, text=shortened(shown))
-                    self._tally.found("glued_span", example, kind=seam.why, layer=annotator)
+                    self._tally.add("glued_span", example, kind=seam.why, layer=annotator)
 
     def _clean(self, clean: CleanedCopy, near_texts: list[list[int]]) -> _CleanedAccount:
         keys = self._index.texts  # of near-duplicates the group is the first one's; other texts are one by themselves

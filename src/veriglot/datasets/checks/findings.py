@@ -182,7 +182,7 @@ def shortened(text: str) -> str:
 class _Sums:
     """What is counted of one check: places that have it and that could, by file and layer."""
 
-    found: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
     of: Counter[str] = field(default_factory=Counter)
     layers: Counter[str] = field(default_factory=Counter)
     of_layers: Counter[str] = field(default_factory=Counter)
@@ -190,7 +190,7 @@ class _Sums:
     examples: dict[str, list[Example]] = field(default_factory=lambda: defaultdict(list))
 
     def share(self, file: str) -> float:
-        return self.found[file] / max(1, self.of[file])
+        return self.faults[file] / max(1, self.of[file])
 
 
 class Tally:
@@ -205,7 +205,7 @@ class Tally:
         if layer is not None:
             self._sums[check].of_layers[layer] += count
 
-    def found(
+    def add(
         self,
         check: str,
         example: Example,
@@ -226,7 +226,7 @@ class Tally:
             layer: whose labels.
         """
         sums = self._sums[check]
-        sums.found[example.file] += count
+        sums.faults[example.file] += count
         sums.kinds.update({kind: count} if kind is not None else kinds or {})
         if layer is not None:
             sums.layers[layer] += count
@@ -247,14 +247,14 @@ class Tally:
 
     def findings(self) -> tuple[Finding, ...]:
         """What was found, in the order of the catalogue."""
-        return tuple(_finding(name, self._sums[name]) for name in checks() if self._sums[name].found.total())
+        return tuple(_finding(name, self._sums[name]) for name in checks() if self._sums[name].faults.total())
 
 
 def _finding(name: str, sums: _Sums) -> Finding:
     check, level = checks()[name], checks()[name].level
-    if name == "glued_span" and all(sums.share(file) < _GLUED for file in sums.found):
+    if name == "glued_span" and all(sums.share(file) < _GLUED for file in sums.faults):
         level = "note"  # as many as sound data seem to have
-    by_file = {file: count for file, count in sums.found.most_common() if count}
+    by_file = {file: count for file, count in sums.faults.most_common() if count}
     first = [example for file in by_file for example in sums.examples[file][:_A_FILE]]
     further = [example for file in by_file for example in sums.examples[file][_A_FILE:]]
     return Finding(
@@ -262,8 +262,8 @@ def _finding(name: str, sums: _Sums) -> Finding:
         level=level,
         unit=check.unit,
         how=check.how,
-        count=sums.found.total(),
-        of=max(sums.of.total(), sums.found.total()),
+        count=sums.faults.total(),
+        of=max(sums.of.total(), sums.faults.total()),
         files=by_file,
         of_files={file: max(sums.of[file], count) for file, count in by_file.items()},
         layers={layer: (sums.layers[layer], of) for layer, of in sums.of_layers.items()},

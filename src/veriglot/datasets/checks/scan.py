@@ -122,7 +122,7 @@ class Balance:
             absent = sorted(own - present)
             if absent:
                 example = Example(where, f"covered by {paper} and absent: {', '.join(absent)}")
-                tally.found("absent_languages", example, len(absent), kinds=dict.fromkeys(absent, 1))
+                tally.add("absent_languages", example, len(absent), kinds=dict.fromkeys(absent, 1))
 
 
 @dataclass
@@ -158,10 +158,10 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet],
         return
     if clean < _HARDLY * responses:
         example = Example(file, f"{clean:,} of {responses:,} responses that {annotator} labelled have no span")
-        tally.found("no_clean_rows", example, responses, kind=annotator)
+        tally.add("no_clean_rows", example, responses, kind=annotator)
     if marked >= _DENSE * words:
         example = Example(file, f"{marked / words:.0%} of the words are marked by {annotator}")
-        tally.found("dense_marks", example, marked, kind=annotator)
+        tally.add("dense_marks", example, marked, kind=annotator)
 
 
 def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
@@ -175,10 +175,10 @@ def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list
         tally.looked(check, file, len(expected))
     for type_ in expected:
         if not counts[type_]:
-            tally.found("missing_types", Example(file, f"{annotator} never marked {type_}"), kind=type_)
+            tally.add("missing_types", Example(file, f"{annotator} never marked {type_}"), kind=type_)
         elif counts[type_] < _RARE * total:
             example = Example(file, f"{counts[type_]:,} of {total:,} spans of {annotator} are {type_}")
-            tally.found("rare_types", example, kind=type_)
+            tally.add("rare_types", example, kind=type_)
 
 
 def _entry(name: str) -> Taxonomy:
@@ -222,10 +222,10 @@ class Splits:
     def of_file(self, file: DataFile) -> str | None:
         """The split of a whole file; None where its samples decide, or nothing does."""
         if self.how == "files":
-            return str(file.place)
+            return str(file.relative_path)
         if self.how == "arguments":
             return file.argument
-        return split_in_name(file.place) if self.how == "names" else None
+        return split_in_name(file.relative_path) if self.how == "names" else None
 
     def number(self, sample: Sample, of_file: str | None) -> int:
         """The number of a sample's split."""
@@ -310,7 +310,7 @@ class DataFile:
     Attributes:
         path: where it is; `-` is standard input.
         argument: the file or folder that was named.
-        place: its path with the argument's own name in front.
+        relative_path: its path with the argument's own name in front.
         format: its format, once it was read.
         languages: its samples by language.
         counts: `unreadable` rows, `queries` and `labelled` samples.
@@ -318,7 +318,7 @@ class DataFile:
 
     path: str
     argument: str
-    place: PurePath
+    relative_path: PurePath
     format: str = ""
     languages: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -416,7 +416,7 @@ class FirstPass:
             index = self.spool.add(Row(len(self.files) - 1, split, row))
             self._look(row, index, file, split)
             for fault in self._format_faults(row, file.path, tags, notes):
-                self.found(fault, index, row, file.path)
+                self.add_fault(fault, index, row, file.path)
 
     def _bad(self, row: FailedRow, file: DataFile) -> None:
         check = kind_of_error(row)
@@ -425,7 +425,7 @@ class FirstPass:
             self.tally.looked(every, file.path)
         named = row.field is not None and check != "repeated_id"  # which says itself that it is the id
         detail = f"{row.field}: {row.message}" if named else row.message
-        self.tally.found(check, Example(file.path, detail, line=row.line, text=shortened(row.raw or "") or None))
+        self.tally.add(check, Example(file.path, detail, line=row.line, text=shortened(row.raw or "") or None))
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, index: int, file: DataFile, split: int) -> None:
@@ -451,14 +451,14 @@ class FirstPass:
             for check in _COULD_HAVE[what] if count else ():
                 self.tally.looked(check, file.path, count)
         for fault in row_faults(sample):
-            self.found(fault, index, sample, file.path)
+            self.add_fault(fault, index, sample, file.path)
 
-    def found(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
+    def add_fault(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
         """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
         check = checks()[fault.check]
         text = None if fault.text is None else shortened(fault.text)
         example = Example(path, shortened(fault.detail), id=sample.id, text=text)
-        self.tally.found(fault.check, example, kind=fault.kind, kinds=fault.kinds, layer=fault.layer)
+        self.tally.add(fault.check, example, kind=fault.kind, kinds=fault.kinds, layer=fault.layer)
         leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
         if leaves or fault.check in self.drop:
             self.reasons[index].add(fault.check)

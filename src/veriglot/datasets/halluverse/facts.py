@@ -173,7 +173,7 @@ class _Fact(msgspec.Struct, frozen=True):
 
     id: str
     text: str
-    place: int
+    index: int = msgspec.field(name="place")
     exact: bool = True
 
 
@@ -275,7 +275,7 @@ class PageText:
 
     def _fault(self, index: int, text: str) -> tuple[str, str] | None:
         language = self._page.language
-        if any(index == fact.place or self._alike(index, fact.place) for fact in self.facts):
+        if any(index == fact.index or self._alike(index, fact.index) for fact in self.facts):
             return "duplicate", "it was chosen before"
         if len(self._words[index]) < _FEWEST_WORDS_OF_A_FACT or len(text) > _MOST_CODE_POINTS:
             return (

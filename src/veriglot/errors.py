@@ -63,12 +63,14 @@ class UsageError(VeriglotError):
 
 
 class UnknownNameError(UsageError):
-    """A name that is not in a table; the message offers the nearest names that are."""
+    """A name that is not in a table; the message offers its new name, or else the nearest names that are."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, renamed: str | None = None) -> None:
         known = sorted(known)
-        near = get_close_matches(name, known, n=3, cutoff=0.5)
+        near = [renamed] if renamed else get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+        if renamed:
+            hint = f"It is called {renamed} now."
         super().__init__(f"There is no {kind} named {name!r}.", remedy=hint)
         self.kind = kind
         self.name = name

@@ -50,11 +50,15 @@ class Table:
         kind: what the names are, in messages ("detector").
         group: the entry point group that third parties declare.
         entries: the names that Veriglot ships.
+        renamed: names of earlier versions, each with the one of today.
     """
 
-    def __init__(self, kind: str, group: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(
+        self, kind: str, group: str, entries: Mapping[str, Entry], renamed: Mapping[str, str] | None = None
+    ) -> None:
         self.kind = kind
         self.group = group
+        self._renamed = renamed or {}
         self._built_in = dict(entries)
 
     @cached_property
@@ -99,7 +103,7 @@ class Table:
         head, _, argument = name.partition(":")
         entry = self._entries.get(head)
         if entry is None or entry.argument is None:
-            raise UnknownNameError(self.kind, name, self._entries)
+            raise UnknownNameError(self.kind, name, self._entries, renamed=self._renamed.get(name))
         return entry, argument
 
     def load(self, name: str) -> Any:

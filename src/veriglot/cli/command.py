@@ -90,10 +90,10 @@ _OPTIONS: dict[str, Option | Setting | _FromRoot] = {
     "count": Option("How many to make.", "N", "-n", min=1),
     "database": _FromRoot("database"),
     "detector": Option(
-        "Detector by name: grounding (words against words), semantic (by meaning, across languages too, with a model"
-        " that has to be fetched), auto (the best that is here for the language); or package.module:Class of one's"
-        " own. Some take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and ensemble:NAME+NAME; veriglot"
-        " doctor lists all.",
+        "Detector by name: grounding (words against words), reader (question, response and evidence read together,"
+        " across languages too; extra reader), auto (the best that is here); or package.module:Class of one's own."
+        " Some take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and ensemble:NAME+NAME; veriglot doctor"
+        " lists all.",
         "NAME",
     ),
     "dry_run": Option("Ask nothing and write nothing: print how many calls and tokens it would take, roughly."),
@@ -103,10 +103,6 @@ _OPTIONS: dict[str, Option | Setting | _FromRoot] = {
     "json": Option("Print JSON."),
     "language": Option("Language of rows that state none, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"),
     "languages": Option("Languages, separated by commas.", "TAGS", "-l"),
-    "leave_out_tests": Option(
-        "Do not learn from parallel articles and translations that Veriglot's benchmarks test on. Default: learn from"
-        " all."
-    ),
     "model": Option("The model to ask, as its server names it.", "MODEL", "-m"),
     "on_error": Option(
         "At a row that cannot be read: stop, or skip it, write it to OUTPUT.failed.jsonl and exit with 3 in the end."

@@ -23,7 +23,7 @@ _GIVES = {
     "parquet": "Parquet files in and out",
     "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
     "encoders": "sentence encoders of your own: checkpoints of sentence-transformers and transformers",
-    "semantic": "support by meaning: the multilingual encoder (veriglot models get use-multilingual)",
+    "reader": "the detector reader with its encoder; encoders for similarity and alignment",
     "train": "training of detectors",
     "wikipedia": "articles from Wikipedia and its dumps, people from Wikidata",
     "bench": "chrF, and names across alphabets, as scorers",

@@ -1,10 +1,10 @@
-"""`veriglot train`: train detectors, readers and the weights of ensembles from labelled data."""
+"""`veriglot train`: train detectors and the weights of ensembles from labelled data."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import Account
@@ -62,67 +62,32 @@ def grounding(
     )
 
 
-@app.command("semantic")
-@command
-def semantic(
-    data: _Data,
-    *,
-    output: _Weights,
-    seed: _Seed = 0,
-    encoder: Annotated[str | None, Help("Default: the one of `veriglot models get use-multilingual`.")] = None,
-    epochs: Annotated[int, Help("Of the first stage.")] = 6,
-    processes: Annotated[int, Help("They encode the texts.")] = 1,
-    leave_out_tests: bool = False,
-) -> None:
-    """Train the semantic detector, and write a folder of weights that it loads.
-
-    For example: veriglot train semantic silver/ xquad/ translations/ -o weights/ --processes 4
-    """
-    import os
-
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy comes: small products are slower on more
-    from veriglot.training import load_trainer
-
-    load_trainer("semantic")(
-        list(map(Path, data)),
-        Path(output),
-        seed=seed,
-        encoder=Path(encoder) if encoder is not None else None,
-        epochs=epochs,
-        jobs=processes or os.cpu_count() or 1,
-        tests=not leave_out_tests,
-        say=_echo,
-    )
-
-
 @app.command("reader")
 @command
 def reader(
     data: _Data,
     *,
     output: _Weights,
-    weights: Annotated[
-        str | None, Option("Folder that veriglot train semantic made. Default: the weights that are installed.", "DIR")
-    ] = None,
     seed: _Seed = 0,
-    epochs: Annotated[int, Help("Each over responses of its own.")] = 2,
-    threads: Annotated[int, Option("Threads to compute with.", "N", min=1)] = 2,
-    leave_out_tests: bool = False,
+    minutes: Annotated[
+        float | None, Option("Minutes to train for. Default: until every row was read.", "N", min=0)
+    ] = None,
+    threads: Annotated[int, Option("Threads to compute with, on the CPU.", "N", min=1)] = 2,
+    device: Annotated[Literal["cpu", "cuda"], Option("Where to train: cpu or cuda.", "DEVICE")] = "cpu",
 ) -> None:
-    """Give the semantic detector a reader for evidence in other languages, and write weights that it loads.
+    """Train the reader, and write a folder of weights that it loads. Rerun the command to resume.
 
-    For example: veriglot train reader xquad/ -o weights/
+    For example: veriglot train reader silver/ xquad/ -o weights/ --device cuda
     """
     from veriglot.training import load_trainer
 
     load_trainer("reader")(
         list(map(Path, data)),
         Path(output),
-        weights=Path(weights) if weights is not None else None,
         seed=seed,
-        passes=epochs,
-        tests=not leave_out_tests,
+        minutes=minutes,
         threads=threads,
+        device=device,
         say=_echo,
     )
 
@@ -135,7 +100,7 @@ def stacking(
     members: Annotated[
         str,
         Option(
-            "Detectors to put together: names joined by + (grounding+semantic), or a TOML file with a table"
+            "Detectors to put together: names joined by + (grounding+reader), or a TOML file with a table"
             " [[members]] for each.",
             "NAMES",
         ),
@@ -146,7 +111,7 @@ def stacking(
 ) -> None:
     """Learn how much each of several detectors counts, by script, and show how well that does on unseen texts.
 
-    For example: veriglot train stacking dev.jsonl --members grounding+semantic -o stack.json
+    For example: veriglot train stacking dev.jsonl --members grounding+reader -o stack.json
 
     Then: veriglot detect answers.jsonl --detector ensemble --set stacking=stack.json
     """

@@ -94,7 +94,7 @@ def _e5_tokenizer(path: Path) -> Any:
     try:
         from veriglot.encoders.e5 import tokenizer_of
     except ImportError as error:
-        raise MissingExtraError("The tokenizer of e5-multilingual", "semantic") from error
+        raise MissingExtraError("The tokenizer of e5-multilingual", "reader") from error
     return tokenizer_of(path)
 
 

@@ -1,7 +1,7 @@
 """The detector `auto`: each sample goes to the detector that is best in its language, of those that are here.
 
-Which is best, figures say that a bench recorded. Where there are none for a language, `semantic` judges it if its
-encoder was measured to be good there, and `grounding` the rest, and where `semantic` was measured and is no better.
+Which is best, figures say that a bench recorded. Where there are none for a language, `reader` judges it if it is
+installed, else `grounding`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -27,8 +27,6 @@ from veriglot.signatures import digest, signature
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from veriglot.detectors.semantic.detector import Semantic
-    from veriglot.encoders.base import Encoder
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
@@ -129,7 +127,7 @@ def read_recorded(path: str | Path | None = None) -> Recorded | None:
     return Recorded.read(file) if path is not None or file.is_file() else None
 
 
-_OWN = frozenset({"grounding", "semantic"})
+_OWN = frozenset({"grounding", "reader"})
 _BY_FOLDER = frozenset({"hf", "nli"})  # those that run a model in this process
 
 
@@ -141,55 +139,33 @@ def runs_here(name: str) -> bool:
     return name in _OWN or (head in _BY_FOLDER and Path(argument).is_dir())
 
 
-NO_ENCODER = "auto:no encoder"
-WEAK = "auto:weak language"
-NO_BETTER = "auto:no better"
-UNDECIDED = "auto:no choice"
+NO_READER = "auto:no reader"
 BY_FIGURES = "auto:by figures"
 _NO_FIGURES = "none"
 _SHOWN = 3  # detectors whose figures a note gives
-
-
-class _Beside(msgspec.Struct, frozen=True):
-    """Figures of `semantic` and of `grounding`, in this order, on one data set in one language."""
-
-    word_f1: tuple[float, float]
-
-
-class _Measured(msgspec.Struct, frozen=True):
-    """Where `semantic` is no better than `grounding` by people's labels (docs/semantic.md), in these revisions."""
-
-    semantic: str
-    grounding: str
-    no_better: dict[str, _Beside]  # by base tag
 
 
 class Auto(Configured):
     """Chooses among detectors, sample by sample. Fetches nothing, and asks no language model unless told to.
 
     A prediction names the detector that made it as `detector`, and this one in its signature. Its note says why:
-    `auto:by figures (...)` with the figures that were compared, or, where there are none for the language and
-    `grounding` judged, `auto:no encoder`, `auto:weak language`, `auto:no better (...)` where response and evidence are
-    in a language in which people's labels did not find `semantic` better (it takes fourteen times as long), or, where
-    asking about the languages failed, `auto:no choice` and the reason. Weights or an encoder of one's own were not
-    measured, so that nothing is said against them.
+    `auto:by figures (...)` with the figures that were compared, or `auto:no reader` where there are none for the
+    language and `grounding` stands in for `reader`, whose packages or model are not here.
 
     Figures hold for evidence in the response's language, or for translations, as they were measured; a sample whose
     evidence is in another language has none.
 
     Args:
-        threshold: confidence from which a word is marked, 0 to 1, by whichever detector; None takes that of the weights
-            of `semantic`, or of `grounding` where that is alone.
+        threshold: confidence from which a word is marked, 0 to 1, by whichever detector; None takes that of `reader`,
+            or of `grounding` where that stands in.
         words: whether predictions carry every word.
         figures: a file that `veriglot bench record` wrote; None takes the one in the package, `none` takes none.
         candidates: the detectors to choose from by their figures, as names joined by `+` or a list, whatever they
             ask; None takes those that run on this machine alone, with models that are in a folder of it.
-        semantic_weights, grounding_weights: folders of weights; None takes those in the package.
-        encoder: an encoder to take instead of loading the one that the weights of `semantic` name.
+        reader_weights: folder of weights of `reader`; None takes those in the package.
 
     Raises:
-        WeightsError: weights or the encoder's model are damaged, or made for other features. That the encoder's model
-            is missing is no error.
+        WeightsError: weights are damaged, or made for another encoder. That the encoder is missing is no error.
         InputError: the figures cannot be read.
         UsageError: a candidate has no figures.
     """
@@ -203,21 +179,15 @@ class Auto(Configured):
         words: bool = False,
         figures: str | None = None,
         candidates: str | Sequence[str] | None = None,
-        semantic_weights: str | None = None,
-        grounding_weights: str | None = None,
-        encoder: Encoder | None = None,
+        reader_weights: str | None = None,
     ) -> None:
-        semantic = _loaded("semantic", threshold=threshold, words=words, weights=semantic_weights, encoder=encoder)
-        self._semantic = cast("Semantic | None", semantic)
-        if threshold is None and self._semantic is not None:
-            threshold = self._semantic.threshold
-        self._grounding = Grounding(threshold=threshold, words=words, weights=grounding_weights)
-        own = semantic_weights is not None or grounding_weights is not None or encoder is not None
-        self._no_better = {} if own or self._semantic is None else _no_better(self._semantic, self._grounding)
+        reader = _loaded("reader", threshold=threshold, words=words, weights=reader_weights)
+        self._own: Detector = Grounding(threshold=threshold, words=words) if reader is None else reader
+        self._note = NO_READER if reader is None else None
         self._recorded = None if figures == _NO_FIGURES else read_recorded(figures)
         if isinstance(candidates, str):
             candidates = [name for name in candidates.split("+") if name]
-        loaded = {"grounding": self._grounding, "semantic": self._semantic}
+        loaded = {"grounding": self._own} if reader is None else {"reader": reader}
         self._best = _best(self._recorded, loaded, candidates, threshold=self.threshold, words=words)
 
     @cached_property
@@ -228,7 +198,7 @@ class Auto(Configured):
     @property
     def threshold(self) -> float:
         """Confidence from which a word is marked, by whichever detector."""
-        return self._grounding.threshold
+        return self._own.threshold
 
     @cached_property
     def signature(self) -> str:
@@ -238,10 +208,7 @@ class Auto(Configured):
             kinds.setdefault(detector.name.partition("@")[0], []).append(settings_of(detector.signature) or "")
         made = {kind: digest(settings)[:12] for kind, settings in kinds.items()}
         figures = self._recorded.revision if self._recorded is not None else None
-        spared = digest([f"{tag} {note}" for tag, note in self._no_better.items()])[:8] if self._no_better else None
-        return signature(
-            chooser=self.name, **made, figures=figures, no_better=spared, threshold=self.threshold, unit="word"
-        )
+        return signature(chooser=self.name, **made, figures=figures, threshold=self.threshold, unit="word")
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
@@ -255,9 +222,8 @@ class Auto(Configured):
 
     @property
     def _detectors(self) -> list[Detector]:
-        own: list[Detector] = [self._grounding] if self._semantic is None else [self._semantic, self._grounding]
-        best = [detector for detector, _ in self._best.values()]
-        return list({id(detector): detector for detector in [*own, *best]}.values())
+        own = [self._own, *(detector for detector, _ in self._best.values())]
+        return list({id(detector): detector for detector in own}.values())
 
     def _signed(self, prediction: Prediction, note: str | None) -> Prediction:
         notes = (*prediction.notes, note) if note and prediction.status is Status.SCORED else prediction.notes
@@ -265,26 +231,20 @@ class Auto(Configured):
 
     def _choice(self, sample: Sample) -> tuple[Detector, str | None]:
         """Who is to judge a sample, and the note that goes with it."""
-        try:
-            resolved = resolve_language(sample)
-            setting = _setting(sample, resolved) if resolved is not None and self._best else None
+        if self._best:
+            try:
+                resolved = resolve_language(sample)
+                setting = None if resolved is None else _setting(sample, resolved)
+            except Exception:  # one sample must not lose the batch: its detector says what is wrong with it
+                return self._own, self._note
             if resolved is not None and setting is not None and (resolved.tag, setting) in self._best:
                 return self._best[resolved.tag, setting]
-            if self._semantic is None:
-                return self._grounding, NO_ENCODER
-            if resolved is None or not self._semantic.knows(sample, resolved):
-                return self._grounding, WEAK
-            base = resolved.tag.split("-")[0]
-            if base in self._no_better and self._semantic.in_one_language(sample, resolved):
-                return self._grounding, self._no_better[base]
-        except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
-            return self._grounding, f"{UNDECIDED} ({type(error).__name__}: {error})"
-        return self._semantic, None
+        return self._own, self._note
 
 
 def _best(
     recorded: Recorded | None,
-    loaded: Mapping[str, Detector | None],
+    loaded: Mapping[str, Detector],
     candidates: Sequence[str] | None,
     **options: Any,
 ) -> dict[tuple[str, Setting], tuple[Detector, str]]:
@@ -302,7 +262,7 @@ def _best(
             f"There are no recorded figures of the candidate {strange[0]!r}.",
             remedy=f"There are of: {', '.join(sorted(names))}.",
         )
-    by_options = {(name, ()): detector for name, detector in loaded.items()}
+    by_options: dict[Any, Detector | None] = {(name, ()): detector for name, detector in loaded.items()}
     here: dict[Known, Detector] = {}
     for known in recorded.detectors():
         if known.name not in candidates if candidates is not None else not runs_here(known.name):
@@ -333,17 +293,6 @@ def _setting(sample: Sample, resolved: ResolvedLanguage) -> Setting | None:
     if sample.task is Task.TRANSLATION:
         return "translation"
     return None if evidence_notes(sample, resolved) else "evidence"
-
-
-def _no_better(semantic: Semantic, grounding: Grounding) -> dict[str, str]:
-    """Base tag to the note, for each language in which people's labels do not find `semantic` better."""
-    table = msgspec.json.decode(files("veriglot.detectors").joinpath("no_better.json").read_bytes(), type=_Measured)
-    if (table.semantic, table.grounding) != (semantic.name, grounding.name):
-        return {}
-    return {
-        tag: f"{NO_BETTER} (F1 of words, {tag}: semantic {figures.word_f1[0]:.3f}, grounding {figures.word_f1[1]:.3f})"
-        for tag, figures in table.no_better.items()
-    }
 
 
 def _loaded(name: str, **options: Any) -> Detector | None:

@@ -110,9 +110,7 @@ def read_members(given: str | Sequence[str | Member]) -> tuple[Member, ...]:
     else:
         members = tuple(Member(member) if isinstance(member, str) else member for member in given)
     if len(members) < 2:
-        raise UsageError(
-            "An ensemble has at least two detectors.", remedy="Name them as in ensemble:grounding+semantic."
-        )
+        raise UsageError("An ensemble has at least two detectors.", remedy="Name them as in ensemble:grounding+reader.")
     repeated = [member for index, member in enumerate(members) if member in members[:index]]
     if repeated:
         raise UsageError(f"The ensemble names {repeated[0].detector!r} twice.")
@@ -490,7 +488,7 @@ def _combination(
 ) -> tuple[tuple[Member, ...], Stacking | None]:
     if stacking is None:
         if members is None:
-            raise UsageError("The ensemble has no members.", remedy="Name them as in ensemble:grounding+semantic.")
+            raise UsageError("The ensemble has no members.", remedy="Name them as in ensemble:grounding+reader.")
         return read_members(members), None
     learned = Stacking.read(stacking)
     names = [member.member.detector for member in learned.members]

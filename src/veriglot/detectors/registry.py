@@ -27,7 +27,7 @@ DETECTORS = Table(
     {
         "auto": Entry(
             "veriglot.detectors.auto:Auto",
-            summary="the best that is here for the language, by recorded figures or what the encoder knows; says which",
+            summary="the best that is here, by recorded figures, else reader, else grounding; says which",
         ),
         "calibrated": Entry(
             "veriglot.detectors.calibration:Calibrated",
@@ -36,7 +36,7 @@ DETECTORS = Table(
         ),
         "ensemble": Entry(
             "veriglot.detectors.ensemble:Ensemble",
-            summary="several detectors as one, by mean or learned weights: ensemble:grounding+semantic",
+            summary="several detectors as one, by mean or learned weights: ensemble:grounding+reader",
             argument="members",
         ),
         "grounding": Entry(
@@ -60,10 +60,10 @@ DETECTORS = Table(
             summary="sentences or facts held against the evidence by an entailment model: nli:FOLDER",
             argument="model",
         ),
-        "semantic": Entry(
-            "veriglot.detectors.semantic.detector:Semantic",
-            extra="semantic",
-            summary="support by meaning, across paraphrase and across languages; veriglot models get use-multilingual",
+        "reader": Entry(
+            "veriglot.detectors.reader.detector:Reader",
+            extra="reader",
+            summary="question, response and evidence read together by a multilingual encoder, across languages too",
         ),
         "xcomet": Entry(
             "veriglot.detectors.xcomet:XComet",
@@ -71,6 +71,7 @@ DETECTORS = Table(
             argument="model",
         ),
     },
+    renamed={"semantic": "reader"},
 )
 
 

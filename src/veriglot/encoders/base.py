@@ -46,12 +46,12 @@ ENCODERS = Table(
     {
         "use-multilingual": Entry(
             "veriglot.encoders.universal:UniversalSentenceEncoder",
-            extra="semantic",
+            extra="reader",
             summary="Universal Sentence Encoder, multilingual 3, int8: 20 languages well, on the CPU; the default",
         ),
         "e5-multilingual": Entry(
             "veriglot.encoders.e5:E5",
-            extra="semantic",
+            extra="reader",
             summary="multilingual-e5-small in 4-bit numbers: far more languages well, on the CPU, and slower",
         ),
         "sentence-transformers": Entry(

@@ -67,7 +67,7 @@ SCORERS = Table(
         ),
         "cosine": Entry(
             "veriglot.scorers.cosine:Cosine",
-            extra="semantic",
+            extra="reader",
             summary="how near source and response are as vectors of an encoder: cosine:ENCODER",
             argument="encoder",
         ),

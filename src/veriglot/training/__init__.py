@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["load_trainer"]
 
 
-def load_trainer(detector: Literal["grounding", "reader", "semantic"]) -> Callable[..., None]:
+def load_trainer(detector: Literal["grounding", "reader"]) -> Callable[..., None]:
     """The function `train` of a detector's `pipeline`.
 
     Raises:

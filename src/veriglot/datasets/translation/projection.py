@@ -181,7 +181,7 @@ _GUESSED = 0.25  # weight of a link that place alone suggests
 class LexicalAligner:
     """Links words that can be recognised; those between two such words are guessed by their place, at a low weight.
 
-    Names are held against each other by their sound where the packages of the extra `semantic` are installed (anyascii,
+    Names are held against each other by their sound where the packages of the extra `reader` are installed (anyascii,
     rapidfuzz); the signature says whether they are.
     """
 

@@ -78,7 +78,7 @@ _ALIGNERS = Table(
         ),
         "vectors": Entry(
             "veriglot.datasets.translation.projection:vector_aligner",
-            extra="semantic",
+            extra="reader",
             summary="token vectors of an encoder, use-multilingual where none is named: vectors:NAME",
             argument="encoder",
         ),

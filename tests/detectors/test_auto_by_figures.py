@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Write = Callable[..., str]
 
+pytestmark = pytest.mark.usefixtures("no_reader")
+
 GROUNDING = load_detector("grounding").name
 
 
@@ -61,20 +63,14 @@ def write(tmp_path: Path) -> Write:
     return made
 
 
-@pytest.fixture(autouse=True)
-def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine that no model was fetched to: `semantic` is not here."""
-    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "models"))
-
-
 def sample(tag: str, of: str | None = None, task: Task = Task.QA) -> Sample:
     evidence = Evidence(TEXTS[of or tag].evidence, language=of or tag)
     return Sample(f"{tag}-{of}", TEXTS[tag].changed, language=tag, evidence=(evidence,), task=task)
 
 
 def test_the_best_that_is_here_judges_and_says_why(write: Write) -> None:
-    path = write(figure("grounding", 0.6), figure("told-words", 0.8), figure("semantic", 0.9))
-    auto = load_detector("auto", figures=path, candidates="grounding+told-words+semantic")
+    path = write(figure("grounding", 0.6), figure("told-words", 0.8), figure("reader", 0.9))
+    auto = load_detector("auto", figures=path, candidates="grounding+told-words+reader")
     (found,) = auto.predict([sample("de")])
     assert found.detector == "told-a@1"
     assert found.notes[-1] == "auto:by figures (auc_pr_nonfactual of words, de: told-words 0.800, grounding 0.600)"
@@ -85,22 +81,22 @@ def test_the_best_that_is_here_judges_and_says_why(write: Write) -> None:
 def test_in_a_language_without_figures_the_rule_is_what_it_was(write: Write) -> None:
     auto = load_detector("auto", figures=write(figure("grounding", 0.6)))
     assert auto.predict([sample("de")])[0].notes[-1].startswith("auto:by figures")
-    assert auto.predict([sample("fr")])[0].notes[-1] == "auto:no encoder"
+    assert auto.predict([sample("fr")])[0].notes[-1] == "auto:no reader"
 
 
 def test_figures_of_answers_say_nothing_of_translations_nor_across_languages(write: Write) -> None:
     auto = load_detector(
         "auto", figures=write(figure("grounding", 0.6), figure("grounding", 0.3, "fr", translation=True))
     )
-    assert auto.predict([sample("de", "en", Task.TRANSLATION)])[0].notes[-1] == "auto:no encoder"
-    assert auto.predict([sample("de", "en")])[0].notes[-1] == "auto:no encoder"
+    assert auto.predict([sample("de", "en", Task.TRANSLATION)])[0].notes[-1] == "auto:no reader"
+    assert auto.predict([sample("de", "en")])[0].notes[-1] == "auto:no reader"
     (found,) = auto.predict([sample("fr", "en", Task.TRANSLATION)])
     assert found.notes[-1] == "auto:by figures (auc_pr_nonfactual of words, fr translations: grounding 0.300)"
 
 
 def test_figures_of_another_revision_do_not_count(write: Write) -> None:
     auto = load_detector("auto", figures=write(figure("grounding", 0.6, revision="grounding@0.1")))
-    assert auto.predict([sample("de")])[0].notes[-1] == "auto:no encoder"
+    assert auto.predict([sample("de")])[0].notes[-1] == "auto:no reader"
 
 
 def test_a_batch_of_many_detectors_is_in_order(write: Write) -> None:
@@ -117,7 +113,7 @@ def test_a_batch_of_many_detectors_is_in_order(write: Write) -> None:
 
 def test_nothing_is_asked_that_was_not_named(tmp_path: Path) -> None:
     assert runs_here("grounding")
-    assert runs_here("ensemble:grounding+semantic")
+    assert runs_here("ensemble:grounding+reader")
     assert runs_here(f"hf:{tmp_path}")
     for name in ("judge:spans", "hf:org/model", "told-words", "ensemble:grounding+judge:spans", "xcomet:model"):
         assert not runs_here(name), name

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from veriglot.cli import main
+from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.detectors.registry import load_detector
 from veriglot.formats.reader import read, read_predictions
 from veriglot.records import Generator, encode
@@ -22,7 +23,10 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
 CHOOSING = """
 from functools import partial
 from veriglot.detectors.auto import Auto
-Choosing = partial(Auto, figures="none", semantic_weights={weights!r})
+from veriglot.detectors.registry import DETECTORS
+from veriglot.plugins import Entry
+DETECTORS._entries["reader"] = Entry("stand_in:StandIn")
+Choosing = partial(Auto, figures={figures!r})
 """
 STUDY = """
 [study]
@@ -38,15 +42,19 @@ labelled = "labelled.jsonl"
 
 
 class Desk:
-    """A folder with labelled samples in languages that the encoder knows and does not know, and `auto` by a name that
-    worker processes find too."""
+    """A folder with labelled samples in a language with figures that are for `grounding` and in others, and `auto` by
+    a name that worker processes find too."""
 
-    def __init__(self, folder: Path, weights: str) -> None:
+    def __init__(self, folder: Path) -> None:
         module = f"choosing_{folder.name.replace('-', '_')}"
-        (folder / f"{module}.py").write_text(CHOOSING.format(weights=weights))
+        figures = str(folder / "figures.json")
+        (folder / f"{module}.py").write_text(CHOOSING.format(figures=figures))
+        own = RecordedFigure(load_detector("grounding").name, "grounding", "de", "evidence", "d", 0.6, None, None, 9, 9)
+        recorded = Recorded(format=Recorded.known, level="word", measure="f1", figures=(own,), signature="bench:x")
+        Path(figures).write_bytes(msgspec.json.encode(recorded))
         self.folder, self.name = folder, f"{module}:Choosing"
         self.rows = [row for row in read(EXAMPLES) if row.language in {"en", "de", "fi", "hi"}]
-        self.detector: Detector = load_detector("auto", figures="none", semantic_weights=weights)
+        self.detector: Detector = load_detector("auto", figures=figures)
         self.labelled = self.write("labelled.jsonl", self.rows)
         answers = [
             msgspec.structs.replace(
@@ -68,10 +76,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(semantic_weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(stand_in: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return Desk(tmp_path, semantic_weights)
+    return Desk(tmp_path)
 
 
 def said(capfd: pytest.CaptureFixture[str], *words: object) -> str:
@@ -92,7 +100,7 @@ def test_detect_writes_who_judged(desk: Desk, capfd: pytest.CaptureFixture[str],
     said(capfd, "detect", desk.labelled, "--detector", desk.name, "-o", "marked.jsonl", "--processes", jobs)
     found = list(read_predictions("marked.jsonl"))
     assert found == desk.detector.predict(desk.rows)
-    assert judges(found) == {"grounding", "semantic"}
+    assert judges(found) == {"grounding", "reader"}
     assert {one.asked for one in found} == {desk.detector.name}
 
 
@@ -127,7 +135,7 @@ def test_a_study_with_auto(desk: Desk, capfd: pytest.CaptureFixture[str]) -> Non
     (desk.folder / "study.toml").write_text(STUDY.format(name=desk.name))
     said(capfd, "study", "run", "study.toml", "-o", "run")
     found = list(read_predictions(next(Path("run/predictions/auto").glob("*.jsonl"))))
-    assert judges(found) == {"grounding", "semantic"}
+    assert judges(found) == {"grounding", "reader"}
     rates = json.loads(Path("run/rates.json").read_text("utf-8"))
     assert desk.detector.name in json.dumps(rates)
     said(capfd, "study", "run", "study.toml", "-o", "run")  # nothing is judged again, and nothing refused

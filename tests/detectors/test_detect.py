@@ -54,6 +54,13 @@ def test_names_and_thresholds_that_are_none() -> None:
     assert load_detector(threshold=0.25).threshold == 0.25
 
 
+def test_a_name_of_an_earlier_version_says_what_it_is_called_now() -> None:
+    for name in ("semantic", "ensemble:grounding+semantic"):
+        with pytest.raises(UnknownNameError, match="It is called reader now") as caught:
+            load_detector(name)
+        assert caught.value.suggestions == ["reader"]
+
+
 @pytest.mark.parametrize("response", ["", " ", "\n\t\r\n", "\u3000\u00a0"])
 def test_an_empty_response_is_not_checked(response: str) -> None:
     prediction = detect(ENGLISH.evidence, response)

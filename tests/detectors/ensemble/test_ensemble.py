@@ -14,8 +14,7 @@ from told_words import ToldWords, plugged_in, told
 from veriglot.detectors.calibration import ByScript
 from veriglot.detectors.ensemble import Ensemble, Member, Mix, Stacked, Stacking, read_members
 from veriglot.detectors.registry import DETECTORS, load_detector
-from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.hub.registry import MissingWeightsError
+from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
 from veriglot.records import DataSource, Status
 from veriglot.testing import check_detector
 
@@ -104,12 +103,11 @@ def test_spans_alone_cannot_be_averaged() -> None:
     assert "without the confidence of each word" in str(found.reason)
 
 
-def test_a_member_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path))
-    with pytest.raises(MissingWeightsError, match="use-multilingual"):
-        Ensemble("grounding+semantic")
-    (found,) = Ensemble("grounding+semantic", missing="rest").predict([told("one", "The mill is old.")])
-    assert "ensemble:without semantic (not installed)" in found.notes
+def test_a_member_that_is_not_installed(no_reader: None) -> None:
+    with pytest.raises(MissingExtraError, match=r"veriglot\[reader\]"):
+        Ensemble("grounding+reader")
+    (found,) = Ensemble("grounding+reader", missing="rest").predict([told("one", "The mill is old.")])
+    assert "ensemble:without reader (not installed)" in found.notes
 
 
 def test_a_class_of_ones_own_is_a_member() -> None:
@@ -198,7 +196,7 @@ def test_what_the_stack_marks_has_a_type_though_no_member_marks_it(tmp_path: Pat
 def test_a_stack_of_other_members_is_refused(tmp_path: Path) -> None:
     path = stack(tmp_path, [A, B], ByScript(Mix((1.0, 1.0), 0.0)))
     with pytest.raises(UsageError, match="were learned for told-words"):
-        Ensemble("grounding+semantic", stacking=path)
+        Ensemble("grounding+reader", stacking=path)
     text = (tmp_path / "stack.json").read_text("utf-8").replace("told-b@1", "told-b@2")
     (tmp_path / "stack.json").write_text(text, "utf-8")
     with pytest.raises(UsageError, match="learned with told-b@2"):
@@ -223,12 +221,11 @@ def test_it_travels_and_keeps_the_contract() -> None:
     check_detector(partial(Ensemble, [A, other]))
 
 
-def test_grounding_and_semantic_keep_the_contract(encoder_here: Path, semantic_weights: str) -> None:
-    members = [Member("grounding"), Member("semantic", options={"weights": semantic_weights})]
-    check_detector(partial(Ensemble, members))
+def test_grounding_and_reader_keep_the_contract(reader_here: None) -> None:
+    check_detector(partial(Ensemble, "grounding+reader"))
 
 
 def test_it_is_found_by_name() -> None:
-    assert "ensemble:grounding+semantic" in DETECTORS
+    assert "ensemble:grounding+reader" in DETECTORS
     with pytest.raises(UsageError, match="at least two"):
         load_detector("ensemble:grounding")

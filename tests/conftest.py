@@ -79,6 +79,16 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture
+def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without models, by the folder that would hold them: none was fetched, and none came with a package."""
+    from veriglot.hub.registry import Carrier
+
+    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "models"))
+    monkeypatch.setattr(Carrier, "root", lambda *_: None)
+    return tmp_path / "models"
+
+
 @pytest.fixture(scope="session")
 def use_multilingual() -> Path:
     """The file of the multilingual encoder, in this user's folder of models."""

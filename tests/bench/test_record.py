@@ -40,7 +40,7 @@ def results(*figures: BenchFigure) -> BenchResults:
         correction="holm", data=(data("answers", {"de": ("de",)}), data("texts", {"de": ("de", "en")})),
         systems=(
             BenchSystem("ours", "detector", "grounding", {"words": "true"}, description="grounding@1.0"),
-            BenchSystem("gone", "detector", "semantic", unavailable="not here"),
+            BenchSystem("gone", "detector", "reader", unavailable="not here"),
             BenchSystem("chooser", "detector", "auto", description="auto@grounding-1.0"),
             BenchSystem("rouge", "scorer", "rouge-l", description="rouge-l@1"),
         ),

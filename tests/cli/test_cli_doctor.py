@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from veriglot.hub.registry import MissingWeightsError, find
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -51,18 +53,18 @@ def test_a_person_reads_the_same(veriglot: Command) -> None:
         assert f"Extra {name}: {extra['gives']}" in shown
 
 
-def test_a_model_that_was_not_fetched_is_no_fault(
-    veriglot: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for package in ("sentencepiece", "onnx", "rapidfuzz", "anyascii"):
-        pytest.importorskip(package, reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
-    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "models"))
+@pytest.fixture
+def reader() -> None:
+    pytest.importorskip("veriglot.detectors.reader.detector", reason="needs the extra `reader`")
+
+
+def test_a_model_that_was_not_fetched_is_no_fault(veriglot: Command, reader: None, no_models: Path) -> None:
     outcome = veriglot("doctor", "--json")
     found = json.loads(outcome.out)
     assert (outcome.code, found["ok"]) == (0, True)
     detectors = {one["name"]: one for one in found["detectors"]}
-    assert detectors["semantic"]["status"] == "needs a model"
-    assert detectors["semantic"]["problem"].endswith("Type: veriglot models get use-multilingual")
+    assert detectors["reader"]["status"] == "needs a model"
+    assert detectors["reader"]["problem"].endswith("Type: veriglot models get e5-multilingual")
     assert detectors["auto"]["status"] == "ok"
     assert detectors["auto"]["made"].startswith("auto@grounding-")
     shown = veriglot("doctor").out
@@ -70,9 +72,12 @@ def test_a_model_that_was_not_fetched_is_no_fault(
     assert f"{detectors['auto']['made']} loads and judges in" in shown
 
 
-def test_detectors_whose_model_is_here_judge(veriglot: Command, use_multilingual: Path) -> None:
+@pytest.mark.slow
+def test_detectors_whose_model_is_here_judge(veriglot: Command, reader: None) -> None:
+    try:
+        find("e5-multilingual")
+    except MissingWeightsError as error:
+        pytest.skip(f"needs the reader's encoder: {error}")
     detectors = {one["name"]: one for one in json.loads(veriglot("doctor", "--json").out)["detectors"]}
-    if detectors["semantic"]["status"] == "needs an extra":
-        pytest.skip("needs the extra `semantic`: pip install 'veriglot[semantic]'")
-    assert {name: detectors[name]["status"] for name in ("auto", "semantic")} == {"auto": "ok", "semantic": "ok"}
-    assert detectors["auto"]["made"].startswith("auto@semantic-")
+    assert {name: detectors[name]["status"] for name in ("auto", "reader")} == {"auto": "ok", "reader": "ok"}
+    assert detectors["auto"]["made"].startswith("auto@reader-")

@@ -13,7 +13,7 @@ from many_languages import TEXTS
 
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import WeightsError
-from veriglot.hub.registry import Carrier, MissingWeightsError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
 
 if TYPE_CHECKING:
@@ -31,14 +31,6 @@ def sample(tag: str, of: str | None = None, *, given: bool = True, task: Task = 
 @pytest.fixture
 def auto(stand_in: None) -> Detector:
     return load_detector("auto", figures="none", words=True)
-
-
-@pytest.fixture
-def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine without models: none was fetched, and none came with a package."""
-    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "models"))
-    monkeypatch.setattr(Carrier, "root", lambda *_: None)
-    return tmp_path / "models"
 
 
 def judge(detector: Detector, one: Sample) -> Prediction:

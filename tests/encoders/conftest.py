@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def universal_file() -> Path:
     for package in ("sentencepiece", "onnx"):
-        pytest.importorskip(package, reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
+        pytest.importorskip(package, reason="needs the extra `reader`: pip install 'veriglot[reader]'")
     try:
         return registry.find("use-multilingual")
     except registry.MissingWeightsError as error:

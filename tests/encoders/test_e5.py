@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-pytest.importorskip("tokenizers", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
-pytest.importorskip("onnx", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
+pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 pytest.importorskip("transformers", reason="needs the extra `local`")
-pytest.importorskip("onnxruntime", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
+pytest.importorskip("onnxruntime", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 from tiny_e5 import BEGIN, END, write_e5
 

@@ -14,7 +14,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 def test_every_aligner_has_figures_per_language_and_means(shared_data: Path, use_multilingual: Path) -> None:
     for package in ("sentencepiece", "onnx", "rapidfuzz", "anyascii"):
-        pytest.importorskip(package, reason="needs the extra semantic")
+        pytest.importorskip(package, reason="needs the extra reader")
     assert use_multilingual.exists()
     command = [sys.executable, BENCHMARKS / "projection.py", "--json", "--data", shared_data / "xquad"]
     done = subprocess.run([*command, "--languages", "de", "el", "--limit", "4"], capture_output=True, text=True)

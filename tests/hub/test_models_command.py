@@ -178,7 +178,8 @@ def test_the_doctor_says_which_models_are_here(models: Callable[..., Outcome], f
     found = examine()
     assert found["weights"]["folder"] == str(folder)
     states = {one["name"]: one["status"] for one in found["weights"]["models"]}
-    assert states == {"use-multilingual": "missing", "e5-multilingual": "missing", "own": "here", "guarded": "missing"}
+    del states["e5-multilingual"]  # comes with the extra `reader`
+    assert states == {"use-multilingual": "missing", "own": "here", "guarded": "missing"}
     assert found["ok"] is True, "a model that nobody asked for is no fault"
 
 

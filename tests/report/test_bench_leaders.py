@@ -36,8 +36,8 @@ _CELLS = "cells of language and data set"
             " (4 systems); k is number 4.",
         ),
         (
-            {"semantic": (0.61, 4), "grounding": (0.62, 4), "k": (0.1, 1)},
-            f"grounding and semantic lead together, each with the most mcc in 4 of 5 {_CELLS}; grounding has the"
+            {"reader": (0.61, 4), "grounding": (0.62, 4), "k": (0.1, 1)},
+            f"grounding and reader lead together, each with the most mcc in 4 of 5 {_CELLS}; grounding has the"
             " greatest mean, 0.620 over 1 data set (3 systems); k is number 3.",
         ),
         ({"a": (0.61, 5), "b": (None, 0)}, "a alone has figures that count, mean 0.610 over 1 data set."),

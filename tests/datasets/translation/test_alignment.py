@@ -21,11 +21,6 @@ SCRIPT = {"rules": [{"match": "Text:\n1879", "reply": "1879"},
                     {"reply": "Im Jahr 1879 wurde die Brücke von Anna eröffnet."}]}  # fmt: skip
 
 
-@pytest.fixture
-def nothing_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "weights"))
-
-
 def translated(folder: Path, *more: str) -> tuple[str, Sample]:
     """The aligner that the manifest names, and the row that came of it."""
     gold = Annotation("gold", Kind.HUMAN, "fava", spans=(Span(26, 30, "entity"),))
@@ -62,7 +57,7 @@ def is_here(name: str) -> bool:
         return False
 
 
-@pytest.mark.usefixtures("nothing_fetched")
+@pytest.mark.usefixtures("no_models")
 def test_without_the_encoder_it_is_lexical(tmp_path: Path) -> None:
     assert load_aligner("auto").signature == load_aligner("lexical").signature
     named, made = translated(tmp_path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 transformers = pytest.importorskip("transformers", reason="needs the extra local")
-pytest.importorskip("sentencepiece", reason="needs the extra semantic")
+pytest.importorskip("sentencepiece", reason="needs the extra reader")
 
 from tiny_translators import pieces, vocabulary  # noqa: E402
 

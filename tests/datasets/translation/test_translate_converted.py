@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ctranslate2", reason="needs the extra ct2")
 pytest.importorskip("transformers", reason="needs the extra local")
-pytest.importorskip("sentencepiece", reason="needs the extra semantic")
+pytest.importorskip("sentencepiece", reason="needs the extra reader")
 
 from veriglot.datasets.translation.translators import TranslationRequest, load_translator
 from veriglot.errors import WeightsError

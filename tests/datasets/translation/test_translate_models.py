@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytest.importorskip("transformers", reason="needs the extra local")
-pytest.importorskip("sentencepiece", reason="needs the extra semantic")
+pytest.importorskip("sentencepiece", reason="needs the extra reader")
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses:UserWarning")]
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 pytest.importorskip("transformers", reason="needs the extra local")
-pytest.importorskip("sentencepiece", reason="needs the extra semantic")
+pytest.importorskip("sentencepiece", reason="needs the extra reader")
 
 from trained_translator import HELD_OUT, sentences, write_trained
 

@@ -48,7 +48,7 @@ def test_it_is_the_cosine_of_a_checkpoint_of_sentence_transformers(tmp_path: Pat
 
 def test_a_translation_is_nearer_than_another_text(use_multilingual: Path) -> None:
     for package in ("sentencepiece", "onnx"):
-        pytest.importorskip(package, reason="needs the extra `semantic`")
+        pytest.importorskip(package, reason="needs the extra `reader`")
     found = load_scorer("cosine", path=use_multilingual).score(
         [
             sample("Der Hund schläft auf dem Sofa.", "The dog is sleeping on the sofa."),

@@ -118,7 +118,7 @@ def test_laser_gives_a_cosine(laser: Path) -> None:
 @pytest.fixture(scope="session")
 def sonar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     interpreter("sonar")
-    sentencepiece = pytest.importorskip("sentencepiece", reason="needs the extra `semantic`")
+    sentencepiece = pytest.importorskip("sentencepiece", reason="needs the extra `reader`")
     folder = tmp_path_factory.mktemp("sonar")
     text = ["the dog sleeps", "der hund schlaeft", "a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 20
     sentencepiece.SentencePieceTrainer.train(

@@ -1,6 +1,6 @@
 """Right answers must come back clean and wrong ones marked: 792 answers to our own texts, half right, in 12 languages.
 
-    python benchmarks/answer_set.py --detector grounding semantic auto
+    python benchmarks/answer_set.py --detector grounding reader auto
 
 `answer_set/` holds one file a language, each with three articles that exist nowhere else and 22 answers to each: 11
 right ones (in other words, joined from several sentences, lists, citations, refusals, converted values, in another

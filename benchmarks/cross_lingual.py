@@ -1,6 +1,6 @@
 """Response in one language, evidence in another: how well detectors tell right from wrong, over all pairs of XQuAD.
 
-    python benchmarks/cross_lingual.py --data ../shared/data --detector semantic grounding
+    python benchmarks/cross_lingual.py --data ../shared/data --detector reader grounding
 
 Question and response stand in language A, the paragraph in language B, for all 12 x 11 pairs and the 12 with A = B.
 Right are the answer alone (`bare`), with words of its question (`said`), and the sentence of A's paragraph that holds
@@ -9,7 +9,7 @@ holds as the answer to something else (`near`); the sentence with its answer exc
 not hold (`exchanged`); and a sentence of the same article that another paragraph supports (`elsewhere`).
 
 Every pair draws its own questions, one response each. A figure is the area under the ROC curve within a pair, and the
-mean of these; the interval draws paragraphs again. Only articles with a share below 0.3 are used: `semantic` is trained
+mean of these; the interval draws paragraphs again. Only articles with a share below 0.3 are used: `reader` is trained
 on the others (see parallel_questions.py). `grounding` 1.0 was trained on all of XQuAD, with evidence in the response's
 language, so its figures of same-language pairs are of texts that it has seen.
 """

@@ -1,11 +1,9 @@
 """Examples per CPU second: our detectors, transformers of LettuceDetect's shapes, and bare word segmentation.
 
 All in one run, on the same examples, one thread, by process time. A detector is made anew for each run, so that none
-profits from what it saw in the one before; making it is not counted. The semantic detector keeps the sentences that it
-encoded last, within a run as it would at work: `--data` with texts that differ measures it best. The transformers are
-built from their configuration with random weights and are given random token ids: their time depends on the number of
-tokens alone. The number is `--tokens`; 1,250 is what the prompt (passages, question and response) of a gold row of
-mFAVA comes to.
+profits from what it saw in the one before; making it is not counted. The transformers are built from their
+configuration with random weights and are given random token ids: their time depends on the number of tokens alone. The
+number is `--tokens`; 1,250 is what the prompt (passages, question and response) of a gold row of mFAVA comes to.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def timed_anew(name: str, options: argparse.Namespace, samples: Sequence[Sample]
 
 def loaded(name: str, options: argparse.Namespace) -> Detector:
     """The detector, its weights in memory."""
-    more = {"weights": options.semantic_weights} if name == "semantic" and options.semantic_weights else {}
+    more = {"weights": options.reader_weights} if name == "reader" and options.reader_weights else {}
     detector = veriglot.load_detector(name, **more)
     veriglot.detect(*PAIR, detector=detector)
     return detector
@@ -80,11 +78,11 @@ def can_be_loaded(options: argparse.Namespace, notes: list[str]) -> list[str]:
     if options.detector:
         return list(dict.fromkeys(options.detector))
     try:
-        loaded("semantic", options)
+        loaded("reader", options)
     except (MissingExtraError, MissingWeightsError) as error:
-        notes.append(f"without semantic: {error}")
+        notes.append(f"without reader: {error}")
         return ["grounding"]
-    return ["grounding", "semantic"]
+    return ["grounding", "reader"]
 
 
 def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str]]:
@@ -124,8 +122,8 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str
 def main() -> None:
     """Read the options, measure, show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--detector", action="append", help="name; may be repeated (default: grounding, semantic)")
-    parser.add_argument("--semantic-weights", help="folder of weights for semantic (default: those in the package)")
+    parser.add_argument("--detector", action="append", help="name; may be repeated (default: grounding, reader)")
+    parser.add_argument("--reader-weights", help="folder of weights for reader (default: those in the package)")
     parser.add_argument("--data", help="a file or folder in any readable format; default: our examples, lengthened")
     parser.add_argument("--examples", type=int, default=192, help="rows for a detector (default: 192)")
     parser.add_argument("--repeats", type=int, default=3, help="runs, of which the best counts (default: 3)")

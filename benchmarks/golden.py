@@ -54,7 +54,7 @@ from golden_comparison import compare
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRY = [sys.executable, "-c", "import sys; from veriglot.cli import main; sys.exit(main())"]
-ENCODER = "use-multilingual"
+ENCODER = "e5-multilingual"
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ CASES = (
             ("data", "encoder"),
             (data,),
         )
-        for detector, rows in (("semantic", 80), ("auto", 40))
+        for detector, rows in (("reader", 80), ("auto", 40))
         for data in REAL
     ),
     Case(
@@ -263,13 +263,13 @@ CASES = (
         ("words.jsonl", "facts.jsonl", "page.html", "words.parquet", "probes.jsonl"),
     ),
     Case(
-        "detect-by-meaning",
+        "detect-by-reader",
         (
-            "veriglot detect {examples}/samples.jsonl --detector semantic --words -j 1 -o semantic.jsonl",
+            "veriglot detect {examples}/samples.jsonl --detector reader --words -j 1 -o reader.jsonl",
             "take 24 {examples}/samples.jsonl some.jsonl",
-            "veriglot detect some.jsonl --detector ensemble:grounding+semantic --words -j 1 -o ensemble.jsonl",
+            "veriglot detect some.jsonl --detector ensemble:grounding+reader --words -j 1 -o ensemble.jsonl",
         ),
-        ("semantic.jsonl", "ensemble.jsonl"), ("encoder",),
+        ("reader.jsonl", "ensemble.jsonl"), ("encoder",),
     ),
     Case(
         "judge",

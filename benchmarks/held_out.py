@@ -1,6 +1,6 @@
 """The sets that detectors are held against each other on, and what is measured on each.
 
-Every set but one holds texts that neither `grounding` nor `semantic` was trained on. The exception are the natural
+Every set but one holds texts that neither `grounding` nor `reader` was trained on. The exception are the natural
 answers of Mu-SHROOM: so few that the shipped weights have seen them all, so a figure on them is honest only where it
 comes from predictions made by folds (`benchmarks/grounding_natural.py --out`).
 """

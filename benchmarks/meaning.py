@@ -1,7 +1,7 @@
 """One detector against another on texts that neither was trained on, language by language, in paired intervals.
 
     python benchmarks/meaning.py --data ../shared/data
-    python benchmarks/meaning.py --data ../shared/data --first-predictions semantic_folds.jsonl \
+    python benchmarks/meaning.py --data ../shared/data --first-predictions reader_folds.jsonl \
         --second-predictions grounding_folds.jsonl
 
 The difference of two figures is resampled by drawing texts, the same for both, so that it is far surer than the figures
@@ -168,7 +168,7 @@ def main() -> None:
     """Read, judge, compare."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, required=True, help="folder that holds mfava, mu_shroom_val, wice, xquad")
-    parser.add_argument("--first", default="semantic", help="name of a detector")
+    parser.add_argument("--first", default="reader", help="name of a detector")
     parser.add_argument("--second", default="grounding", help="name of the detector that it is held against")
     parser.add_argument("--first-predictions", type=Path, nargs="*", default=[], help="files that stand in for it")
     parser.add_argument("--second-predictions", type=Path, nargs="*", default=[])

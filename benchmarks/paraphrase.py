@@ -1,6 +1,6 @@
 """Meaning against words: the right response shares few words with the evidence, and the wrong one shares most.
 
-    python benchmarks/paraphrase.py --detector semantic grounding
+    python benchmarks/paraphrase.py --detector reader grounding
 
 asks detectors about the pairs of examples/probes, in ten languages, and prints two accuracies. *Pairs*: in how many the
 wrong response has the higher score, ties counted as half; chance is 0.5. *Decisions*: in how many responses something

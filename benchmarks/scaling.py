@@ -2,7 +2,7 @@
 
 Time: one response against evidence of 1 kB to 1 MB. An exponent of 1 is linear. Memory: peak resident memory of
 `veriglot detect` on files of 1,000 rows and more; constant if rows are streamed. No sentence of the evidence is there
-twice, nor in two runs: the semantic detector keeps what it encoded last.
+twice, nor in two runs, since detectors may keep what they read last.
 """
 
 from __future__ import annotations

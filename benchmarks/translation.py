@@ -1,6 +1,6 @@
 """Translations against their sources: detectors beside TopNGram, the length ratio and chance, on people's labels.
 
-    python benchmarks/translation.py --data ../shared/data --detector semantic grounding
+    python benchmarks/translation.py --data ../shared/data --detector reader grounding
 
 Four published sets, each cut in two by its source texts (see translation_data.py): every threshold is chosen on the
 development half, every figure is of the test half, and intervals draw source texts again.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training_data import MAYORS, TOWNS, WRITERS
+from training_data import MAYORS, TOWNS
 
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
@@ -63,15 +63,3 @@ def token_layer(response: str, *marked: str) -> Annotation:
         Span(response.index(text), response.index(text) + len(text), "hallucination", text=text) for text in marked
     )
     return Annotation("gold", Kind.HUMAN, "hat", spans)
-
-
-def marked_translations(count: int) -> list[Sample]:
-    """Translations from German, every other one with an invented end."""
-    found = []
-    for n in range(count):
-        source = ". ".join(WRITERS["de"](n).split(". ")[:2]) + "."
-        right = ". ".join(WRITERS["en"](n).split(". ")[:2]) + "."
-        end = f" A dragon guards {TOWNS[n % 10]} by night."
-        response = right + end if n % 2 else right
-        found.append(translation(f"t{n}", source, response, token_layer(response, *([end.strip()] if n % 2 else []))))
-    return found

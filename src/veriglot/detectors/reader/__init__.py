@@ -1,0 +1,1 @@
+"""The detector `reader`: question, response and evidence read together."""

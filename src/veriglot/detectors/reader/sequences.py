@@ -1,0 +1,134 @@
+"""What the reader is shown of a sample: a part of the response at a time, with the question and the evidence.
+
+Every word of the response is shown. Where the evidence is longer than the room that is left, its windows are shown
+that have most in common with the part of the response and with the question, by how few windows hold a token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.text.segmentation import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.encoders.e5 import Pair, Tokeniser
+
+    Int64s = NDArray[np.int64]
+
+__all__ = ["ROOM", "Shown", "shown"]
+
+ROOM = 512  # tokens of a sequence
+_QUESTION = 48  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
+_RESPONSE = 128  # of a part of the response
+_WINDOW = 24  # tokens of a window of the evidence
+_ASKED = 0.5  # what a token of the question counts, beside one of the response
+_BESIDE = 0.3  # what the better neighbour of a window counts for it
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One sequence.
+
+    Attributes:
+        pair: its tokens.
+        bounds: of the response's tokens in the response, half-open in code points, shape (t, 2).
+        evidence: passage, start and end of each of the evidence's tokens, shape (e, 3).
+        whole: whether all evidence is shown.
+    """
+
+    pair: Pair
+    bounds: Int64s
+    evidence: Int64s
+    whole: bool
+
+
+def shown(
+    tokeniser: Tokeniser,
+    response: str,
+    language: str | None,
+    question: str | None,
+    passages: Sequence[str],
+    room: int = ROOM,
+) -> list[Shown]:
+    """The sequences of a sample, in the order of the response; none where it has no token.
+
+    Args:
+        tokeniser: the reader's.
+        response: the response.
+        language: BCP 47 tag of the response; it ends sentences.
+        question: the question, or None.
+        passages: the evidence.
+        room: tokens of a sequence at most.
+    """
+    asked = tokeniser.tokens(question)[0][-_QUESTION:] if question else []
+    evidence = _Evidence(tokeniser, passages)
+    sequences = []
+    for ids, bounds in _parts(tokeniser, response, language):
+        left = room - len(tokeniser.pair(asked, ids, ()).ids)
+        chosen = evidence.chosen(ids, asked, left)
+        pair = tokeniser.pair(asked, ids, evidence.ids[chosen].tolist())
+        sequences.append(Shown(pair, bounds, evidence.places[chosen], len(chosen) == len(evidence.ids)))
+    return sequences
+
+
+def _parts(tokeniser: Tokeniser, response: str, language: str | None) -> Iterator[tuple[list[int], Int64s]]:
+    """Tokens of as many sentences as there is room for, and where they stand; a long sentence is in several parts."""
+    ids, bounds = tokeniser.tokens(response)
+    starts = np.array([start for start, _ in sentences(response, language)], np.int64)
+    number = np.searchsorted(starts, bounds[:, 0], side="right")
+    low = 0
+    while low < len(ids):
+        high = min(low + _RESPONSE, len(ids))
+        if high < len(ids):
+            ends = np.flatnonzero(number[low + 1 : high + 1] != number[low:high])
+            high = low + int(ends[-1]) + 1 if len(ends) else high
+        yield ids[low:high], bounds[low:high]
+        low = high
+
+
+class _Evidence:
+    """Tokens of all passages, and their windows."""
+
+    def __init__(self, tokeniser: Tokeniser, passages: Sequence[str]) -> None:
+        ids, places, windows = [], [], []
+        for passage, text in enumerate(passages):
+            tokens, bounds = tokeniser.tokens(text)
+            windows.append(len(windows) * ROOM + np.arange(len(tokens)) // _WINDOW if tokens else np.zeros(0, np.int64))
+            ids.append(np.array(tokens, np.int64))
+            places.append(np.insert(bounds, 0, passage, axis=1))
+        self.ids = np.concatenate([np.zeros(0, np.int64), *ids])
+        self.places: Int64s = np.concatenate([np.zeros((0, 3), np.int64), *places])
+        changes = np.flatnonzero(np.diff(np.concatenate(windows))) + 1 if len(self.ids) else np.zeros(0, np.int64)
+        self._window = np.zeros(len(self.ids), np.int64)
+        self._window[changes] = 1
+        self._window = np.cumsum(self._window)
+
+    def chosen(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
+        """The places of the tokens that are shown, in order."""
+        if len(self.ids) <= room:
+            return np.arange(len(self.ids))
+        scores = self._scores(response, question)
+        sizes = np.bincount(self._window)
+        order = np.argsort(-scores, kind="stable")
+        taken = order[np.cumsum(sizes[order]) <= room]
+        if not len(taken):
+            return np.arange(room)
+        return np.flatnonzero(np.isin(self._window, taken))
+
+    def _scores(self, response: Sequence[int], question: Sequence[int]) -> NDArray[np.float64]:
+        count = int(self._window[-1]) + 1
+        tokens, inverse = np.unique(self.ids, return_inverse=True)
+        token, window = np.divmod(np.unique(inverse * count + self._window), count)  # each token once a window
+        windows = np.bincount(token)
+        rarity = np.log((count + 1) / windows)
+        worth = rarity * (np.isin(tokens, response) + _ASKED * np.isin(tokens, question))
+        scores = np.bincount(window, worth[token], count)
+        beside = np.maximum(np.append(scores[1:], 0.0), np.insert(scores[:-1], 0, 0.0))
+        return scores + _BESIDE * beside

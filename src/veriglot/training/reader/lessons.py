@@ -1,0 +1,233 @@
+"""What the reader learns from: rows of every source, drawn in shares, as sequences of tokens.
+
+Each source gives a share of the tokens. Answers in pairs are drawn anew without end; the rows of every other source
+are gone through in a seeded order, again and again. A chunk depends on its number alone, so that a training that was
+interrupted goes on with the very same rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.detectors.reader.sequences import shown
+from veriglot.hub.checkpoints import batches
+from veriglot.training.grounding.examples import Example, labels_of, read_labelled
+from veriglot.training.grounding.synthetic_data import (
+    answers_across,
+    count_words,
+    is_held_out_group,
+    made_by_rule,
+    paragraphs,
+    sentences_across,
+    without_tests,
+)
+from veriglot.training.reader.network import Lesson
+from veriglot.training.reader.sources import Row, read_answers, read_sources, read_unanswerable
+from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
+from veriglot.training.reader.twins import draw_case, languages, wordings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from veriglot.encoders.e5 import Tokeniser
+
+__all__ = ["Chunks", "Material", "is_held_out", "lessons_of", "read_material"]
+
+ROOM = 320  # tokens of a sequence in training
+_ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
+_UNASKED = 0.12  # share of rows whose question is left out
+_TRANSLATIONS = 6000  # made from parallel sets
+
+# The share of the tokens that each source gives. Pairs, entailment and word order teach to read; the rest keeps what
+# was good before: injected errors, quotations, answers, other languages, translations, what people labelled.
+SHARES = {
+    "twins": 0.42,
+    "pairs": 0.23,
+    "answers": 0.09,
+    "silver": 0.08,
+    "articles": 0.07,
+    "across": 0.06,
+    "translations": 0.02,
+    "natural": 0.03,
+}
+
+
+@dataclass
+class Source:
+    """Rows of a kind; `draw` gives the rows of a chunk."""
+
+    name: str
+    rows: list[Row] = field(default_factory=list)
+
+    def drawn(self, seed: int, first: int) -> Iterator[Row]:
+        """Rows without end, from the one with the number `first` in the seeded order of passes."""
+        count = len(self.rows)
+        while True:
+            order = list(range(count))
+            Random(f"{self.name} {seed} {first // count}").shuffle(order)  # noqa: S311  a seeded order, not a secret
+            for place in order[first % count :]:
+                yield self.rows[place]
+                first += 1
+
+
+@dataclass
+class Material:
+    """All sources, and the rows that train nothing."""
+
+    sources: dict[str, Source]
+    held_out: list[Row]
+    left_out: dict[str, int]
+
+
+def is_held_out(row: Row) -> bool:
+    """Whether a row trains nothing: by its group, in a way that the grounding detector's training shares."""
+    return is_held_out_group(row.example.group)
+
+
+def read_material(paths: Sequence[Path], folders: Sequence[Path], seed: int) -> Material:
+    """Read every source.
+
+    Args:
+        paths: files and folders in any readable format.
+        folders: sets of labelled pairs and of answered questions, as they are published (`sources.toml`).
+        seed: of every draw.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    pairs = [row for folder in folders for row in read_sources(folder, seed)]
+    labelled = read_labelled(str(path) for path in paths)
+    without_tests(labelled)
+    rng = Random(f"reader {seed}")  # noqa: S311  a seeded draw, not a secret
+    parallel = paragraphs(labelled.answers)
+    questions = [answer for folder in folders for answer in read_answers(folder)]
+    labelled.answers += questions
+    commonness = count_words(labelled)
+    by_source: dict[str, list[Example]] = defaultdict(list)
+    for example in labelled.examples:
+        by_source["silver" if example.kind == "silver" else "natural"].append(example)
+    for example in made_by_rule(labelled, commonness, seed):
+        by_source[example.source].append(example)
+    by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, commonness, rng)]
+    texts = aligned(parallel)
+    by_source["translations"] = [
+        *translations_of(texts, min(_TRANSLATIONS, 6 * len(texts)), rng),
+        *labelled_translations(labelled.translations, labelled.left_out, rng),
+    ]
+    rows = {name: [Row(e, bool(e.marks), True, None) for e in examples] for name, examples in by_source.items()}
+    rows["pairs"] = pairs
+    rows["answers"] = [*rows.get("answers", []), *_unanswered(folders, rng)]
+    held_out = [row for some in rows.values() for row in some if is_held_out(row)]
+    sources = {
+        name: Source(name, [row for row in rows.get(name, []) if not is_held_out(row)])
+        for name in SHARES
+        if rows.get(name)
+    }
+    return Material(sources, held_out, dict(labelled.left_out))
+
+
+def _unanswered(folders: Iterable[Path], rng: Random) -> Iterator[Row]:
+    """Questions that their passage does not answer: refused, which is right."""
+    known = set(languages())
+    for folder in folders:
+        for language, passage, question, group in read_unanswerable(folder):
+            if language in known:
+                refusal = rng.choice(wordings(language)["refusals"])
+                yield Row(Example("clean", "answers", group, language, refusal, (passage,), question), False, True, None)
+
+
+def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:
+    """The sequences of a row; the second and further ones only where its words are labelled."""
+    example = row.example
+    question = None if rng.random() < _UNASKED else example.question
+    sequences = shown(tokeniser, example.response, example.language, question, example.passages, ROOM)
+    lessons = []
+    for sequence in sequences:
+        labels = labels_of(example, sequence.bounds, np.zeros(len(sequence.bounds), bool))
+        typed = labels.types.argmax(axis=1) if len(labels.types) else np.zeros(0, np.int64)
+        types = np.where(labels.types.any(axis=1), typed, -1)
+        weight = np.where(labels.weight > 0, 1.0, 0.0).astype(np.float32)
+        unsupported = row.unsupported
+        if not row.located:
+            weight[:] = 0
+        elif len(sequences) > 1 or unsupported:
+            unsupported = bool((labels.target * weight > 0.5).any())
+        lessons.append(Lesson(sequence.pair, labels.target, weight, types, unsupported))
+    return lessons if row.located else lessons[:1]
+
+
+class Chunks:
+    """Batches of lessons, a chunk at a time.
+
+    Args:
+        material: what is drawn from.
+        tokeniser: the reader's.
+        seed: of every draw.
+        tokens: of a chunk, about.
+        batch: tokens of a batch with their padding.
+    """
+
+    def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
+        self._material, self._tokeniser, self._seed = material, tokeniser, seed
+        self._tokens, self._batch = tokens, batch
+        total = sum(share for name, share in SHARES.items() if name == "twins" or name in material.sources)
+        self._shares = {
+            name: share / total for name, share in SHARES.items() if name == "twins" or name in material.sources
+        }
+        self._rows_a_chunk = {name: self._count(name) for name in self._shares if name != "twins"}
+
+    def _count(self, name: str) -> int:
+        """Rows of a source that make its share of a chunk, by the mean of a sample."""
+        rows = self._material.sources[name].drawn(self._seed, 0)
+        rng = Random(0)  # noqa: S311  a seeded draw, not a secret
+        lengths = [sum(len(x.pair.ids) for x in lessons_of(next(rows), self._tokeniser, rng)) for _ in range(200)]
+        return max(1, round(self._tokens * self._shares[name] / max(1.0, float(np.mean(lengths)))))
+
+    def batches(self, number: int) -> list[list[Lesson]]:
+        """The batches of a chunk, in a seeded order; twins stand beside each other in one batch."""
+        rng = Random(f"chunk {self._seed} {number}")  # noqa: S311  a seeded draw, not a secret
+        units: list[list[Lesson]] = list(self._twins(rng))
+        for name, count in self._rows_a_chunk.items():
+            rows = self._material.sources[name].drawn(self._seed, number * count)
+            for _ in range(count):
+                units += [[lesson] for lesson in lessons_of(next(rows), self._tokeniser, rng)]
+        units = [unit for unit in units if all(len(lesson.target) for lesson in unit)]
+        lengths = [max(len(lesson.pair.ids) for lesson in unit) for unit in units]
+        blurred = [len(unit) * (length + rng.randrange(16)) for unit, length in zip(units, lengths, strict=True)]
+        pairs = [[place for place, unit in enumerate(units) if len(unit) == size] for size in (1, 2)]
+        order = [
+            [some[place] for place in batch]
+            for some in pairs
+            for batch in batches([blurred[place] for place in some], self._batch)
+        ]
+        rng.shuffle(order)
+        return [[lesson for place in batch for lesson in units[place]] for batch in order]
+
+    def _twins(self, rng: Random) -> Iterator[list[Lesson]]:
+        """Cases until their share of the tokens is full."""
+        tags, left = languages(), self._tokens * self._shares["twins"]
+        while left > 0:
+            tag = rng.choice(tags)
+            said_in = rng.choice(tags) if rng.random() < _ACROSS else None
+            state = rng.random()
+            rows = draw_case(tag, rng, said_in=said_in)
+            asked = Random(state)  # noqa: S311  a seeded draw, not a secret
+            pair: list[Lesson] = []
+            for row in rows:
+                draws = Random(state) if row.twin else asked  # noqa: S311  twins are asked alike
+                lessons = lessons_of(row, self._tokeniser, draws)
+                left -= sum(len(lesson.pair.ids) for lesson in lessons)
+                if row.twin and len(lessons) == 1:
+                    pair += [replace(lessons[0], twin=bool(pair))]
+                else:
+                    yield from ([lesson] for lesson in lessons)
+            if len(pair) == 2:
+                yield pair
+            else:
+                yield from ([replace(lesson, twin=False)] for lesson in pair)

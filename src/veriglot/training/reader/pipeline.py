@@ -1,0 +1,141 @@
+"""Training the reader: `train` reads the data, fits the network, joins it with grounding, and writes the weights."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from veriglot.encoders.e5 import E5File, Tokeniser
+from veriglot.hub.registry import find
+from veriglot.storage.files import open_whole
+from veriglot.training.reader.lessons import Chunks, read_material
+from veriglot.training.reader.network import ReaderNetwork, loss_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from veriglot.training.reader.network import Lesson
+
+__all__ = ["fit", "train"]
+
+READS_WITH = "e5-multilingual"
+_RATE = 2e-4
+_HEADS = 3.0  # how much faster the heads learn
+_DECAY = 0.01
+_WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and share of it that is left in the end
+_CHUNK = 400_000  # tokens of a chunk
+_BATCH = 2000  # tokens of a batch with their padding
+_MINUTES = 10.0  # between checkpoints
+_STEPS_A_LINE = 50  # between lines of progress
+
+
+class Progress:
+    """What is kept in a checkpoint beside the numbers of network and optimizer."""
+
+    def __init__(self) -> None:
+        self.chunk = self.batch = self.tokens = 0
+
+
+def fit(
+    network: ReaderNetwork,
+    chunks: Chunks,
+    *,
+    tokens: int,
+    threads: int,
+    checkpoint: Path,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Train in place, from where the checkpoint stands if there is one.
+
+    A run that was interrupted ends in the same numbers as one that was not, with the same number of threads.
+
+    Args:
+        network: the network.
+        chunks: the lessons.
+        tokens: how many to learn from in all.
+        threads: how many batches make a step, each in a thread of its own.
+        checkpoint: file that is written every ten minutes.
+        say: told of progress, a line at a time.
+    """
+    heads = [values for name, values in network.named_parameters() if not name.startswith("layers.")]
+    body = [p for name, p in network.named_parameters() if name.startswith("layers.") and p.requires_grad]
+    heads = [values for values in heads if values.requires_grad]
+    groups = [{"params": body, "factor": 1.0}, {"params": heads, "factor": _HEADS}]
+    optimizer = torch.optim.AdamW(groups, _RATE, betas=(0.9, 0.98), weight_decay=_DECAY)
+    chunk, first, done = _resume(checkpoint, network, optimizer)
+    begun = saved = time.monotonic()
+    start, sums, steps = done, dict[str, float](), 0
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    network.train()
+    while done < tokens:
+        batches = chunks.batches(chunk)
+        for number in range(first, len(batches), threads):
+            share = done / tokens
+            rate = _RATE * min(1.0, share / _WARM_UP + 0.01) * max(_LAST, 1.0 - share)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["factor"]
+            together = batches[number : number + threads]
+            losses = _step(network, optimizer, together, pool)
+            done += sum(len(lesson.pair.ids) for batch in together for lesson in batch)
+            steps += 1
+            sums = {name: sums.get(name, 0.0) + losses.get(name, 0.0) for name in {*sums, *losses}}
+            if not steps % _STEPS_A_LINE:
+                means = " ".join(f"{name} {value / _STEPS_A_LINE:.3f}" for name, value in sorted(sums.items()))
+                speed = (done - start) / (time.monotonic() - begun)
+                say(f"{done / 1e6:.2f}M of {tokens / 1e6:.0f}M tokens, {speed:.0f} a second: {means}")
+                sums = {}
+            if time.monotonic() - saved > 60 * _MINUTES:
+                _save(checkpoint, network, optimizer, (chunk, number + threads, done))
+                saved = time.monotonic()
+            if done >= tokens:
+                break
+        chunk, first = chunk + 1, 0
+    _save(checkpoint, network, optimizer, (chunk, first, done))
+    network.eval()
+
+
+def _step(
+    network: ReaderNetwork, optimizer: torch.optim.Optimizer, batches: Sequence[Sequence[Lesson]], pool: Executor
+) -> dict[str, float]:
+    """One step on the mean of what the batches say; two threads on small products are slower than two batches."""
+    parameters = [values for group in optimizer.param_groups for values in group["params"]]
+
+    def gradients(batch: Sequence[Lesson]) -> tuple[Sequence[torch.Tensor | None], dict[str, float]]:
+        loss, losses = loss_of(network([lesson.pair for lesson in batch]), batch)
+        return torch.autograd.grad(loss, parameters, allow_unused=True), losses
+
+    results = list(pool.map(gradients, batches))
+    for place, values in enumerate(parameters):
+        given = [gradient for grads, _ in results if (gradient := grads[place]) is not None]
+        values.grad = torch.stack(given).sum(0) / len(batches) if given else None
+    clip_grad_norm_(parameters, 1.0)
+    optimizer.step()
+    return {
+        name: sum(losses.get(name, 0.0) for _, losses in results) / len(results)
+        for name in {name for _, losses in results for name in losses}
+    }
+
+
+def _save(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer, at: tuple[int, int, int]) -> None:
+    state: dict[str, Any] = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "at": at}
+    with open_whole(path) as file:
+        torch.save(state, file)
+
+
+def _resume(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer) -> tuple[int, int, int]:
+    """Chunk, batch and tokens to go on from."""
+    if not path.is_file():
+        return 0, 0, 0
+    state = torch.load(path, map_location=network.part.device, weights_only=True)
+    network.load_state_dict(state["network"])
+    optimizer.load_state_dict(state["optimizer"])
+    chunk, batch, tokens = state["at"]
+    return chunk, batch, tokens

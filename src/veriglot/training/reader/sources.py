@@ -1,0 +1,434 @@
+"""Sets of labelled sentence pairs and of answered questions in their published formats, as rows to learn from.
+
+`sources.toml` says how each set is written. A label is of a whole response; which words are wrong is told by the
+difference to a right text, where that is small: to the evidence, to a right response about the same evidence, or to the
+reference that the response was edited from.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import tomllib
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, words
+from veriglot.training.grounding.examples import Answer, Example, Mark, share_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = ["CrossAnswer", "Row", "read_answers", "read_sources", "read_unanswerable"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One response to learn from.
+
+    Attributes:
+        example: response, evidence and marks.
+        unsupported: whether anything in the response is unsupported, or None where that is not known.
+        located: whether `marks` say of every word if it is supported; else only `unsupported` is known.
+        twin: rows that share it are right and wrong answers of one thing that differ little; None otherwise.
+    """
+
+    example: Example
+    unsupported: bool | None
+    located: bool
+    twin: str | None = None
+
+
+@dataclass(frozen=True)
+class CrossAnswer(Answer):
+    """A right answer to a question in another language than the passage.
+
+    Attributes:
+        evidence_language: BCP 47 tag of the passage where the answer is in the question's language; None where the
+            answer is in the passage's language (which `language` then tells) and the question alone is not.
+    """
+
+    evidence_language: str | None = None
+
+
+class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Files of one set by a pattern below the data folder, and their language or where their name tells it."""
+
+    files: str
+    language: str | None = None
+    language_in_name: str | None = None
+
+    def paths(self, folder: Path) -> list[tuple[Path, str]]:
+        """The files in order, each with its language."""
+        return [
+            (path, self.language or _in_name(self.language_in_name, path)) for path in sorted(folder.glob(self.files))
+        ]
+
+
+class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A set of sentence pairs: its fields and labels; `symmetric` where either sentence can be the evidence."""
+
+    format: Literal["tsv", "csv", "jsonl", "json"]
+    premise: str
+    hypothesis: str
+    reference: str | None = None
+    label: str | None = None
+    supported: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    group: str | None = None
+    columns: tuple[str, ...] = ()
+    limit: int | None = None
+    symmetric: bool = False
+
+
+class _Questions(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    passage_language_in_name: str | None = None
+
+
+class _Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pairs: dict[str, _Pairs]
+    answers: dict[str, _Questions]
+
+
+@cache
+def _sources() -> _Sources:
+    return msgspec.convert(tomllib.loads(files(__package__).joinpath("sources.toml").read_text("utf-8")), _Sources)
+
+
+def _in_name(pattern: str | None, path: Path) -> str:
+    match = re.search(pattern or "", path.name)
+    return match[1] if match and match.re.groups else "und"
+
+
+# Sentence pairs.
+
+
+class _Pair(NamedTuple):
+    """A response with its evidence; `reference` is the right text that the response was made from."""
+
+    language: str
+    passages: tuple[str, ...]
+    response: str
+    unsupported: bool
+    group: str
+    reference: str | None
+
+
+def read_sources(folder: Path, seed: int) -> Iterator[Row]:
+    """The rows of all sets of sentence pairs whose files lie below a folder; sets without files are passed over.
+
+    Args:
+        folder: where the sets lie, each in a folder of its own.
+        seed: chooses the rows of sets that are too many, and which of two like sentences is the evidence.
+
+    Raises:
+        ValueError, KeyError: a file is not in the set's published format.
+    """
+    for name, pairs in _sources().pairs.items():
+        distinct = list(dict.fromkeys(_read_pairs(folder, name, pairs, seed)))
+        if pairs.limit is not None:
+            distinct = sorted(distinct, key=lambda pair: share_of(f"{seed} {pair.response} {pair.passages}"))
+        yield from _rows(name, distinct[: pairs.limit], pairs.symmetric)
+
+
+def _read_pairs(folder: Path, name: str, pairs: _Pairs, seed: int) -> Iterator[_Pair]:
+    for path, language in pairs.paths(folder):
+        for record in _records(path, pairs):
+            passages = tuple(_texts(record, pairs.premise))
+            (response,) = _texts(record, pairs.hypothesis) or [""]
+            label = str(record.get(pairs.label)) if pairs.label else None
+            if not passages or not response or label not in {None, *pairs.supported, *pairs.unsupported}:
+                continue
+            group = next(iter(_texts(record, pairs.group or pairs.premise)), response)
+            group = f"{name}:{group if len(group) < _LONG_GROUP else _digest(group)}"
+            unsupported = label not in pairs.supported
+            reference = next(iter(_texts(record, pairs.reference)), None) if pairs.reference else None
+            if pairs.symmetric:
+                if unsupported and _folded(passages[0], language) == _folded(response, language):
+                    continue  # the two sentences are the same: the label is wrong
+                if share_of(f"{seed} {group}") < 0.5:
+                    passages, response = (response,), passages[0]
+            pair = _Pair(language, passages, response, unsupported, group, reference)
+            if label is None and reference is not None:
+                yield pair._replace(response=reference, unsupported=False)
+            yield pair
+
+
+_LONG_GROUP = 80  # code points: what is longer stands by its digest
+_MISSING = frozenset({"", "NS"})  # PAWS-X writes NS for a sentence that was not translated
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _records(path: Path, pairs: _Pairs) -> Iterator[dict[str, Any]]:
+    """The records of a file; a row that is too short or too long has its label in another column, or none."""
+    if pairs.format == "csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from csv.DictReader(file)
+        return
+    if pairs.format == "json":
+        yield from msgspec.json.decode(path.read_bytes())
+        return
+    lines = [line for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
+    if pairs.format == "jsonl":
+        yield from map(msgspec.json.decode, lines)
+        return
+    table = [[_unquoted(field) for field in line.split("\t")] for line in lines]
+    header = list(pairs.columns) or table.pop(0)
+    for number, fields in enumerate(table):
+        yield {"row": number, **dict(zip(header, fields, strict=False))}
+
+
+def _unquoted(field: str) -> str:
+    """A field without the quotation marks that some sets left around those that hold quotation marks."""
+    quoted = len(field) > 1 and field[0] == field[-1] == '"' and '""' in field[1:-1]
+    return field[1:-1].replace('""', '"') if quoted else field
+
+
+def _texts(record: dict[str, Any], field: str) -> list[str]:
+    """The texts at a path, without those that are missing."""
+    values: list[Any] = [record]
+    for step in field.split("/"):
+        items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        values = [item[int(step)] if isinstance(item, list) else item.get(step) for item in items]
+    flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return [text for text in (str(item).strip() for item in flat if item is not None) if text not in _MISSING]
+
+
+def _rows(name: str, pairs: list[_Pair], symmetric: bool) -> Iterator[Row]:
+    right = defaultdict(list)
+    for pair in pairs:
+        if not pair.unsupported:
+            right[pair.passages].append(pair.response)
+    drafts = [(pair, *_located(pair, right[pair.passages], symmetric)) for pair in pairs]
+    twins = {(pair.passages, reference) for pair, marks, reference in drafts if marks is not None and pair.unsupported}
+    for pair, marks, reference in drafts:
+        sibling = (pair.passages, reference if reference is not None else pair.response)
+        twin = f"{pair.group}:{_digest(sibling[1])}" if sibling in twins else None
+        example = Example(
+            "wrong" if pair.unsupported else "clean", name, pair.group, pair.language, pair.response, pair.passages,
+            marks=marks or (),
+        )  # fmt: skip
+        yield Row(example, pair.unsupported, marks is not None, twin)
+
+
+# Which words are wrong, by the difference to a right text.
+
+
+_ALIKE = 0.75  # share of words in common (`SequenceMatcher.ratio`) of texts that differ little
+_ALIKE_EDITED = 0.5  # the same for an edit of a known text, which may be in many places
+_RUNS = 2
+_RUN = 4  # words
+
+
+def _located(pair: _Pair, right: list[str], symmetric: bool) -> tuple[tuple[Mark, ...] | None, str | None]:
+    """What is wrong, none of it in a right response, None where that is not known; and the response's right twin."""
+    if not pair.unsupported:
+        return (), pair.reference
+    if pair.reference is not None:
+        return _edits(pair.response, pair.reference, pair.language), pair.reference
+    passage = " ".join(pair.passages)
+    marks = _moved(pair.response, passage, pair.language)
+    if marks is None and not symmetric:  # other words may be a paraphrase
+        marks = _few_changes(pair.response, passage, pair.language)
+        for response in right if marks is None else ():
+            marks = _few_changes(pair.response, response, pair.language)
+            if marks is not None:
+                return marks, response
+    return marks, None
+
+
+def _folded(text: str, language: str) -> list[str]:
+    return [fold(text[start:end]) for start, end in words(text, language)]
+
+
+def _runs(text: str, language: str, spans: Iterable[tuple[int, int]]) -> tuple[Mark, ...]:
+    """Runs of words, half-open in words, as marks."""
+    bounds = words(text, language)
+    return tuple(Mark(bounds[first][0], bounds[last - 1][1]) for first, last in spans)
+
+
+def _edits(response: str, reference: str, language: str) -> tuple[Mark, ...] | None:
+    """The words of an edited text that its reference does not hold there; None where words were left out alone."""
+    matcher = SequenceMatcher(None, _folded(reference, language), _folded(response, language), autojunk=False)
+    new = [(op[3], op[4]) for op in matcher.get_opcodes() if op[0] in {"replace", "insert"}]
+    if not new or matcher.ratio() < _ALIKE_EDITED:
+        return None
+    return _runs(response, language, new)
+
+
+def _few_changes(response: str, right: str, language: str) -> tuple[Mark, ...] | None:
+    """One or two short runs of words that `right` has otherwise; None where more differs, or words are left out."""
+    matcher = SequenceMatcher(None, _folded(right, language), _folded(response, language), autojunk=False)
+    if matcher.real_quick_ratio() < _ALIKE or matcher.ratio() < _ALIKE:
+        return None
+    changes = [op for op in matcher.get_opcodes() if op[0] != "equal"]
+    short = all(op[0] != "delete" and max(op[2] - op[1], op[4] - op[3]) <= _RUN for op in changes)
+    if not short or not 0 < len(changes) <= _RUNS:
+        return None
+    return _runs(response, language, ((op[3], op[4]) for op in changes))
+
+
+def _moved(response: str, right: str, language: str) -> tuple[Mark, ...] | None:
+    """The words that changed places, where the two texts are of the same words in another order; else None.
+
+    Two parts that were exchanged are both marked; of other orders, what `right` does not have in its place.
+    """
+    new, old = _folded(response, language), _folded(right, language)
+    if new == old or sorted(new) != sorted(old):
+        return None
+    first = next(index for index, pair in enumerate(zip(new, old, strict=True)) if pair[0] != pair[1])
+    last = len(new) - next(i for i, pair in enumerate(zip(new[::-1], old[::-1], strict=True)) if pair[0] != pair[1])
+    new, old = new[first:last], old[first:last]
+    size = len(new)
+    for head in range(1, size):
+        for tail in range(1, size - head + 1):
+            exchanged = new[:head] == old[size - head :] and new[size - tail :] == old[:tail]
+            if exchanged and new[head : size - tail] == old[tail : size - head]:
+                return _runs(response, language, ((first, first + head), (last - tail, last)))
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    moved = [(op[3] + first, op[4] + first) for op in codes if op[0] in {"replace", "insert"}]
+    if sum(end - start for start, end in moved) > _RUNS * _RUN:
+        return None  # the sentence was built anew
+    return _runs(response, language, moved)
+
+
+# Answered questions.
+
+
+class _Question(NamedTuple):
+    """A question about a passage; `answers` as published, with where they begin."""
+
+    language: str
+    passage_language: str
+    title: str | None
+    passage: str
+    question: str
+    id: str
+    answers: list[tuple[str, int]]
+
+
+def read_answers(folder: Path) -> Iterator[Answer]:
+    """Right answers with the passages that hold them; a passage that is too long is cut around its answer.
+
+    Where the question is in another language than the passage, the answers are `CrossAnswer`: the answer is taken
+    from the question in its own language where the set has that, and else stays in the passage's.
+
+    Args:
+        folder: where the sets lie, each in a folder of its own; sets without files are passed over.
+
+    Raises:
+        ValueError, KeyError: a file is not in the set's published format.
+    """
+    for name, source in _sources().answers.items():
+        parallel = source.passage_language_in_name is not None
+        questions = list(_read_questions(folder, source))
+        groups = _article_groups(questions) if parallel else {}
+        own = {(q.id, q.language): q.answers[0][0] for q in questions if q.language == q.passage_language and q.answers}
+        for question in questions:
+            span = next(filter(None, (_span(question.passage, *answer) for answer in question.answers)), None)
+            if span is None:
+                continue
+            article = groups.get((question.passage_language, question.title)) or question.title or question.passage
+            answer = Answer(
+                f"{name}:{article if len(article) < _LONG_GROUP else _digest(article)}",
+                question.passage_language,
+                _cut(question.passage, span, question.passage_language),
+                question.question,
+                question.passage[slice(*span)],
+                question.id if parallel else None,
+                question.title,
+            )
+            if question.language != question.passage_language:
+                answer = _across(answer, question.language, own.get((question.id, question.language)))
+            yield answer
+
+
+def _across(answer: Answer, language: str, text: str | None) -> CrossAnswer:
+    crossed = CrossAnswer(**{name: getattr(answer, name) for name in Answer.__dataclass_fields__})
+    if text is None:
+        return crossed
+    return replace(crossed, language=language, text=text, evidence_language=answer.language)
+
+
+def read_unanswerable(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Questions that their passage does not answer: language, passage, question and group.
+
+    Args:
+        folder: where the sets lie, each in a folder of its own; sets without files are passed over.
+    """
+    for name, source in _sources().answers.items():
+        for question in _read_questions(folder, source):
+            if not question.answers:
+                article = question.title or _digest(question.passage)
+                passage = _cut(question.passage, (0, 1), question.passage_language)
+                yield question.language, passage, question.question, f"{name}:{article}"
+
+
+def _read_questions(folder: Path, source: _Questions) -> Iterator[_Question]:
+    for path, language in source.paths(folder):
+        of_passage = source.passage_language_in_name
+        passage_language = _in_name(of_passage, path) if of_passage else language
+        for article in msgspec.json.decode(path.read_bytes())["data"]:
+            for paragraph in article["paragraphs"]:
+                for entry in paragraph["qas"]:
+                    listed = [] if entry.get("is_impossible") else entry["answers"]
+                    answers = [(answer["text"].strip(), int(answer["answer_start"])) for answer in listed]
+                    yield _Question(
+                        language, passage_language, article.get("title"), paragraph["context"], entry["question"],
+                        str(entry["id"]), answers,
+                    )  # fmt: skip
+
+
+def _span(passage: str, text: str, start: int) -> tuple[int, int] | None:
+    """Where an answer is: at its published place, or where the passage first has it, since some places are wrong."""
+    if not passage.startswith(text, start):
+        start = passage.find(text)
+    return (start, start + len(text)) if text and start >= 0 else None
+
+
+def _article_groups(questions: list[_Question]) -> dict[tuple[str, str | None], str]:
+    """One name for an article in all its languages, which questions with one id join."""
+    first: dict[tuple[str, str | None], tuple[str, str | None]] = {}
+
+    def first_of(article: tuple[str, str | None]) -> tuple[str, str | None]:
+        while first.setdefault(article, article) != article:
+            article = first[article]
+        return article
+
+    asked_of: dict[str, tuple[str, str | None]] = {}
+    for question in questions:
+        article = (question.passage_language, question.title)
+        first[first_of(article)] = first_of(asked_of.setdefault(question.id, article))
+    return {article: ":".join(map(str, first_of(article))) for article in list(first)}
+
+
+_LONGEST = 3000  # code points of a passage
+
+
+def _cut(passage: str, span: tuple[int, int], language: str) -> str:
+    """The sentences around a span that fit, at least those that hold it."""
+    if len(passage) <= _LONGEST:
+        return passage
+    bounds = sentences(passage, language)
+    inside = [index for index, (start, end) in enumerate(bounds) if start < span[1] and span[0] < end]
+    first, last = inside[0], inside[-1]
+    grown = True
+    while grown:
+        grown = False
+        if first > 0 and bounds[last][1] - bounds[first - 1][0] <= _LONGEST:
+            first, grown = first - 1, True
+        if last + 1 < len(bounds) and bounds[last + 1][1] - bounds[first][0] <= _LONGEST:
+            last, grown = last + 1, True
+    return passage[bounds[first][0] : bounds[last][1]]

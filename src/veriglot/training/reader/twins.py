@@ -1,0 +1,386 @@
+"""Answers in pairs, one right and one wrong, that differ in as few words as carry the difference.
+
+`wordings/` holds one file a language, written for Veriglot: wordings of some seventy facts as evidence and as answers.
+A case is made of them and of names, years and numbers that are drawn: a few sentences of evidence, a question about one
+of them, a right answer, and a wrong one whose words stand in the evidence too.
+
+- `[[state]]`: the wrong answer says another state (accepted or refused, rose or fell, all, some or none). Answer k of
+  each state is the counterpart of answer k of the others. The first state is the yes of `ask`.
+- `[[role]]`: the names in brackets change places.
+- `[[fact]]`: the value in brackets is that of another thing in the evidence, or has a digit changed.
+
+Slots: `{A}` and `{B}` are people, `{P}` and `{Q}` places, `{O}` and `{R}` companies, `{W}` and `{V}` books, `{y}` and
+`{z}` years (the first is earlier), `{n}` and `{m}` numbers (the first is smaller); `{A:gen}` is a form of a name that
+is given with its forms. [Brackets] stand around what is wrong in an answer that is wrong. A frame may be for one gender
+(`people`). With `round_numbers` numbers are multiples of five, as nouns depend on them. Lists of names are parallel in
+all languages, but for the `local_` ones, so that an answer may be in another language than its evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veriglot.training.grounding.examples import Example, Mark, share_of
+from veriglot.training.reader.sources import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from random import Random
+
+__all__ = ["TYPES", "Twin", "draw_case", "draw_twin", "languages", "wordings"]
+
+LISTS = {"A": "people", "B": "people", "C": "people", "P": "places", "Q": "places", "O": "companies", "R": "companies"}
+LISTS |= {"W": "works", "V": "works"}
+EXCHANGED = {"A": "B", "O": "R", "P": "Q", "W": "V"}
+KINDS = ("negation", "contrast", "direction", "quantity", "order", "polarity", "roles", "entity", "number")
+TYPES = dict.fromkeys(KINDS, "contradictory") | {
+    "order": "relation",
+    "roles": "relation",
+    "entity": "entity",
+    "number": "entity",
+}
+SLOT = re.compile(r"\{([A-Za-z])(?::(\w+))?\}")
+STOP = re.compile(r"[.。！!।؟?۔]*$")
+HELD_OUT = 0.2  # share of the facts that trains nothing, in any language
+SENTENCES = (2, 6)  # of the evidence
+ASKED, RIVALLED = 0.3, 0.6  # shares of states asked with yes or no, and of facts beside one of the same kind
+SHAPES = ("plain", "plain", "plain", "opened", "several", "list", "cited")
+BULLETS = ("- ", "* ", "• ", "{}. ", "{}) ", "**{}.** ")
+
+
+class Text(NamedTuple):
+    """A text, and what is wrong in it where it is wrong: half-open code points."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+    def after(self, before: str, *marks: tuple[int, int]) -> Text:
+        """With something before it, in which `marks` are wrong."""
+        return Text(before + self.text, (*marks, *((s + len(before), e + len(before)) for s, e in self.marks)))
+
+
+class Twin(NamedTuple):
+    """What is asked of the evidence, and a right and a wrong answer; the first sentence of the evidence decides."""
+
+    kind: str
+    evidence: list[str]
+    question: str
+    right: Text
+    wrong: Text
+
+
+def languages() -> list[str]:
+    """The tags that have wordings."""
+    folder = files("veriglot.training.reader") / "wordings"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+@cache
+def wordings(tag: str) -> dict[str, Any]:
+    """A language's file; `frames` has the kind and the table of each fact by its id."""
+    data = tomllib.loads((files("veriglot.training.reader") / "wordings" / f"{tag}.toml").read_text("utf-8"))
+    data["frames"] = {frame["id"]: (kind, frame) for kind in ("state", "role", "fact") for frame in data[kind]}
+    return data
+
+
+@cache
+def facts(held_out: bool) -> tuple[str, ...]:
+    """The ids of the facts that train, or of those that train nothing."""
+    return tuple(name for name in sorted(wordings("en")["frames"]) if (share_of(name) < HELD_OUT) == held_out)
+
+
+@dataclass
+class Cast:
+    """What stands in the slots: numbers, and places of names in the lists of every language."""
+
+    gender: str
+    values: dict[str, int] = field(default_factory=dict)
+
+    def fill(self, template: str, tag: str) -> Text:
+        """The sentence, and where its brackets stood."""
+        filled = SLOT.sub(lambda slot: self._name(slot[1], slot[2] or "nom", tag), template)
+        text, marks = "", []
+        for part in re.split(r"(\[[^\]]*\])", filled):
+            inner = part[1:-1] if part.startswith("[") else part
+            if part.startswith("["):
+                marks.append((len(text), len(text) + len(inner)))
+            text += inner
+        return Text(text, tuple(marks))
+
+    def exchanged(self, first: str) -> Cast:
+        """With the two of a kind in each other's place."""
+        second = EXCHANGED[first]
+        return self.with_value(first, self.values[second]).with_value(second, self.values[first])
+
+    def with_value(self, letter: str, value: int) -> Cast:
+        """With another value of a slot."""
+        return Cast(self.gender, self.values | {letter: value})
+
+    def _name(self, letter: str, form: str, tag: str) -> str:
+        value = self.values[letter]
+        if letter not in LISTS:
+            return str(value)
+        data = wordings(tag)
+        people = LISTS[letter] == "people"
+        names = data[self.gender] + data[f"local_{self.gender}"] if people else data[LISTS[letter]]
+        name = names[value]
+        return str(name[form] if isinstance(name, dict) else name)
+
+
+class World:
+    """Draws names and numbers, none of them twice.
+
+    Args:
+        tag, said_in: languages of the evidence and of the answers.
+        rng: what draws.
+    """
+
+    def __init__(self, tag: str, said_in: str, rng: Random) -> None:
+        self.tag, self.said_in, self.rng = tag, said_in, rng
+        self.gender = rng.choice(("women", "men"))
+        both = [wordings(tag), wordings(said_in)]
+        counts = {name: min(len(data[name]) for data in both) for name in ("places", "companies", "works")}
+        counts["people"] = min(len(data[self.gender]) for data in both)
+        if tag == said_in:
+            counts["people"] += len(both[0][f"local_{self.gender}"])
+        self._names = {name: rng.sample(range(count), count) for name, count in counts.items()}
+        self.round = any(data.get("round_numbers") for data in both)
+        self._years = rng.sample(range(1700, 2020), 60)
+        self._numbers = rng.sample(range(15, 995, 5 if self.round else 1), 60)
+
+    def cast(self, name: str) -> Cast | None:
+        """What stands in the slots of a fact; None where names have run out, or it is for the other gender."""
+        frames = [wordings(tag)["frames"][name][1] for tag in (self.tag, self.said_in)]
+        if any(frame.get("people", self.gender) not in (self.gender, "any") for frame in frames):
+            return None
+        cast = Cast(self.gender)
+        for letter in sorted({slot[1] for slot in SLOT.finditer(json.dumps(frames))} & LISTS.keys()):
+            if not self._names[LISTS[letter]]:
+                return None
+            cast.values[letter] = self._names[LISTS[letter]].pop()
+        cast.values["y"], cast.values["z"] = sorted((self._years.pop(), self._years.pop()))
+        cast.values["n"], cast.values["m"] = sorted((self._numbers.pop(), self._numbers.pop()))
+        return cast
+
+    def twin(self, name: str) -> Twin | None:
+        """Right and wrong answer about a fact; None where it cannot be asked for so that one could tell."""
+        (kind, told), (_, frame) = (wordings(tag)["frames"][name] for tag in (self.tag, self.said_in))
+        cast, rival = self.cast(name), None
+        if self.rng.random() < RIVALLED:
+            rival = self.cast(name)
+        if cast is None:
+            return None
+        if kind == "state":
+            return self._state_twin(told, frame, cast, rival)
+        return self._value_twin(kind, told, frame, cast, rival)
+
+    def _value_twin(
+        self, kind: str, told: dict[str, Any], frame: dict[str, Any], cast: Cast, rival: Cast | None
+    ) -> Twin | None:
+        answer, question = self.rng.choice(frame["answers"]), self.rng.choice(frame["questions"])
+        if rival is not None and not (_names(answer) or _names(question)):
+            rival = None  # nobody could tell which of the two is asked for
+        right, asked = Text(cast.fill(answer, self.said_in).text), cast.fill(question, self.said_in).text
+        slots = [slot[1] for part in re.findall(r"\[[^\]]*\]", answer) for slot in SLOT.finditer(part)]
+        if kind == "role":
+            first = next(first for first, second in EXCHANGED.items() if {first, second} & set(slots))
+            which = "order" if frame["id"] == "succeeded" else "roles"
+            wrong = cast.exchanged(first).fill(answer, self.said_in)
+            return Twin(which, self._told(told["evidence"], cast, rival), asked, right, wrong)
+        letter = slots[0]
+        telling = [wording for wording in told["evidence"] if re.search(rf"\{{{letter}\b", wording)]
+        if not telling or (rival is None and letter not in "yznm"):
+            return None
+        last = not (letter in "nm" and self.round)
+        value = rival.values[letter] if rival is not None else _changed(cast.values[letter], self.rng, last=last)
+        wrong = cast.with_value(letter, value).fill(answer, self.said_in)
+        which = "entity" if rival is not None else "number"
+        return Twin(which, self._told(telling, cast, rival), asked, right, wrong)
+
+    def _told(self, texts: Sequence[str], *casts: Cast | None) -> list[str]:
+        return [cast.fill(self.rng.choice(texts), self.tag).text for cast in casts if cast is not None]
+
+    def _state_twin(self, told: dict[str, Any], frame: dict[str, Any], cast: Cast, rival: Cast | None) -> Twin:
+        states, rng, data = frame["states"], self.rng, wordings(self.said_in)
+        true, false = rng.sample(range(len(states)), 2)
+        number = rng.randrange(len(states[true]["answers"]))
+        right, wrong = (states[state]["answers"][number] for state in (true, false))
+        asked = rng.random() < ASKED and 0 in (true, false)
+        question = rng.choice(frame["ask" if asked else "questions"])
+        evidence = self._told(told["states"][true]["evidence"], cast)
+        if rival is not None and (_names(question) or (_names(right) and _names(wrong))):
+            evidence += self._told(told["states"][false]["evidence"], rival)
+        answers = [cast.fill(right, self.said_in), cast.fill(wrong, self.said_in)]
+        if asked and rng.random() < 0.2:
+            plain = [rng.choice(data["plain_yes" if state == 0 else "plain_no"]) for state in (true, false)]
+            answers = [Text(text, ((0, len(STOP.sub("", text))),)) for text in plain]
+        elif asked:
+            prefixes = [rng.choice(data["yes" if state == 0 else "no"]) for state in (true, false)]
+            answers = [_with_prefix(*pair, data.get("lower", ()), wrong=True) for pair in zip(prefixes, answers, strict=True)]
+        kind = "polarity" if asked else frame["kind"]
+        return Twin(kind, evidence, cast.fill(question, self.said_in).text, Text(answers[0].text), answers[1])
+
+
+def _with_prefix(prefix: str, answer: Text, lower: Sequence[str], *, wrong: bool = False) -> Text:
+    """The answer after an opening, or after its yes or no, which is as wrong as what follows.
+
+    Words of `lower` begin small inside a sentence.
+    """
+    before, small, _ = prefix.partition("{answer}")
+    if not small:
+        before = prefix.partition("{Answer}")[0]
+    elif re.match(r"\w*", answer.text)[0] in lower:  # type: ignore[index]  # it matches at least nothing
+        answer = answer._replace(text=answer.text[0].lower() + answer.text[1:])
+    opening = ((0, len(before.rstrip(" ,.:;!،؛।۔，。、：；！"))),) if wrong and before.strip() else ()
+    return answer.after(before, *opening)
+
+
+def _names(template: str) -> bool:
+    return any(slot[1] in LISTS for slot in SLOT.finditer(template))
+
+
+def _changed(value: int, rng: Random, *, last: bool) -> int:
+    """The number with one digit changed: of years not the first, of others not the last one where `last` is false."""
+    digits = list(str(value))
+    at = rng.randrange(len(digits) == 4, len(digits) - (not last))
+    digits[at] = rng.choice([digit for digit in "123456789" if digit != digits[at]])
+    return int("".join(digits))
+
+
+def _twins(world: World, *, held_out: bool) -> Iterator[Twin]:
+    names = facts(held_out)
+    for name in world.rng.sample(names, len(names)):
+        twin = world.twin(name)
+        if twin is not None:
+            yield twin
+
+
+def draw_twin(tag: str, rng: Random, *, said_in: str | None = None, held_out: bool = False) -> Twin:
+    """A twin in a language, with evidence that says more than what is asked for.
+
+    Args:
+        tag: language of the evidence.
+        rng: what draws.
+        said_in: language of the answers, where it is another.
+        held_out: whether the fact is one that trains nothing.
+    """
+    twins = _twins(World(tag, said_in or tag, rng), held_out=held_out)
+    twin = next(twins)
+    evidence = list(twin.evidence)
+    for further in twins:
+        if len(evidence) >= rng.randint(*SENTENCES):
+            break
+        evidence += further.evidence
+    rng.shuffle(evidence)
+    return twin._replace(evidence=evidence)
+
+
+def draw_case(tag: str, rng: Random, *, said_in: str | None = None, held_out: bool = False) -> list[Row]:
+    """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
+
+    These are refusals, copies of the evidence, and right answers to which something was added.
+    """
+    world = World(tag, said_in or tag, rng)
+    data, twins = wordings(world.said_in), []
+    for twin in _twins(world, held_out=held_out):
+        twins.append(twin)
+        if len(twins) >= rng.choice((2, 3, 4, 5)):
+            break
+    asked, lines = twins[0], [line for twin in twins for line in twin.evidence]
+    rng.shuffle(lines)
+    space = "" if wordings(tag).get("no_spaces") else " "
+    cut = rng.randint(1, len(lines)) if rng.random() < 0.4 else len(lines)
+    passages = tuple(space.join(part) for part in (lines[:cut], lines[cut:]) if part)
+    shape, state = rng.choice(SHAPES), rng.getstate()
+    several = shape in ("several", "list") and len(twins) > 1
+    question = rng.choice(data["summaries"]) if several else asked.question
+    case = _Case(world, passages, f"twins:{'held' if held_out else 'out'}:{rng.random()}")
+    for answer, kind in ((asked.right, "right"), (asked.wrong, asked.kind)):
+        rng.setstate(state)
+        case.add(kind, question, case.shaped(shape, answer, twins), twin=True)
+    case.add_further(asked, lines, space)
+    return case.rows
+
+
+class _Case:
+    """The rows of one evidence."""
+
+    def __init__(self, world: World, passages: tuple[str, ...], group: str) -> None:
+        self._world, self._passages, self._group = world, passages, group
+        self._data = wordings(world.said_in)
+        self._space = "" if self._data.get("no_spaces") else " "
+        self.rows: list[Row] = []
+
+    def add(self, kind: str, question: str | None, answer: Text, *, twin: bool = False) -> None:
+        """A row; its question is left out at times."""
+        world = self._world
+        type_ = "invented" if kind == "addition" else TYPES.get(kind)
+        example = Example(
+            kind, "twins", self._group, world.said_in, answer.text, self._passages,
+            question, tuple(Mark(start, end, type_) for start, end in answer.marks),
+            evidence_language=world.tag if world.tag != world.said_in else None,
+        )  # fmt: skip
+        self.rows.append(Row(example, bool(answer.marks), True, self._group if twin else None))
+
+    def shaped(self, shape: str, answer: Text, twins: Sequence[Twin]) -> Text:
+        """An answer in its shape, among right answers to other questions in some."""
+        rng, data = self._world.rng, self._data
+        if shape == "opened":
+            opened = _with_prefix(rng.choice(data["openings"]), answer, data.get("lower", ()))
+            return _joined([opened, Text(rng.choice(data["closings"]))], self._space) if rng.random() < 0.5 else opened
+        if shape == "cited":
+            return self._cited(answer, twins[0])
+        parts = [answer]
+        if shape in ("several", "list"):
+            parts += [twin.right for twin in twins[1 : rng.randint(2, 5)]]
+            rng.shuffle(parts)
+        if shape == "list" and len(parts) > 1:
+            bullet = rng.choice(BULLETS)
+            parts = [part.after(bullet.format(number)) for number, part in enumerate(parts, start=1)]
+            intro = [Text(rng.choice(data["list_intros"]))] if rng.random() < 0.6 else []
+            return _joined([*intro, *parts], "\n")
+        return _joined(parts, self._space)
+
+    def _cited(self, answer: Text, twin: Twin) -> Text:
+        number = next((k for k, passage in enumerate(self._passages, start=1) if twin.evidence[0] in passage), 1)
+        end = STOP.search(answer.text).start()  # type: ignore[union-attr]  # it matches at the end at least
+        return Text(answer.text[:end] + f" [{number}]" + answer.text[end:], answer.marks)
+
+    def add_further(self, asked: Twin, lines: Sequence[str], space: str) -> None:
+        """Refusals, additions, copies."""
+        rng, data, world = self._world.rng, self._data, self._world
+        if rng.random() < 0.15:
+            question = rng.choice(data["unanswerable"])
+            cast = world.cast(facts(held_out=False)[0]) or Cast(world.gender)
+            if {slot[1] for slot in SLOT.finditer(question)} <= cast.values.keys():
+                refusal = Text(rng.choice(data["refusals"]))
+                self.add("refusal", cast.fill(question, world.said_in).text, refusal)
+        if rng.random() < 0.2:
+            right = asked.right.text
+            if rng.random() < 0.5:
+                end = STOP.search(right).start()  # type: ignore[union-attr]
+                added = rng.choice(data["additions"])
+                self.add("addition", asked.question, Text(right[:end] + added + right[end:], ((end, end + len(added)),)))
+            else:
+                text = rng.choice(data["made_up"])
+                self.add("addition", asked.question, _joined([Text(right), Text(text, ((0, len(text)),))], self._space))
+        if world.tag == world.said_in and rng.random() < 0.15:
+            chosen = [Text(line) for line in rng.sample(lines, rng.randint(1, min(3, len(lines))))]
+            bullet = rng.choice(("- ", "{}. "))
+            listed = [part.after(bullet.format(number)) for number, part in enumerate(chosen, start=1)]
+            copied = _joined(chosen, space) if rng.random() < 0.7 else _joined(listed, "\n")
+            self.add("copy", asked.question, copied)
+
+
+def _joined(parts: Sequence[Text], space: str) -> Text:
+    whole = parts[0]
+    for part in parts[1:]:
+        after = part.after(whole.text + space)
+        whole = Text(after.text, (*whole.marks, *after.marks))
+    return whole

@@ -183,7 +183,7 @@ def test_weights_that_are_missing_are_an_error_and_no_reason_to_step_in(tmp_path
 
 
 def test_what_was_measured_is_what_is_in_the_package(encoder_here: Path) -> None:
-    """New weights need the figures taken again: benchmarks/meaning.py --sets claims."""
+    """New weights need the figures taken again: benchmarks/gates.py --sets wice."""
     table = json.loads(NO_BETTER.read_text())
     for name in ("semantic", "grounding"):
         assert table[name] == load_detector(name).name

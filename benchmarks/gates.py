@@ -604,14 +604,12 @@ class Pair:
         return rows
 
     def types(self, titles: Sequence[str]) -> list[dict[str, Any]]:
-        """A row a detector: how many marks, how many of them have a type, and the share of each type among these."""
+        """A row a detector: how many of a hundred marks have which type, or none."""
         rows = []
         for title, part in zip(titles, self.predictions, strict=True):
-            marks = [span.type for prediction in part for span in prediction.spans or ()]
-            counts = Counter(name for name in marks if name)
-            shares = ", ".join(f"{name} {100 * count / counts.total():.0f}" for name, count in counts.most_common())
-            typed = {"typed": f"{counts.total()} of {len(marks)}", "% of these": shares}
-            rows.append({"set": self.name, "detector": title} | typed)
+            counts = Counter(span.type or "none" for prediction in part for span in prediction.spans or ())
+            shares = [f"{name} {100 * count / counts.total():.0f}" for name, count in counts.most_common()]
+            rows.append({"set": self.name, "detector": title, "% of marks": " ".join(shares)})
         return rows
 
 

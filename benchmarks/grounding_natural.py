@@ -6,7 +6,7 @@ trains the first stage once (it never sees a natural answer), then the short sec
 of the Mu-SHROOM validation items, and once for each language left out, and prints from the held-out items alone: mean
 character IoU as in the shared task, the same for marking everything, the expected calibration error, and the share of
 words marked in clean held-out text. Network and lexicon are as `veriglot train grounding` makes them. `--out` writes
-the predictions of the folds, for `meaning.py`.
+the predictions of the folds, for `gates.py`.
 """
 
 from __future__ import annotations

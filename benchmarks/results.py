@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import veriglot
-from held_out import claims
+from gates import read_set
 from translation_data import FOLDERS, PARTS, part_of
 from veriglot.cli import main as veriglot_command
 
@@ -44,7 +44,7 @@ def parted(data: Path, out: Path) -> None:
         place = out / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to((data / name).resolve(), target_is_directory=True)
-    _write(claims(data, 0), out / "wice_held_out.jsonl")
+    _write(read_set("wice", data), out / "wice_held_out.jsonl")
     for folder in FOLDERS.values():
         labelled = [sample for sample in veriglot.read(data / folder) if sample.annotations]
         for part in PARTS:

@@ -152,23 +152,3 @@ def test_probes_are_asked_in_ten_languages() -> None:
     for table in (pairs, turns):
         assert {row["shared words"].split()[0] for row in table["rows"]} == {"0.000"}
     assert sum(row["pairs"] for row in turns["rows"]) == pairs["rows"][-1]["pairs"] >= 240
-
-
-@pytest.mark.slow
-def test_a_detector_is_as_good_as_itself_and_given_predictions_stand_in_for_it(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    import veriglot
-    from veriglot.records import Prediction, Status, encode
-
-    claims = list(veriglot.read(shared_data / "wice" / "non_supported_tokens"))
-    nothing = [Prediction(s.id, Status.SCORED, "nothing", score=0.0, spans=(), language="en") for s in claims]
-    path = tmp_path / "nothing.jsonl"
-    path.write_bytes(b"".join(encode(p) + b"\n" for p in nothing))
-    options = ("--data", shared_data, "--first", "grounding", "--sets", "claims")
-    f1, area = run("meaning.py", *options)
-    assert {row["difference"] for row in [*f1["rows"], *area["rows"]]} == {"0.000 [0.000, 0.000]"}
-    f1, _ = run("meaning.py", *options, "--first-predictions", path)
-    assert f1["rows"][0]["verdict"] == "worse"
-    assert f1["rows"][0]["grounding@1.0"] == "0.000 [0.000, 0.000]"
-    assert "from given predictions: 81" in f1["notes"][1]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Float32s = NDArray[np.float32]
     Int64s = NDArray[np.int64]
 
-__all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "padded", "tokenizer_of"]
+__all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded", "tokenizer_of"]
 
 
 # The file that carries multilingual-e5-small in 4-bit numbers, read where it lies on the disk.
@@ -207,8 +207,8 @@ class _Reader:
 # A BERT of twelve layers. Its matrices stay in 4-bit numbers (`MatMulNBits` of ONNX Runtime): the file is mapped onto
 # them without a loss. Embeddings are looked up before, since a text needs few of their 250,037 rows.
 #
-# Its upper layers may have learned something more, as low-rank additions to their matrices (LoRA; Hu et al. 2022, arXiv
-# 2106.09685): so the encoder becomes a reader (`e5_reader`).
+# Its upper layers may have been trained anew, to read a question, a response and evidence together (`E5Reader`): then
+# their numbers are taken from there.
 
 
 _OPSET = 20  # of ONNX: the first with Gelu
@@ -216,27 +216,37 @@ _THEIRS = "com.microsoft"
 _INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
 
 
-def built(file: E5File, layer: int, learned: Mapping[str, Float32s] | None = None) -> bytes:
+def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None = None) -> bytes:
     """An ONNX model, as bytes.
 
     In go `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1 where there is a token, and, of a
     reader, `parts` (b, t, p), 1 where a token is of a part; out come `tokens` and `last` (b, t, width), of `layer`,
-    counted from 1, and of the last one. What a reader has `learned`: for the matrices that have an addition,
-    `l4.q.down` (r, in) and `l4.q.up` (out, r), by layer counted from 0 and by matrix; and `part` (p, width), what is
-    added to the tokens of each part before the first of these layers.
+    counted from 1, and of the last one; of a reader `last` alone. What a reader has `learned`: `part` (p, width), what
+    is added to the tokens of each part before its first layer, and the tensors of its layers by their names in the
+    file; matrices are in blocks, as `packed` makes them.
     """
     graph = _Graph(file, learned or {})
-    adapted = [int(name[1 : name.index(".")]) for name in graph.learned if name.endswith(".down")]
+    first = min((int(name[1 : name.index(".")]) for name in graph.learned if name.startswith("l")), default=None)
     state = graph.normalised("embedded", "emb.ln", "layer0")
-    for nth in range(file.sizes.layers):
-        if adapted and nth == min(adapted):
+    for number in range(file.sizes.layers):
+        if number == first:
             state = graph.add_parts(state)
-        state = graph.layer(state, nth)
+        state = graph.layer(state, number)
     width = file.sizes.width
     inputs = [_vectors("embedded", width), helper.make_tensor_value_info("mask", TensorProto.INT32, ["b", "t"])]
-    if adapted:
-        inputs.append(_vectors("parts", len(graph.learned["part"])))
-    return graph.model(inputs, [_vectors(name, width) for name in (f"layer{layer}", state)])
+    if first is None:
+        return graph.model(inputs, [_vectors(name, width) for name in (f"layer{layer}", state)])
+    return graph.model([*inputs, _vectors("parts", len(graph.learned["part"]))], [_vectors(state, width)])
+
+
+def packed(matrix: Float32s) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """A matrix in 4-bit blocks: numbers two to a byte, shape (rows, blocks, 16), and scales, shape (rows, blocks)."""
+    blocks = matrix.reshape(len(matrix), -1, BLOCK)
+    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)
+    scales = (largest / -8.0).astype(np.float16)
+    divisor = np.where(scales == 0, 1.0, scales.astype(np.float32))
+    numbers = np.clip(np.rint(blocks / divisor) + 8, 0, 15).astype(np.uint8)
+    return numbers[..., 0::2] | numbers[..., 1::2] << 4, scales[..., 0]
 
 
 def _vectors(name: str, width: int) -> ValueInfoProto:
@@ -246,7 +256,7 @@ def _vectors(name: str, width: int) -> ValueInfoProto:
 class _Graph:
     """Nodes and tensors as they are added."""
 
-    def __init__(self, file: E5File, learned: Mapping[str, Float32s]) -> None:
+    def __init__(self, file: E5File, learned: Mapping[str, NDArray[Any]]) -> None:
         self._file, self.learned = file, learned
         self.nodes: list[NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
@@ -281,28 +291,27 @@ class _Graph:
 
     def normalised(self, state: str, name: str, output: str) -> str:
         """Layer normalisation."""
-        scale, shift = (self._tensor(f"{name}.{part}", self._file.numbers(f"{name}.{part}")) for part in "wb")
+        scale, shift = (self._tensor(f"{name}.{part}", self._numbers(f"{name}.{part}")) for part in "wb")
         return self._node(
             "LayerNormalization", [state, scale, shift], output, axis=-1, epsilon=self._file.sizes.epsilon
         )
 
     def _dense(self, state: str, name: str, columns: int) -> str:
-        numbers, scales = self._file.matrix(f"{name}.w", columns)
+        if f"{name}.w" in self.learned:
+            numbers, scales = self.learned[f"{name}.w"], self.learned[f"{name}.scales"].astype(np.float32)
+        else:
+            numbers, scales = self._file.matrix(f"{name}.w", columns)
         product = self._node(
             "MatMulNBits",
             [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
             f"{name}.product",
             domain=_THEIRS, K=columns, N=len(numbers), bits=4, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip
-        whole = self._node("Add", [product, self._tensor(f"{name}.b", self._file.numbers(f"{name}.b"))], f"{name}.sum")
-        if f"{name}.down" not in self.learned:
-            return whole
-        low = self._product(state, f"{name}.down")
-        return self._node("Add", [whole, self._product(low, f"{name}.up")], f"{name}.adapted")
+        return self._node("Add", [product, self._tensor(f"{name}.b", self._numbers(f"{name}.b"))], f"{name}.sum")
 
-    def _product(self, state: str, name: str) -> str:
-        """With a learned matrix, rows of outputs."""
-        return self._node("MatMul", [state, self._tensor(name, self.learned[name].T)], f"{name}.product")
+    def _numbers(self, name: str) -> Float32s:
+        values: Float32s = self.learned[name] if name in self.learned else self._file.numbers(name)
+        return values
 
     def _node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
         self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
@@ -411,7 +420,7 @@ def _tokenizer(file: E5File) -> Tokenizer:
 
 
 # A sequence is `<s> query: QUESTION </s> RESPONSE </s> EVIDENCE </s>`, and every token of it sees every other. What the
-# network learned for this comes from `veriglot train reader`; the rest is the encoder's own file.
+# upper layers learned for this comes from `veriglot train reader`; the rest is the encoder's own file.
 
 
 PARTS = ("question", "response", "evidence")  # what a token can be of; what stands before the question is of it
@@ -472,7 +481,7 @@ class E5Reader:
     """The reader on ONNX Runtime, on one thread.
 
     Args:
-        learned: as `e5_graph.built` takes it.
+        learned: as `built` takes it.
         path: the encoder's file.
 
     Attributes:
@@ -493,19 +502,18 @@ class E5Reader:
         except Exception as error:  # the errors of ONNX and of its runtime share no base
             raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
 
-    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s, Float32s]]:
-        """The place of each sequence among `pairs`, in any order, and the vectors of its tokens, shape (t, width).
+    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s]]:
+        """The place of each sequence among `pairs`, in any order, and the last vectors of its tokens, (t, width).
 
-        Those that the encoder gives for tokens, and its last ones. They are only as many at a time as a batch has.
+        They are only as many at a time as a batch has.
         """
         for batch in batches([len(pair.ids) for pair in pairs], _TOKENS_A_BATCH):
             ids, mask, parts = padded([pairs[index] for index in batch])
-            tokens, last = self._session.run(
+            (last,) = self._session.run(
                 None, {"embedded": self._file.embedded(ids), "mask": mask.astype(np.int32), "parts": parts}
             )
-            for nth, index in enumerate(batch):
-                length = len(pairs[index].ids)
-                yield index, tokens[nth, :length], last[nth, :length]
+            for row, index in enumerate(batch):
+                yield index, last[row, : len(pairs[index].ids)]
 
 
 def padded(pairs: Sequence[Pair]) -> tuple[Int64s, Int64s, Float32s]:

@@ -139,7 +139,9 @@ def _unanswered(folders: Iterable[Path], rng: Random) -> Iterator[Row]:
         for language, passage, question, group in read_unanswerable(folder):
             if language in known:
                 refusal = rng.choice(wordings(language)["refusals"])
-                yield Row(Example("clean", "answers", group, language, refusal, (passage,), question), False, True, None)
+                yield Row(
+                    Example("clean", "answers", group, language, refusal, (passage,), question), False, True, None
+                )
 
 
 def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:

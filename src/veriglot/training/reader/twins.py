@@ -222,7 +222,9 @@ class World:
             answers = [Text(text, ((0, len(STOP.sub("", text))),)) for text in plain]
         elif asked:
             prefixes = [rng.choice(data["yes" if state == 0 else "no"]) for state in (true, false)]
-            answers = [_with_prefix(*pair, data.get("lower", ()), wrong=True) for pair in zip(prefixes, answers, strict=True)]
+            answers = [
+                _with_prefix(*pair, data.get("lower", ()), wrong=True) for pair in zip(prefixes, answers, strict=True)
+            ]
         kind = "polarity" if asked else frame["kind"]
         return Twin(kind, evidence, cast.fill(question, self.said_in).text, Text(answers[0].text), answers[1])
 
@@ -366,7 +368,9 @@ class _Case:
             if rng.random() < 0.5:
                 end = STOP.search(right).start()  # type: ignore[union-attr]
                 added = rng.choice(data["additions"])
-                self.add("addition", asked.question, Text(right[:end] + added + right[end:], ((end, end + len(added)),)))
+                self.add(
+                    "addition", asked.question, Text(right[:end] + added + right[end:], ((end, end + len(added)),))
+                )
             else:
                 text = rng.choice(data["made_up"])
                 self.add("addition", asked.question, _joined([Text(right), Text(text, ((0, len(text)),))], self._space))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -29,8 +29,10 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
+from veriglot.judging.wording import harmless_words
 from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     Float32s = NDArray[np.float32]
     Int64s = NDArray[np.int64]
     Float64s = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
 
 __all__ = [
     "FILES",
@@ -56,10 +59,8 @@ __all__ = [
     "Seen",
     "Weights",
     "WordDetector",
-    "parts",
+    "pool",
     "response_evidence",
-    "sentence_pool",
-    "session_of",
 ]
 
 
@@ -116,6 +117,83 @@ def response_evidence(logits: Float32s) -> Float64s:
     return np.array([ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))])
 
 
+def pool(values: NDArray[Any], sentence: Int64s, how: Literal["mean", "max"]) -> NDArray[Any]:
+    """The mean or the highest value of each word's sentence, shape (n,); sentences count from 0 without gaps."""
+    if how == "mean":
+        return (np.bincount(sentence, values) / np.bincount(sentence))[sentence]
+    highest = np.full(int(sentence[-1]) + 1, -np.inf)
+    np.maximum.at(highest, sentence, values)
+    return highest[sentence]
+
+
+_QUOTED = -6.0  # logit of a quoted word at most
+_LEAST_WORDS = 4  # of a sentence that is taken for a quotation
+
+
+def quoted(extract: Extract, free: NDArray[np.bool_], passages: Sequence[str], language: str | None) -> Bools:
+    """The words of sentences that stand word for word in one passage, as whole sentences there, shape (n,).
+
+    Args:
+        extract: words and sentences.
+        free: words that claim nothing, such as a list's numbers, which a quotation may hold, shape (n,).
+        passages: the evidence.
+        language: BCP 47 tag of the evidence.
+    """
+    response, evidence = extract.response, extract.evidence
+    result = np.zeros(len(free), bool)
+    starts: dict[int, set[int]] = {}
+    for number in range(int(extract.sentence[-1]) + 1):
+        chosen = np.flatnonzero((extract.sentence == number) & ~free)
+        if len(chosen) < _LEAST_WORDS:
+            continue
+        wanted = response.word[chosen]
+        for first in np.flatnonzero(evidence.word[: len(evidence) - len(chosen) + 1] == wanted[0]).tolist():
+            after = first + len(chosen)
+            passage = int(evidence.passage[first])
+            if evidence.passage[after - 1] != passage or (evidence.word[first:after] != wanted).any():
+                continue
+            if passage not in starts:
+                words = evidence.bounds[evidence.passage == passage, 0] - int(evidence.offsets[passage])
+                begins = [start for start, _ in sentences(passages[passage], language)]
+                low = int(np.flatnonzero(evidence.passage == passage)[0])
+                starts[passage] = {low + int(at) for at in np.searchsorted(words, begins)} | {low + len(words)}
+            if first in starts[passage] and after in starts[passage]:
+                result[chosen] = True
+                break
+    return result
+
+
+_CUT = 0.5  # response scores from there on say that something is unsupported
+
+
+def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
+    """Confidences that agree with the response's score: one reaches the threshold if and only if the score is 0.5.
+
+    All are moved by the same logit, so that their order stays.
+
+    Args:
+        confidences: of the words, shape (n,).
+        score: probability that the response holds any unsupported span.
+        threshold: the weights' own.
+    """
+    top = float(confidences.max(initial=0.0))
+    if not top or (top >= threshold) == (score >= _CUT):
+        return confidences
+    wanted = threshold if score >= _CUT else threshold - 10.0**-DIGITS
+    shift = _logit(np.array(wanted)) - _logit(np.array(top))
+    moved = np.where(confidences > 0, sigmoid(_logit(confidences) + shift), 0.0)
+    return np.where(confidences == top, wanted, np.minimum(moved, wanted))
+
+
+def _logit(values: Float64s) -> Float64s:
+    inside = np.clip(values, 1e-9, 1 - 1e-9)
+    logits: Float64s = np.log(inside / (1 - inside))
+    return logits
+
+
+_PROBABLE = 0.5  # of a type from there on
+
+
 def mark(
     sample: Sample,
     extract: Extract,
@@ -126,8 +204,8 @@ def mark(
 ) -> tuple[Span, ...]:
     """The unsupported spans of a response, in order.
 
-    Neighbouring marked words of one sentence make one span; its type is the likeliest on the average of its words, its
-    confidence the mean of theirs.
+    Neighbouring marked words of one sentence make one span; its type is the likeliest on the average of its words, if
+    that is probable, its confidence the mean of theirs.
     """
 
     def label(low: int, high: int) -> SpanLabel:
@@ -135,7 +213,8 @@ def mark(
         first, last = int(extract.windows.first[window]), int(extract.windows.last[window])
         # The window of a passage without words is empty.
         evidence = (_pointer(sample, extract, first, last - 1),) if last > first else ()
-        return SpanLabel(names[int(types[low:high].mean(axis=0).argmax())], evidence)
+        mean = types[low:high].mean(axis=0)
+        return SpanLabel(names[int(mean.argmax())] if mean.max() >= _PROBABLE else None, evidence)
 
     return spans_from_words(sample.response, extract.response.bounds, confidences, threshold, extract.sentence, label)
 
@@ -145,14 +224,11 @@ def word_list(
     extract: Extract,
     confidences: Float64s,
     threshold: float,
-    places: Int64s | None = None,
 ) -> tuple[Word, ...]:
     """Every word with its confidence; supported words with the place in the evidence that supports them best."""
 
     def pointers(word: int) -> tuple[Pointer, ...]:
         index = _supporting_word(extract, word)
-        if index < 0 and places is not None:
-            index = int(places[word])
         return (_pointer(sample, extract, index, index),) if index >= 0 else ()
 
     return words_from_confidences(extract.response.bounds, confidences, threshold, pointers)
@@ -190,23 +266,28 @@ class Seen:
         logits: unsupported, then one per type, shape (n, 1 + t).
         calibration: what makes probabilities of the logits.
         types: the span types, in the order of the logits.
+        free: words that claim nothing, such as markup, shape (n,).
+        quoted: words of sentences that stand word for word in the evidence, shape (n,).
         notes: what a reader of the prediction must know.
-        places: the evidence word that supports each word best, or -1, shape (n,); None where only words that stand in
-            the evidence as they are can be pointed at.
     """
 
     extract: Extract
     logits: Float32s
     calibration: ScriptCalibration
     types: tuple[str, ...]
+    free: Bools
+    quoted: Bools
     notes: tuple[str, ...] = ()
-    places: Int64s | None = None
 
 
 class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
     """A detector that gives every word of a response logits, one response at a time."""
 
     taxonomy = "fava"
+
+    def __init__(self, threshold: float | None, default: float, *, words: bool) -> None:
+        super().__init__(default if threshold is None else threshold, words=words)
+        self._default = default
 
     @abstractmethod
     def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
@@ -227,18 +308,22 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         return seen
 
     def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Seen) -> Prediction:
-        extract, logits, calibration = result.extract, result.logits, result.calibration
-        confidences = calibration.confidences(logits[:, 0], plan.tag, plan.script)
-        confidences[extract.markup] = 0.0
-        confidences = confidences.round(DIGITS)  # first, so that what is shown and what is marked agree
-        types = sigmoid(logits[:, 1:].astype(np.float64))
+        extract, calibration = result.extract, result.calibration
+        logits, free = result.logits[:, 0], result.free
+        logits[result.quoted] = np.minimum(logits[result.quoted], _QUOTED)
+        score = round(calibration.score(logits[~free]), DIGITS) if not free.all() else 0.0
+        confidences = calibration.confidences(logits, plan.tag, plan.script)
+        confidences[free] = 0.0
+        # rounded first, so that what is shown and what is marked agree
+        confidences = agreed(confidences.round(DIGITS), score, self._default).round(DIGITS)
+        types = sigmoid(result.logits[:, 1:].astype(np.float64))
         uncovered = () if calibration.covers(plan.tag, plan.script) else ("calibration:default",)
         threshold = self._threshold
         return self._prediction(
             sample,
-            score=round(calibration.score(logits[~extract.markup, 0]), DIGITS),
+            score=score,
             spans=mark(sample, extract, confidences, types, result.types, threshold),
-            words=word_list(sample, extract, confidences, threshold, result.places) if self._words else None,
+            words=word_list(sample, extract, confidences, threshold) if self._words else None,
             language=plan.tag,
             notes=(*plan.notes, *result.notes, *uncovered),
         )
@@ -396,7 +481,7 @@ class Grounding(WordDetector):
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = check_weights(self._folder)
-        super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
+        super().__init__(threshold, self._manifest.threshold, words=words)
 
     @property
     def name(self) -> str:
@@ -417,7 +502,7 @@ class Grounding(WordDetector):
 
     @cached_property
     def _model(self) -> Model:
-        return Model(self._folder / "network.onnx")
+        return Model(self.network)
 
     @cached_property
     def _lexicon(self) -> Lexicon:
@@ -427,13 +512,34 @@ class Grounding(WordDetector):
     def _calibration(self) -> ScriptCalibration:
         return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=ScriptCalibration)
 
+    @property
+    def network(self) -> Path:
+        """The file of the network."""
+        return self._folder / "network.onnx"
+
     def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
+        return self.see(sample, resolved)
+
+    def see(self, sample: Sample, resolved: ResolvedLanguage, evidence_language: str | None = None) -> Seen | None:
+        """What the network says of a sample, before thresholds; None where one of the two texts has no word.
+
+        Args:
+            sample: has response and evidence.
+            resolved: the language of the response.
+            evidence_language: BCP 47 tag of the evidence where it is in another.
+        """
         passages = [passage.text for passage in sample.evidence]
-        extracted = extract(sample.response, passages, sample.question, resolved.tag, self._lexicon)
+        extracted = extract(
+            sample.response, passages, sample.question, resolved.tag, self._lexicon, evidence_language=evidence_language
+        )
         if extracted is None:
             return None
         logits = self._model.logits(extracted.values, extracted.sentence)
-        return Seen(extracted, logits, self._calibration, self._manifest.types, evidence_notes(sample, resolved))
+        free = harmless_words(sample.response, extracted.response.bounds, resolved.tag, sample.question)
+        free |= extracted.markup
+        verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
+        notes = evidence_notes(sample, resolved)
+        return Seen(extracted, logits, self._calibration, self._manifest.types, free, verbatim, notes)
 
 
 def check_weights(folder: Path) -> Manifest:

@@ -1,0 +1,291 @@
+"""The reader: question, response and evidence are shown to an encoder together, and it has learned to judge them.
+
+multilingual-e5-small, its upper layers trained whole, judges each token of the response with all of the question and
+the closest evidence in view, and the response as one. What it says is joined with what the grounding detector's network
+says of the same words by weights that were learned on texts that trained neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+import msgspec
+import numpy as np
+
+from veriglot.detectors.grounding.detector import (
+    Grounding,
+    ScriptCalibration,
+    Weights,
+    WordDetector,
+    pool,
+)
+from veriglot.detectors.reader.sequences import shown
+from veriglot.encoders.e5 import E5Reader, Tokeniser
+from veriglot.errors import WeightsError
+from veriglot.hub import registry
+from veriglot.judging.base import evidence_language
+from veriglot.records import Task
+from veriglot.signatures import digest, file_sha256, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.detectors.grounding.detector import Seen
+    from veriglot.detectors.reader.sequences import Shown
+    from veriglot.judging.base import ResolvedLanguage
+    from veriglot.records import Sample
+
+    Array = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
+
+__all__ = [
+    "FILES", "READS_WITH", "RELATIONS", "Join", "Manifest", "Network", "Reader", "join_features", "relation_of",
+    "save_network",
+]  # fmt: skip
+
+FILES = ("network.npz", "joins.json")
+READS_WITH = "e5-multilingual"
+RELATIONS = ("same", "across", "translation")
+_HEADS = ("tokens", "response")
+
+
+class Join(msgspec.Struct, frozen=True):
+    """How reader and grounding are joined where response and evidence are related in one way.
+
+    Attributes:
+        weights: of `join_features`, in its order.
+        calibration: of the sum.
+    """
+
+    weights: tuple[float, ...]
+    calibration: ScriptCalibration
+
+
+class Manifest(Weights, frozen=True, kw_only=True):
+    """See `Weights`.
+
+    Attributes:
+        reads_with: hash of the encoder's file.
+        grounding: hash of the grounding detector's network.
+    """
+
+    kind = "reader"
+
+    reads_with: str
+    grounding: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the network says of the words of one response.
+
+    Attributes:
+        unsupported: mean logit of each word's tokens, shape (n,); 0 for a word without a token of its own.
+        types: mean probability of each type, given that the word is unsupported, shape (n, 6).
+        response: logit of the part of the response that each word is in, shape (n,).
+    """
+
+    unsupported: Array
+    types: Array
+    response: Array
+
+
+class Network:
+    """The encoder with what it learned, and the heads.
+
+    Args:
+        learned: the file that `veriglot train reader` wrote.
+        encoder: the file of `e5-multilingual`.
+
+    Raises:
+        WeightsError: a file is missing, damaged or not of its kind.
+    """
+
+    def __init__(self, learned: Path, encoder: Path) -> None:
+        self._learned = read_network(learned)
+        self._tokeniser = Tokeniser(encoder)
+        missing = [name for head in _HEADS for name in (f"{head}.0.w", f"{head}.1.w") if name not in self._learned]
+        if missing:
+            raise WeightsError(f"{learned} lacks {', '.join(missing)}.", remedy="Install Veriglot again.")
+        self._encoder = E5Reader(
+            {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
+        )
+
+    def words(
+        self, response: str, bounds: Int64s, language: str | None, question: str | None, passages: Sequence[str]
+    ) -> Words:
+        """Judge the words of a response, half-open code point ranges in order, shape (n, 2)."""
+        sequences = shown(self._tokeniser, response, language, question, passages)
+        logits = [np.zeros((0, 0), np.float32)] * len(sequences)
+        whole = np.zeros(len(sequences), np.float32)
+        for index, last in self._encoder.states([sequence.pair for sequence in sequences]):
+            inside = last[slice(*sequences[index].pair.response)]
+            logits[index] = self._head("tokens", inside)
+            pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
+            whole[index] = self._head("response", pooled[None])[0, 0]
+        return _of_words(sequences, logits, whole, bounds)
+
+    def _head(self, name: str, values: Array) -> Array:
+        weights = self._learned
+        inner = np.maximum(values @ weights[f"{name}.0.w"].T + weights[f"{name}.0.b"], 0.0)
+        output: Array = inner @ weights[f"{name}.1.w"].T + weights[f"{name}.1.b"]
+        return output
+
+
+def _of_words(sequences: Sequence[Shown], logits: Sequence[Array], whole: Array, words: Int64s) -> Words:
+    """From tokens to words."""
+    if not sequences:
+        nothing = np.zeros(len(words), np.float32)
+        return Words(nothing, np.full((len(words), 6), 1 / 6, np.float32), nothing)
+    bounds = np.concatenate([sequence.bounds for sequence in sequences])
+    of_tokens = np.concatenate(logits)
+    part = np.repeat(np.arange(len(sequences)), [len(sequence.bounds) for sequence in sequences])
+    powers = np.exp(of_tokens[:, 1:] - of_tokens[:, 1:].max(axis=1, keepdims=True))
+    values = np.concatenate([of_tokens[:, :1], powers / powers.sum(axis=1, keepdims=True)], axis=1)
+    first = np.searchsorted(bounds[:, 1], words[:, 0], side="right")
+    after = np.maximum(np.searchsorted(bounds[:, 0], words[:, 1], side="left"), first)
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
+    mean = ((sums[after] - sums[first]) / np.maximum(after - first, 1)[:, None]).astype(np.float32)
+    return Words(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
+
+
+def join_features(words: Words, by_words: Array, sentence: Int64s) -> Array:
+    """What the logit of a word is made from, shape (n, 11).
+
+    Its own logits by the reader and by grounding; of both the mean and the highest of its sentence, and of the reader
+    those of the response; the reader's logit of the response; the logarithm of the words; the constant last.
+
+    Args:
+        words: what the reader says.
+        by_words: grounding's logits, shape (n,).
+        sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
+    """
+    count = len(sentence)
+    ours = words.unsupported
+    columns = [ours, by_words]
+    for values in (ours, by_words):
+        columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
+    whole = [ours.mean(), ours.max(), np.log(count), 1.0]
+    columns += [np.full(count, value, np.float32) for value in whole[:2]]
+    columns += [words.response, *(np.full(count, value, np.float32) for value in whole[2:])]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def relation_of(language: str | None, evidence: str | None, *, translation: bool) -> str:
+    """How response and evidence are related: one of `RELATIONS`."""
+    if translation:
+        return "translation"
+    ours, others = ((tag or "").partition("-")[0] for tag in (language, evidence))
+    return "across" if others and ours != others else "same"
+
+
+class Reader(WordDetector):
+    """Marks the words of a response that its evidence does not support, read together with question and evidence.
+
+    Evidence may be in another language; a sample whose task is `translation` is held against its source. See
+    `docs/reader.md`.
+
+    Args:
+        threshold: confidence from which a word is marked, 0 to 1; None takes the weights' own.
+        words: whether predictions carry every word.
+        weights: a folder of weights made by `veriglot train reader`; None takes those in the package.
+
+    Raises:
+        MissingExtraError: the packages of the encoder are not installed.
+        WeightsError: the encoder's file is not here (the remedy says what to type), or weights are missing, damaged, or
+            made for another encoder or other weights of grounding.
+    """
+
+    def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
+        self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
+        self._manifest = Manifest.read(self._folder)
+        self._manifest.check(self._folder, FILES)
+        self._by_words = Grounding()
+        super().__init__(threshold, self._manifest.threshold, words=words)
+        self._encoder = registry.find(READS_WITH)
+        for name, file, known in (
+            ("encoder", self._encoder, self._manifest.reads_with),
+            ("grounding network", self._by_words.network, self._manifest.grounding),
+        ):
+            if file_sha256(file)[:16] != known:
+                raise WeightsError(
+                    f"The weights in {self._folder} were trained with another {name} than {file}.",
+                    remedy="Train them anew with `veriglot train reader`, or install Veriglot again.",
+                )
+
+    @property
+    def name(self) -> str:
+        """Name and revision of the weights."""
+        return f"reader@{self._manifest.revision}"
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, weights, encoder, threshold and unit in one line."""
+        return signature(
+            detector=self.name,
+            weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.grounding])[:12],
+            encoder=self._manifest.reads_with[:12],
+            threshold=self._threshold,
+            unit="word",
+        )
+
+    @cached_property
+    def _network(self) -> Network:
+        return Network(self._folder / "network.npz", self._encoder)
+
+    @cached_property
+    def _joins(self) -> dict[str, Join]:
+        return msgspec.json.decode((self._folder / "joins.json").read_bytes(), type=dict[str, Join])
+
+    def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
+        evidence, note = evidence_language(sample, resolved.tag)
+        relation = relation_of(resolved.tag, evidence, translation=sample.task is Task.TRANSLATION)
+        seen = self._by_words.see(sample, resolved, evidence_language=evidence)
+        if seen is None:
+            return None
+        join = self._joins[relation]
+        notes = () if note is None else (note,)
+        if (seen.free | seen.quoted).all():
+            return replace(seen, calibration=join.calibration, notes=notes)  # there is nothing left to read
+        passages = [passage.text for passage in sample.evidence]
+        bounds = seen.extract.response.bounds
+        words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
+        features = join_features(words, seen.logits[:, 0], seen.extract.sentence)
+        unsupported = features @ np.array(join.weights, np.float32)
+        types = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))
+        logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
+        return replace(seen, logits=logits, calibration=join.calibration, notes=notes)
+
+
+def save_network(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays; equal numbers make equal files, which `numpy.savez` does not."""
+    with ZipFile(path, "w", ZIP_DEFLATED) as file:
+        for name, values in arrays.items():
+            with file.open(ZipInfo(f"{name}.npy"), "w") as stream:
+                np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
+
+
+def read_network(path: Path) -> dict[str, NDArray[Any]]:
+    """What is in the file, numbers of 16 bits as float32.
+
+    Raises:
+        WeightsError: the file is missing or damaged.
+    """
+    arrays = {}
+    try:
+        with ZipFile(path) as file:
+            for name in file.namelist():
+                with file.open(name) as part:
+                    values = np.lib.format.read_array(part, allow_pickle=False)
+                half = values.dtype == np.float16
+                arrays[name.removesuffix(".npy")] = values.astype(np.float32) if half else values
+    except (OSError, ValueError, BadZipFile) as error:
+        raise WeightsError(f"{path} is missing or damaged: {error}.", remedy="Install Veriglot again.") from error
+    return arrays

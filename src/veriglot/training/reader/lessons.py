@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -27,17 +28,17 @@ from veriglot.training.grounding.synthetic_data import (
     without_tests,
 )
 from veriglot.training.reader.network import Lesson
-from veriglot.training.reader.sources import Row, read_answers, read_sources, read_unanswerable
+from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
 from veriglot.training.reader.twins import draw_case, languages, wordings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = ["Chunks", "Material", "is_held_out", "lessons_of", "read_material"]
+__all__ = ["Chunks", "Material", "part_of", "read_material", "text_key"]
 
 ROOM = 320  # tokens of a sequence in training
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
@@ -87,27 +88,46 @@ class Material:
 
 def is_held_out(row: Row) -> bool:
     """Whether a row trains nothing: by its group, in a way that the grounding detector's training shares."""
-    return is_held_out_group(row.example.group)
+    return row.example.kind == "calibrating" or is_held_out_group(row.example.group)
 
 
-def read_material(paths: Sequence[Path], folders: Sequence[Path], seed: int) -> Material:
+def part_of(group: str) -> str:
+    """The half that a group of held-out texts belongs to: what one half calibrates, the other reports.
+
+    By the last byte of its SHA-256: what is held out from training is chosen by the first ones (`share_of`).
+    """
+    return ("calibration", "report")[sha256(group.encode("utf-8", "surrogatepass")).digest()[-1] % 2]
+
+
+def text_key(text: str) -> str:
+    """The group of everything about one text, which may be cased and spaced in several ways."""
+    return sha256("".join(c for c in text.lower() if c.isalnum()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def calibrates(row: Row) -> bool:
+    """Whether a row that trains nothing may calibrate: by its text or its group, as `benchmarks/gates.py` splits."""
+    example = row.example
+    by_text = example.kind == "calibrating" or (example.kind == "natural" and example.source != "summarization")
+    return part_of(text_key("\n".join(example.passages)) if by_text else example.group) == "calibration"
+
+
+def read_material(paths: Sequence[Path], seed: int) -> Material:
     """Read every source.
 
     Args:
-        paths: files and folders in any readable format.
-        folders: sets of labelled pairs and of answered questions, as they are published (`sources.toml`).
+        paths: files and folders in any readable format, and sets that `sources.toml` names.
         seed: of every draw.
 
     Raises:
         InputError: a file cannot be read.
     """
-    pairs = [row for folder in folders for row in read_sources(folder, seed)]
-    labelled = read_labelled(str(path) for path in paths)
+    folders = [path for path in paths if is_source(path)]
+    pairs = list(read_sources(folders, seed))
+    labelled = read_labelled(str(path) for path in paths if not is_source(path))
     without_tests(labelled)
     rng = Random(f"reader {seed}")  # noqa: S311  a seeded draw, not a secret
     parallel = paragraphs(labelled.answers)
-    questions = [answer for folder in folders for answer in read_answers(folder)]
-    labelled.answers += questions
+    labelled.answers += read_answers(folders)
     commonness = count_words(labelled)
     by_source: dict[str, list[Example]] = defaultdict(list)
     for example in labelled.examples:
@@ -123,7 +143,7 @@ def read_material(paths: Sequence[Path], folders: Sequence[Path], seed: int) -> 
     rows = {name: [Row(e, bool(e.marks), True, None) for e in examples] for name, examples in by_source.items()}
     rows["pairs"] = pairs
     rows["answers"] = [*rows.get("answers", []), *_unanswered(folders, rng)]
-    held_out = [row for some in rows.values() for row in some if is_held_out(row)]
+    held_out = [row for some in rows.values() for row in some if is_held_out(row) and calibrates(row)]
     sources = {
         name: Source(name, [row for row in rows.get(name, []) if not is_held_out(row)])
         for name in SHARES
@@ -132,7 +152,7 @@ def read_material(paths: Sequence[Path], folders: Sequence[Path], seed: int) -> 
     return Material(sources, held_out, dict(labelled.left_out))
 
 
-def _unanswered(folders: Iterable[Path], rng: Random) -> Iterator[Row]:
+def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
     """Questions that their passage does not answer: refused, which is right."""
     known = set(languages())
     for folder in folders:

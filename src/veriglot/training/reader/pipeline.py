@@ -1,19 +1,26 @@
-"""Training the reader: `train` reads the data, fits the network, joins it with grounding, and writes the weights."""
+"""Training the reader: `train` reads the data, fits the network, joins it with grounding, and writes the weights.
+
+Word vectors and the lower layers stay as they are. On a CPU each thread takes a batch of its own: two threads on the
+small products of one are slower than one.
+"""
 
 from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from random import Random
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from veriglot.encoders.e5 import E5File, Tokeniser
+from veriglot.detectors.grounding.detector import Grounding
+from veriglot.detectors.reader.detector import FILES, READS_WITH, Manifest, Network, save_network
+from veriglot.encoders.e5 import E5File, Tokeniser, packed
 from veriglot.hub.registry import find
-from veriglot.storage.files import open_whole
+from veriglot.signatures import file_sha256
+from veriglot.storage.files import open_whole, whole_folder, write_json
+from veriglot.training.grounding.examples import TYPES
+from veriglot.training.reader.joins import calibration_rows, fit_joins, judge
 from veriglot.training.reader.lessons import Chunks, read_material
 from veriglot.training.reader.network import ReaderNetwork, loss_of
 
@@ -22,26 +29,91 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from veriglot.training.reader.lessons import Material
     from veriglot.training.reader.network import Lesson
 
 __all__ = ["fit", "train"]
 
-READS_WITH = "e5-multilingual"
+REVISION = "1.0"
+THRESHOLD = 0.5  # confidence from which a word is marked
 _RATE = 2e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and share of it that is left in the end
 _CHUNK = 400_000  # tokens of a chunk
-_BATCH = 2000  # tokens of a batch with their padding
+_BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch with their padding
 _MINUTES = 10.0  # between checkpoints
 _STEPS_A_LINE = 50  # between lines of progress
 
 
-class Progress:
-    """What is kept in a checkpoint beside the numbers of network and optimizer."""
+def train(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    seed: int = 0,
+    tokens: float = 40,
+    threads: int = 2,
+    device: str = "cpu",
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Train a reader, and write a folder of weights.
 
-    def __init__(self) -> None:
-        self.chunk = self.batch = self.tokens = 0
+    Args:
+        paths: files and folders in any readable format, and sets that `sources.toml` names.
+        out: the folder for the weights; beside it stands a checkpoint until they are written.
+        seed: of everything that is drawn. Equal data, seed and versions give equal weights on one kind of processor
+            with one number of threads.
+        tokens: millions of tokens to learn from.
+        threads: threads that it computes with on a CPU.
+        device: `cpu` or `cuda`.
+        say: told of progress, a line at a time.
+
+    Raises:
+        InputError: a file cannot be read.
+        MissingExtraError: PyTorch, or a package that the encoder needs, is not installed.
+        WeightsError: the encoder's file is not here.
+    """
+    out.resolve().parent.mkdir(parents=True, exist_ok=True)
+    encoder = find(READS_WITH)
+    material = read_material(paths, seed)
+    say(", ".join(f"{name} {len(source.rows)}" for name, source in material.sources.items()))
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)  # the heads to start from are drawn here
+    on_gpu = device == "cuda"
+    network = ReaderNetwork(E5File(encoder), torch.device(device))
+    batch = _BATCH_GPU if on_gpu else _BATCH
+    chunks = Chunks(material, Tokeniser(encoder), seed=seed, tokens=_CHUNK, batch=batch)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    million = round(tokens * 1_000_000)
+    fit(network, chunks, tokens=million, threads=1 if on_gpu else threads, checkpoint=checkpoint, say=say)
+    ship(network, material, encoder, out, seed=seed, say=say)
+    checkpoint.unlink()
+
+
+def ship(
+    network: ReaderNetwork, material: Material, encoder: Path, out: Path, *, seed: int, say: Callable[[str], None]
+) -> None:
+    """Write the folder: the network in 4-bit blocks, and how it is joined with grounding."""
+    arrays = dict[str, Any]()
+    for name, values in network.learned().items():
+        if name.startswith("l") and values.ndim == 2:
+            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(values)
+        else:
+            arrays[name] = values.astype("float16")
+    with whole_folder(out) as part:
+        save_network(part / FILES[0], arrays)
+        judged = judge(calibration_rows(material.held_out, seed), Network(part / FILES[0], encoder), say)
+        write_json(part / FILES[1], fit_joins(judged))
+        manifest = Manifest(
+            revision=REVISION,
+            types=TYPES,
+            threshold=THRESHOLD,
+            sha256={name: file_sha256(part / name) for name in FILES},
+            reads_with=file_sha256(encoder)[:16],
+            grounding=file_sha256(Grounding().network)[:16],
+        )
+        write_json(part / "weights.json", manifest)
+    say(f"wrote {out}")
 
 
 def fit(

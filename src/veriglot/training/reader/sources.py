@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["CrossAnswer", "Row", "read_answers", "read_sources", "read_unanswerable"]
+__all__ = ["Row", "is_source", "read_answers", "read_sources", "read_unanswerable"]
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class CrossAnswer(Answer):
 
 
 class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Files of one set by a pattern below the data folder, and their language or where their name tells it."""
+    """Files of one set by a pattern below a folder's own, and their language or where their name tells it."""
 
     files: str
     language: str | None = None
     language_in_name: str | None = None
 
-    def paths(self, folder: Path) -> list[tuple[Path, str]]:
+    def paths(self, folders: Sequence[Path]) -> list[tuple[Path, str]]:
         """The files in order, each with its language."""
-        return [
-            (path, self.language or _in_name(self.language_in_name, path)) for path in sorted(folder.glob(self.files))
-        ]
+        set_name = self.files.partition("/")[0]
+        paths = [path for folder in folders if folder.name == set_name for path in folder.parent.glob(self.files)]
+        return [(path, self.language or _in_name(self.language_in_name, path)) for path in sorted(paths)]
 
 
 class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -88,6 +88,7 @@ class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
     columns: tuple[str, ...] = ()
     limit: int | None = None
     symmetric: bool = False
+    calibrates: bool = False  # trains nothing: `Example.kind` says so
 
 
 class _Questions(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -97,6 +98,12 @@ class _Questions(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class _Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: dict[str, _Pairs]
     answers: dict[str, _Questions]
+
+
+def is_source(folder: Path) -> bool:
+    """Whether a folder is named as one of the sets is."""
+    known = _sources()
+    return folder.name in {files.files.partition("/")[0] for files in (*known.pairs.values(), *known.answers.values())}
 
 
 @cache
@@ -123,25 +130,26 @@ class _Pair(NamedTuple):
     reference: str | None
 
 
-def read_sources(folder: Path, seed: int) -> Iterator[Row]:
-    """The rows of all sets of sentence pairs whose files lie below a folder; sets without files are passed over.
+def read_sources(folders: Sequence[Path], seed: int) -> Iterator[Row]:
+    """The rows of all sets of sentence pairs whose folders are given.
 
     Args:
-        folder: where the sets lie, each in a folder of its own.
+        folders: of the sets, by their names in `sources.toml`; others are passed over.
         seed: chooses the rows of sets that are too many, and which of two like sentences is the evidence.
 
     Raises:
         ValueError, KeyError: a file is not in the set's published format.
     """
     for name, pairs in _sources().pairs.items():
-        distinct = list(dict.fromkeys(_read_pairs(folder, name, pairs, seed)))
+        distinct = list(dict.fromkeys(_read_pairs(folders, name, pairs, seed)))
         if pairs.limit is not None:
             distinct = sorted(distinct, key=lambda pair: share_of(f"{seed} {pair.response} {pair.passages}"))
-        yield from _rows(name, distinct[: pairs.limit], pairs.symmetric)
+        for row in _rows(name, distinct[: pairs.limit], pairs.symmetric):
+            yield replace(row, example=replace(row.example, kind="calibrating")) if pairs.calibrates else row
 
 
-def _read_pairs(folder: Path, name: str, pairs: _Pairs, seed: int) -> Iterator[_Pair]:
-    for path, language in pairs.paths(folder):
+def _read_pairs(folders: Sequence[Path], name: str, pairs: _Pairs, seed: int) -> Iterator[_Pair]:
+    for path, language in pairs.paths(folders):
         for record in _records(path, pairs):
             passages = tuple(_texts(record, pairs.premise))
             (response,) = _texts(record, pairs.hypothesis) or [""]
@@ -319,21 +327,21 @@ class _Question(NamedTuple):
     answers: list[tuple[str, int]]
 
 
-def read_answers(folder: Path) -> Iterator[Answer]:
+def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
     """Right answers with the passages that hold them; a passage that is too long is cut around its answer.
 
     Where the question is in another language than the passage, the answers are `CrossAnswer`: the answer is taken
     from the question in its own language where the set has that, and else stays in the passage's.
 
     Args:
-        folder: where the sets lie, each in a folder of its own; sets without files are passed over.
+        folders: of the sets, by their names in `sources.toml`; others are passed over.
 
     Raises:
         ValueError, KeyError: a file is not in the set's published format.
     """
     for name, source in _sources().answers.items():
         parallel = source.passage_language_in_name is not None
-        questions = list(_read_questions(folder, source))
+        questions = list(_read_questions(folders, source))
         groups = _article_groups(questions) if parallel else {}
         own = {(q.id, q.language): q.answers[0][0] for q in questions if q.language == q.passage_language and q.answers}
         for question in questions:
@@ -362,22 +370,22 @@ def _across(answer: Answer, language: str, text: str | None) -> CrossAnswer:
     return replace(crossed, language=language, text=text, evidence_language=answer.language)
 
 
-def read_unanswerable(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+def read_unanswerable(folders: Sequence[Path]) -> Iterator[tuple[str, str, str, str]]:
     """Questions that their passage does not answer: language, passage, question and group.
 
     Args:
-        folder: where the sets lie, each in a folder of its own; sets without files are passed over.
+        folders: of the sets, by their names in `sources.toml`; others are passed over.
     """
     for name, source in _sources().answers.items():
-        for question in _read_questions(folder, source):
+        for question in _read_questions(folders, source):
             if not question.answers:
                 article = question.title or _digest(question.passage)
                 passage = _cut(question.passage, (0, 1), question.passage_language)
                 yield question.language, passage, question.question, f"{name}:{article}"
 
 
-def _read_questions(folder: Path, source: _Questions) -> Iterator[_Question]:
-    for path, language in source.paths(folder):
+def _read_questions(folders: Sequence[Path], source: _Questions) -> Iterator[_Question]:
+    for path, language in source.paths(folders):
         of_passage = source.passage_language_in_name
         passage_language = _in_name(of_passage, path) if of_passage else language
         for article in msgspec.json.decode(path.read_bytes())["data"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from veriglot.records import Kind
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import Example, Mark, majority
-from veriglot.training.grounding.synthetic_data import Paragraph
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from veriglot.records import Annotation, Sample
+    from veriglot.training.grounding.synthetic_data import Paragraph
 
 __all__ = ["aligned", "labelled_translations", "translations_of"]
 

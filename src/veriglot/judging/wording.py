@@ -1,0 +1,390 @@
+"""Words of a response that claim nothing: list numbers, citations, openings, closings, refusals, restated questions.
+
+The phrases of each language are in `wording.toml`. They are classes of words rather than sentences: an opening is a
+run of words at the beginning of a sentence that all belong to a class and that name a source ("text") and how it is
+referred to ("according to"), in any order.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from veriglot.records.languages import base_tag
+from veriglot.text.normalization import fold, normalise
+from veriglot.text.segmentation import folded_words, sentences, space_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+    Bounds = NDArray[np.int32] | NDArray[np.int64]
+    Range = tuple[int, int]
+
+__all__ = ["harmless_words", "is_refusal", "restated_words"]
+
+
+_RUN = 3  # words that a response must share with its question, in order, to restate it
+_STEM = 5  # code points: words that agree in their first five count as one stem
+_LIST_ITEM = re.compile(
+    r"^[ \t>*+•·–—-]*\(?(\d{1,3})[.)．）、](?=\s|\*|[^\W\d_])|(?<![\w(])(\d{1,2})\)(?=\s)", re.MULTILINE
+)
+_MARKUP = re.compile(
+    r"^[ \t>*+•·–—-]*\(?(?:[a-zA-Z]|[ivx]{1,4})\)(?=\s)"  # a) ii)
+    r"|\[\^?\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*\](?:\([^()\s]*\))?|【\d{1,3}[^】\n]{0,20}】"  # [1, 3] [1](address)
+    r"|[(（][1-9][)）](?=\s*(?:[.,;:!?。，、；！？।۔]|$))"  # (2) at the end of a clause
+    r"|^[ \t]*```\w*|</?[a-zA-Z]{1,10}\d?\s*/?>|<\|[^|\n]{0,40}\|>",
+    re.MULTILINE,
+)
+_GAP = (
+    r"\s!-/:-@\[-`{-~¡¿।॥·…•。、・「」『』（）【】！？：；，"  # after normalisation; everything else is inside a word
+)
+_LEADING = re.compile(rf"(?:\[?[\d, ]{{1,9}}\]|\d{{1,3}}[.)](?=\s)|[{_GAP}])*")
+_BRACKETS = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,80})[)\]）】]")
+_NOTHING = re.compile(rf"(?:[{_GAP}]|(?<!\d)\d{{1,3}}(?!\d))*")
+_SOFT = " \t\n\"'*_()-"  # may stand inside an opening
+_SPACE = r"[\s,'-]"  # between the words of a phrase
+_REST = r"[^\s,.;:!?)\"]*"  # of a word
+_FEW = 4  # letters
+_SORRY = 4  # words before "but" that claim nothing: "I am sorry"
+_CLASSES = ("source", "info", "lead", "fill", "intro")
+
+
+class _Wording(msgspec.Struct, forbid_unknown_fields=True):
+    """The table of one language: words apart by spaces (`*` any ending, `_` a space), and lists of phrases.
+
+    In phrases `...` is any words; `^` at the beginning says that a sentence begins with it, and `+` at the end that no
+    punctuation need follow an opener of one word.
+    """
+
+    source: str  # what evidence is called
+    info: str  # what evidence holds
+    lead: str  # how it is referred to
+    fill: str  # what may stand among them
+    intro: str  # what lists and answers are called
+    answers: str  # yes and no
+    openers: list[str]
+    closings: list[str]
+    refusals: list[str]  # by themselves
+    denials: list[str] = []  # beside the name of a source
+    negation: str = ""  # with a verb of `say` or a noun of `info` after it: a denial too
+    say: str = ""
+    but: str = ""
+    although: str = ""
+    that: str = ""
+    clitics: str = ""  # what may be written together with the next word
+    inverted: bool = False  # whether the verb may stand before its negation
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """The expressions of one language, for normalised text."""
+
+    run: re.Pattern[str]
+    lead: re.Pattern[str]
+    source: re.Pattern[str]
+    referent: re.Pattern[str]
+    intro: re.Pattern[str]
+    answers: re.Pattern[str]
+    openers: re.Pattern[str]
+    closings: re.Pattern[str]
+    denials: re.Pattern[str]
+    refusals: re.Pattern[str]
+    but: re.Pattern[str]
+    although: re.Pattern[str]
+    that: re.Pattern[str]
+    spaced: bool
+
+    def framing_end(self, text: str, start: int, end: int, *, whole: bool) -> int:
+        """Where the opening that begins at `start` ends, or `start`; `whole` if it may be all of the sentence."""
+        if opener := self.openers.match(text, start, end):
+            return opener.end()
+        last = self.run_end(text, start, end)
+        if last == start:
+            return start
+        named = bool(self.lead.search(text, start, last) and self.referent.search(text, start, last))
+        if named and re.match(r"[\s*_]*[,;]" if self.spaced else r"\s|[*_]*[,;]", text[last:end]):
+            return last
+        after = last  # of all that is parted by commas only: "Here is, in short, what the text says:"
+        while (comma := re.compile(r", *").match(text, after, end)) and self.run_end(
+            text, comma.end(), end
+        ) > after + 2:
+            after = self.run_end(text, comma.end(), end)
+        closed = whole and _NOTHING.fullmatch(text, after, end)
+        if (closed or re.match(r"[\s*_]*:", text[after:end])) and self.intro.search(text, start, after):
+            return after
+        if not named or _NOTHING.fullmatch(text, last, end):
+            return start
+        return max(m.end() for p in (self.lead, self.referent) for m in p.finditer(text, start, last))
+
+    def run_end(self, text: str, start: int, end: int) -> int:
+        """Where the words of any class that begin at `start` end, or `start`."""
+        run = self.run.match(text, start, end)
+        return start + len(run.group().rstrip(_SOFT)) if run else start
+
+    def cites(self, inside: str) -> bool:
+        """Whether what stands in brackets is "Document 1", "see the text" and the like."""
+        return bool(self.source.search(inside) and _NOTHING.fullmatch(self.run.sub(" ", inside)))
+
+    def parts(self, text: str, start: int, end: int) -> Iterator[Range]:
+        """A sentence, parted at its spaces where words have none: Thai has no other mark between sentences."""
+        if self.spaced:
+            yield start, end
+        else:
+            yield from ((start + part.start(), start + part.end()) for part in re.finditer(r"\S+", text[start:end]))
+
+
+class _Compiler:
+    """Makes expressions of one language's words and phrases."""
+
+    def __init__(self, tag: str, wording: _Wording) -> None:
+        self.spaced = bool(space_of(tag))
+        self.before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
+        self.after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
+        self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
+
+    def word(self, word: str) -> str:
+        any_ending = _REST if word.endswith("*") and self.spaced else ""
+        return self._clitics + re.escape(_plain(word.rstrip("*"))).replace("_", r"[\s'-]+") + any_ending
+
+    def phrase(self, phrase: str) -> str:
+        space, gap = (
+            (rf"{_SPACE}+", rf"{_SPACE}+(?:[^.!?]{{0,80}}?{_SPACE})??") if self.spaced else (r"\s*", "[^.!?]{0,40}?")
+        )
+        begin = rf"(?<![\s\S])[{_GAP}]*" if phrase.startswith("^") else ""
+        parts = phrase.strip("^+").split("...")
+        return begin + gap.join(space.join(map(self.word, part.split())) for part in parts)
+
+    def any_of(self, expressions: list[str], after: str | None = None) -> str:
+        """Any of the expressions, longest first, as whole words; nothing where there is none."""
+        ordered = "|".join(sorted(expressions, key=len, reverse=True))
+        return f"(?:{ordered}){self.after if after is None else after}" if expressions else "(?!)"
+
+    def words(self, *words: str) -> re.Pattern[str]:
+        return re.compile(self.before + self.any_of([self.word(w) for w in " ".join(words).split()]), re.MULTILINE)
+
+    def phrases(self, phrases: list[str]) -> re.Pattern[str]:
+        return re.compile(self.before + self.any_of(list(map(self.phrase, phrases))), re.MULTILINE)
+
+    def openers(self, phrases: list[str]) -> re.Pattern[str]:
+        """Those of one word, or of few letters where words are not parted, need a mark after them."""
+        short = [p for p in phrases if not p.endswith("+") and (" " not in p if self.spaced else len(p) <= _FEW)]
+        closed = self.any_of(list(map(self.phrase, short)), r"(?=\s*(?:[!-/:-@।॥·…•。、！？：；，\n]|$))")
+        long = self.any_of([self.phrase(p) for p in phrases if p not in short])
+        return re.compile(f"{closed}|{long}", re.MULTILINE)
+
+
+@cache
+def _wordings() -> dict[str, _Wording]:
+    text = files(__package__).joinpath("wording.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), type=dict[str, _Wording])
+
+
+def _patterns(language: str | None) -> _Patterns | None:
+    base = base_tag(language) if language else ""
+    return _compiled("zh" if base == "yue" else base)
+
+
+@cache
+def _compiled(base: str) -> _Patterns | None:
+    wording = _wordings().get(base)
+    if wording is None:
+        return None
+    make = _Compiler(base, wording)
+    every = make.any_of([make.word(word) for name in _CLASSES for word in getattr(wording, name).split()])
+    return _Patterns(
+        run=re.compile(rf"{make.before}(?:{every}[{_SOFT}]*)+", re.MULTILINE),
+        lead=make.words(wording.lead),
+        source=make.words(wording.source),
+        referent=make.words(wording.source, wording.info),
+        intro=make.words(wording.lead, wording.intro, wording.source),
+        answers=make.words(wording.answers),
+        openers=make.openers(wording.openers),
+        closings=make.phrases([f"{phrase}*" for phrase in wording.closings]),
+        denials=_denials(make, wording),
+        refusals=make.phrases(wording.refusals),
+        but=make.words(wording.but, wording.although),
+        although=make.words(wording.although),
+        that=make.words(wording.that),
+        spaced=make.spaced,
+    )
+
+
+def _denials(make: _Compiler, wording: _Wording) -> re.Pattern[str]:
+    """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
+    expressions = [make.phrase(phrase) for phrase in wording.denials]
+    negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
+    if negations:
+        negation, say = (make.any_of([make.word(word) for word in words]) for words in (negations, says))
+        expressions.append(rf"{negation}(?:[\s'-]+{_REST}){{0,3}}?[\s'-]+{say}")
+        if wording.inverted:
+            that = f"(?!{make.words(wording.that).pattern})"
+            expressions.append(rf"{say}(?:\s+{that}{_REST}){{0,3}}?\s+{negation}")
+    return re.compile(make.before + make.any_of(expressions), re.MULTILINE)
+
+
+def _plain(text: str) -> str:
+    return fold(normalise(text, spaces=False).text)
+
+
+def harmless_words(response: str, bounds: Bounds, language: str | None, question: str | None = None) -> Bools:
+    """The words that need no support because they claim nothing; `yes` and `no` are claims, and so are refusals here.
+
+    List numbers, citation marks, tags; openings ("According to the text,"), closings ("I hope this helps"), and the
+    lines that announce a list, which may take up words of the question.
+
+    Args:
+        response: the response.
+        bounds: its words, half-open code point ranges in order, shape (n, 2).
+        language: BCP 47 tag. Without a table of it only marks are known.
+        question: the question, if there is one.
+
+    Returns:
+        Shape (n,).
+    """
+    ranges = [match.span() for match in _MARKUP.finditer(response)]
+    ranges.extend(_list_numbers(response))
+    patterns = _patterns(language)
+    normal = normalise(response, spaces=False)
+    plain = fold(normal.text)
+    stretches: list[Range] = []
+    for known in {id(p): p for p in (patterns, _compiled("en")) if p}.values():
+        stretches.extend(m.span() for m in _BRACKETS.finditer(plain) if known.cites(m[1]))
+    if patterns:
+        at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
+        stretches.extend(_framing(patterns, plain, at.tolist(), _stems(question or "", language)))
+    ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
+    harmless = np.zeros(len(bounds), bool)
+    for start, end in ranges:
+        low, high = np.searchsorted(bounds[:, 0], start), np.searchsorted(bounds[:, 1], end, side="right")
+        harmless[low:high] = True
+    return harmless
+
+
+def _list_numbers(response: str) -> Iterator[Range]:
+    """Numbers of list items: those with a neighbour in the list, since `3. Mai` may begin a line too."""
+    items = [(int(match[1] or match[2]), match) for match in _LIST_ITEM.finditer(response)]
+    for index, (number, match) in enumerate(items):
+        neighbours = {items[index - 1][0] + 1 if index else 0, items[index + 1][0] - 1 if items[index + 1 :] else 0}
+        if number in neighbours:
+            yield match.span()
+
+
+def _framing(patterns: _Patterns, text: str, spans: list[list[int]], asked: set[str]) -> Iterator[Range]:
+    """Openings, asides that name the source, lines that announce a list, and closings, as ranges of the text."""
+    cut = len(text)
+    for start, end in reversed([part for span in spans for part in patterns.parts(text, *span)]):
+        if not _closes(patterns, text, start, end):
+            break
+        yield start, end
+        cut = start
+    for first, end in ((start, min(end, cut)) for start, end in spans if start < cut):
+        first = start = _LEADING.match(text, first, end).end()  # type: ignore[union-attr]  # it matches nothing, too
+        whole = True
+        while start < end:
+            answer = patterns.answers.match(text, start, end) if whole else None
+            if answer and not patterns.openers.match(text, start, end):
+                after, whole = answer.end(), False
+            elif (after := patterns.framing_end(text, start, end, whole=whole)) > start:
+                yield start, after
+            else:
+                break
+            start = _LEADING.match(text, after, end).end()  # type: ignore[union-attr]
+        if _announces(patterns, text[first:end], asked):
+            yield first, end
+        for comma in re.finditer(r"[,(] *", text[start:end]):
+            low = start + comma.end()
+            high = patterns.run_end(text, low, end)
+            if re.match(r"[,).;]|[.!?]?$", text[high:end].lstrip()) and (
+                patterns.lead.search(text, low, high) and patterns.referent.search(text, low, high)
+            ):
+                yield low, high
+
+
+def _closes(patterns: _Patterns, text: str, start: int, end: int) -> bool:
+    start = _LEADING.match(text, start, end).end()  # type: ignore[union-attr]
+    return bool(patterns.closings.match(text, start, end)) and not re.search(r"\d", text[start:end])
+
+
+def _announces(patterns: _Patterns, line: str, asked: set[str]) -> bool:
+    """Whether a sentence ends in a colon and its words are those of an announcement, or the question's."""
+    if not re.search(r":[\s*_]*$", line) or not patterns.intro.search(line):
+        return False
+    rest = patterns.run.sub(" ", line)
+    return all(word[:_STEM] in asked for word in re.findall(rf"[^{_GAP}]+", rest))
+
+
+def is_refusal(sentence: str, language: str | None) -> bool:
+    """Whether a sentence says that the evidence does not say, or that the answer is not known.
+
+    What follows a "but" must do so, and what stands before it too, or be as short as "I am sorry". An answer that
+    begins with "No," is none, nor what begins with "although".
+
+    Args:
+        sentence: one sentence.
+        language: BCP 47 tag; False in a language without a table.
+    """
+    patterns = _patterns(language)
+    if patterns is None:
+        return False
+    text = _plain(sentence)
+    start = _LEADING.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
+    answer = patterns.answers.match(text, start)
+    if patterns.although.match(text, start) or (answer and re.match(r"\s*[,.:;!-]", text[answer.end() :])):
+        return False
+    source = patterns.source.search(text)
+    parts = [part for part in patterns.but.split(text) if part.strip()]
+    *before, last = [_denies(patterns, part, bool(source)) for part in parts] or [False]
+    short = [len(re.findall(rf"[^{_GAP}]+", part)) <= _SORRY for part in parts]
+    return last and all(denied or brief for denied, brief in zip(before, short, strict=False))
+
+
+def _denies(patterns: _Patterns, clause: str, has_source: bool) -> bool:
+    if patterns.refusals.search(clause):
+        return True
+    denial = patterns.denials.search(clause) if has_source else None
+    if denial is None:
+        return False
+    source = patterns.source.search(clause, 0, denial.start())  # "the text says that it was not mentioned"
+    return source is None or patterns.that.search(clause, source.end(), denial.start()) is None
+
+
+def restated_words(response: str, bounds: Bounds, language: str | None, question: str | None) -> Bools:
+    """The words of a response that stand in a run of three words or more that the question has too.
+
+    Runs keep their order and compare words folded, by their first five code points. What was exchanged between two
+    such runs may still be wrong.
+
+    Args:
+        response: the response.
+        bounds: its words, half-open code point ranges in order, shape (n, 2).
+        language: BCP 47 tag of both.
+        question: the question, if there is one.
+
+    Returns:
+        Shape (n,).
+    """
+    restated = np.zeros(len(bounds), bool)
+    asked = [word[:_STEM] for word in folded_words(question, language)] if question else []
+    if len(asked) < _RUN or len(bounds) < _RUN:
+        return restated
+    folded = fold(response)
+    stems = np.array([folded[start : min(end, start + _STEM)] for start, end in bounds.tolist()])
+    same = stems[:, None] == np.array(asked)[None]
+    runs = (same[:-2, :-2] & same[1:-1, 1:-1] & same[2:, 2:]).any(axis=1)
+    for offset in range(_RUN):
+        restated[offset : offset + len(runs)] |= runs
+    return restated
+
+
+def _stems(text: str, language: str | None) -> set[str]:
+    return {word[:_STEM] for word in folded_words(text, language)}

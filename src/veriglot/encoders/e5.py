@@ -240,13 +240,14 @@ def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None =
 
 
 def packed(matrix: Float32s) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """A matrix in 4-bit blocks: numbers two to a byte, shape (rows, blocks, 16), and scales, shape (rows, blocks)."""
+    """A matrix in blocks of 8-bit numbers: shape (rows, blocks, 32), each plus 128; and scales, shape (rows, blocks).
+
+    Four bits would round away most of what training added to numbers that were rounded to four bits before.
+    """
     blocks = matrix.reshape(len(matrix), -1, BLOCK)
-    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)
-    scales = (largest / -8.0).astype(np.float16)
-    divisor = np.where(scales == 0, 1.0, scales.astype(np.float32))
-    numbers = np.clip(np.rint(blocks / divisor) + 8, 0, 15).astype(np.uint8)
-    return numbers[..., 0::2] | numbers[..., 1::2] << 4, scales[..., 0]
+    scales = (np.abs(blocks).max(axis=-1) / 127.0).astype(np.float16)
+    divisor = np.where(scales == 0, 1.0, scales.astype(np.float32))[..., None]
+    return np.clip(np.rint(blocks / divisor) + 128, 0, 255).astype(np.uint8), scales
 
 
 def _vectors(name: str, width: int) -> ValueInfoProto:
@@ -297,7 +298,9 @@ class _Graph:
         )
 
     def _dense(self, state: str, name: str, columns: int) -> str:
+        bits = 4
         if f"{name}.w" in self.learned:
+            bits = 8
             numbers, scales = self.learned[f"{name}.w"], self.learned[f"{name}.scales"].astype(np.float32)
         else:
             numbers, scales = self._file.matrix(f"{name}.w", columns)
@@ -305,7 +308,7 @@ class _Graph:
             "MatMulNBits",
             [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
             f"{name}.product",
-            domain=_THEIRS, K=columns, N=len(numbers), bits=4, block_size=BLOCK, accuracy_level=_INT8,
+            domain=_THEIRS, K=columns, N=len(numbers), bits=bits, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip
         return self._node("Add", [product, self._tensor(f"{name}.b", self._numbers(f"{name}.b"))], f"{name}.sum")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIGITS",
+    "LANGUAGE_FROM_TEXT",
+    "LANGUAGE_UNSURE",
     "UNKNOWN_LANGUAGE",
     "BaseDetector",
     "NotScored",
@@ -37,6 +40,7 @@ __all__ = [
     "SpanLabel",
     "TooLongError",
     "admit",
+    "evidence_language",
     "evidence_notes",
     "has_evidence",
     "has_fact_rules",
@@ -134,6 +138,92 @@ def _mixed_script(*texts: str) -> str | None:
     """The script of texts; those of Chinese and Japanese, which mix, as one."""
     script = main_script(*texts)
     return "Hani" if script in {"Hira", "Kana"} else script
+
+
+LANGUAGE_FROM_TEXT = "evidence:language_from_text"
+LANGUAGE_UNSURE = "evidence:language_unsure"
+_WINDOW = 250  # code points of running text by which one vote is given
+_WINDOWS = 7
+_SURE = 0.85  # below it a window has no vote
+_SURE_OF_KIN = 0.95
+_SURE_IN_SCRIPT = 0.5
+_MOST = 0.75  # of the windows
+_LOOKED_AT = 12_000  # code points of the evidence
+_FEWEST_LETTERS = 12
+_FEWEST_WORDS = 4
+_RUNNING = 0.3  # of the text
+_SMALL = 0.5  # of a sentence's words; German writes its nouns with capitals
+_DENSE = 12  # letters between two spaces, on average
+_KIN = (  # languages that short texts, names and loanwords make look alike; two votes prove one of them
+    *({"id", "ms"}, {"hr", "sr", "bs", "sl"}, {"da", "no", "nb", "nn", "sv"}, {"es", "gl", "pt", "ca", "ast", "oc"}),
+    *({"cs", "sk"}, {"bg", "mk"}, {"uk", "be", "ru"}, {"zh", "yue"}, {"af", "nl"}, {"az", "tr"}, {"hi", "mr", "ne"}),
+    *({"fa", "ur", "sd", "ar"}, {"it", "la", "ro"}, {"et", "fi"}),
+)
+
+
+def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
+    """The language of most of the evidence, and a note where it was told by its text or not believed.
+
+    As the passages give it; else the response's, unless the text proves another. Another script is proof. In the same
+    one only running sentences count, since names, numbers, headings and the fields of an infobox look like any
+    language's: several windows of them are identified, and nearly all have to agree. What the response itself is
+    taken for proves nothing either.
+
+    Args:
+        sample: a sample with evidence.
+        language: BCP 47 tag of its response.
+    """
+    sizes: Counter[str] = Counter()
+    for passage in sample.evidence:
+        if passage.language is not None:
+            known = find_language(passage.language)
+            sizes[known.tag if known else passage.language] += len(passage.text)
+    if sizes:
+        return sizes.most_common(1)[0][0], None
+    text = "\n".join(passage.text for passage in sample.evidence)[:_LOOKED_AT]
+    windows, running = _windows(text)
+    votes = [identified for window in windows or [text] if (identified := identify(window))]
+    if not votes:
+        return language, None
+    tag, count = Counter(vote.tag for vote in votes).most_common(1)[0]
+    ours, other, response = base_tag(language), base_tag(tag), identify(sample.response)
+    if other == ours:
+        return (tag if count == len(votes) else language), None
+    script = _mixed_script(sample.response)
+    other_script = script is not None and all(vote.script != script for vote in votes) and script != "Hang"
+    kin = any({ours, other} <= languages for languages in _KIN) and not other_script
+    sure = _SURE_IN_SCRIPT if other_script else _SURE_OF_KIN if kin else _SURE
+    count = sum(vote.tag == tag and vote.confidence >= sure for vote in votes)
+    proven = other_script or (running >= _RUNNING and (response is None or base_tag(response.tag) != other))
+    if not proven or count < 1 + kin or count < _MOST * len(votes):
+        return language, LANGUAGE_UNSURE
+    return tag, LANGUAGE_FROM_TEXT
+
+
+def _windows(text: str) -> tuple[list[str], float]:
+    """Windows of running sentences, evenly drawn from a text, and the share of the text that is running."""
+    windows: list[str] = []
+    for start, end in sentences(text):
+        if not _is_running(text[start:end]):
+            continue
+        if windows and len(windows[-1]) < _WINDOW:
+            windows[-1] += f" {text[start:end]}"
+        else:
+            windows.append(text[start:end])
+    count = min(_WINDOWS, len(windows))
+    share = sum(map(len, windows)) / max(1, len(text))
+    return [windows[index * len(windows) // count] for index in range(count)], share
+
+
+def _is_running(sentence: str) -> bool:
+    """Whether most of a sentence's words begin with a small letter; where words are not parted, whether it is long."""
+    words = sentence.split()
+    letters = sum(char.isalpha() for char in sentence)
+    if letters > _DENSE * len(words):
+        return letters >= _FEWEST_LETTERS
+    begins = [word.lstrip("([{«„“\"'¿¡")[:1] for word in words]
+    small = sum(begin.isalpha() and not begin.isupper() for begin in begins)
+    return small >= max(_FEWEST_WORDS, _SMALL * len(words))
 
 
 PlanT = TypeVar("PlanT")

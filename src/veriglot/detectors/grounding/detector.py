@@ -29,7 +29,7 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.wording import harmless_words
+from veriglot.judging.wording import harmless_words, is_refusal
 from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
@@ -535,8 +535,12 @@ class Grounding(WordDetector):
         if extracted is None:
             return None
         logits = self._model.logits(extracted.values, extracted.sentence)
-        free = harmless_words(sample.response, extracted.response.bounds, resolved.tag, sample.question)
-        free |= extracted.markup
+        free = extracted.markup | harmless_words(
+            sample.response, extracted.response.bounds, resolved.tag, sample.question
+        )
+        for start, end in sentences(sample.response, resolved.tag):
+            if is_refusal(sample.response[start:end], resolved.tag):
+                free |= (extracted.response.bounds[:, 0] >= start) & (extracted.response.bounds[:, 1] <= end)
         verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
         notes = evidence_notes(sample, resolved)
         return Seen(extracted, logits, self._calibration, self._manifest.types, free, verbatim, notes)

@@ -25,7 +25,7 @@ from veriglot.text.segmentation import sentences, words
 from veriglot.training.grounding.examples import Answer, Example, Mark, share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["Row", "is_source", "read_answers", "read_sources", "read_unanswerable"]

@@ -25,7 +25,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import sha256
 from itertools import compress
 from pathlib import Path
 from random import Random
@@ -50,6 +49,7 @@ from veriglot.metrics.spans import covered, marked, ranges, segmenter, unit_prob
 from veriglot.records import Annotation, Evidence, Kind, Prediction, Sample, Status, Task, Unit, encode
 from veriglot.text.segmentation import space_of
 from veriglot.training.grounding.examples import HELD_OUT, read_labelled, share_of
+from veriglot.training.reader.lessons import part_of, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,27 +81,10 @@ MOST_QUOTED = 24  # articles or paragraphs a language
 # Groups, and which part of a set they belong to.
 
 
-def part_of(group: str) -> str:
-    """The half that a group belongs to, `calibration` or `report`, in whatever set it stands.
-
-    By the last byte of its SHA-256: what is held out from training is chosen by the first ones (`share_of`).
-    """
-    return PARTS[_hash(group)[-1] % 2]
-
-
-def text_key(text: str) -> str:
-    """The group of everything about one text, which may be cased and spaced in several ways."""
-    return _hash("".join(c for c in text.lower() if c.isalnum())).hex()[:16]
-
-
-def _hash(text: str) -> bytes:
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
 def select(samples: Iterable[Sample], part: str = "all", limit: int | None = None) -> list[Sample]:
     """The samples of one part, or `all`; with a limit those of so many groups, which hang on the groups alone."""
     chosen = [sample for sample in samples if part in ("all", part_of(sample.meta["group"]))]
-    groups = sorted({sample.meta["group"] for sample in chosen}, key=lambda g: _hash(g)[8:])
+    groups = sorted({sample.meta["group"] for sample in chosen}, key=lambda group: text_key(f"chosen {group}"))
     taken = set(groups[:limit])
     return [sample for sample in chosen if sample.meta["group"] in taken]
 

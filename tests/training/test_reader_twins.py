@@ -1,0 +1,107 @@
+"""Answers in pairs: every language says all that English does, in the same form, and any twin can be drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import minimal_pairs
+from veriglot.training.reader import twins
+
+TAGS = twins.languages()
+LISTS = ("women", "men", "places", "companies", "works")
+
+
+def texts_of(kind: str, frame: dict[str, Any]) -> dict[str, list[str]]:
+    """What a frame says, by what it is for."""
+    if kind != "state":
+        return {name: frame[name] for name in ("questions", "evidence", "answers")}
+    states = {name: [text for state in frame["states"] for text in state[name]] for name in ("evidence", "answers")}
+    return {"questions": frame["questions"] + frame["ask"], **states}
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_language_says_what_english_does(tag: str) -> None:
+    ours, english = twins.wordings(tag), twins.wordings("en")
+    assert english.keys() <= ours.keys()
+    assert {name: len(ours[name]) for name in LISTS} == {name: len(english[name]) for name in LISTS}
+    assert {name: kind for name, (kind, _) in ours["frames"].items()} == {
+        name: kind for name, (kind, _) in english["frames"].items()
+    }
+    for name, (kind, frame) in ours["frames"].items():
+        known = {slot[1] for slot in twins.SLOT.finditer(json.dumps(english["frames"][name][1]))}
+        for purpose, texts in texts_of(kind, frame).items():
+            assert texts
+            for text in texts:
+                assert {slot[1] for slot in twins.SLOT.finditer(text)} <= known, (name, text)
+                assert "[" not in text or purpose == "answers", (name, text)
+                assert bool(re.search(r"\[[^\[\]]+\]", text)) == (purpose == "answers"), (name, text)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_states_and_answers_have_their_counterparts(tag: str) -> None:
+    english = twins.wordings("en")["frames"]
+    for name, (kind, frame) in twins.wordings(tag)["frames"].items():
+        if kind == "state":
+            assert frame["kind"] in twins.KINDS
+            assert len(frame["states"]) == len(english[name][1]["states"])
+            assert len({len(state["answers"]) for state in frame["states"]}) == 1, name
+            for answers in zip(*(state["answers"] for state in frame["states"]), strict=True):
+                assert len(set(answers)) == len(answers), (name, answers)
+        elif kind == "fact":
+            for answer in frame["answers"]:
+                letter = twins.SLOT.search(answer, answer.index("["))[1]  # type: ignore[index]
+                assert any(f"{{{letter}" in told for told in frame["evidence"]), (name, answer)
+
+
+@pytest.mark.parametrize("said_in", [None, "de"])
+@pytest.mark.parametrize("tag", TAGS)
+def test_twins_differ_where_the_wrong_one_is_marked(tag: str, said_in: str | None) -> None:
+    rng, kinds = Random(1), set()
+    for number in range(150):
+        twin = twins.draw_twin(tag, rng, said_in=said_in, held_out=number % 2 == 0)
+        kinds.add(twin.kind)
+        assert not twin.right.marks
+        assert twin.right.text != twin.wrong.text
+        assert twin.wrong.marks
+        assert all(twin.wrong.text[start:end].strip() for start, end in twin.wrong.marks)
+        assert not re.search(r"[\[\]{}]", twin.right.text + twin.wrong.text + twin.question + "".join(twin.evidence))
+    assert kinds == set(twins.KINDS)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_cases_mark_what_is_wrong_in_every_shape(tag: str) -> None:
+    rng, kinds = Random(2), set()
+    for _ in range(80):
+        rows = twins.draw_case(tag, rng)
+        right, wrong = rows[:2]
+        assert right.twin == wrong.twin is not None
+        assert right.example.passages == wrong.example.passages
+        for row in rows:
+            kinds.add(row.example.kind)
+            assert bool(row.example.marks) == row.unsupported
+            assert all(row.example.response[mark.start : mark.end].strip() for mark in row.example.marks)
+    assert {"right", "refusal", "addition", "copy"} <= kinds
+
+
+def test_no_fact_of_the_benchmark_trains() -> None:
+    trained, tested = set(twins.facts(held_out=False)), set(twins.facts(held_out=True))
+    assert not trained & tested
+    assert trained | tested == set(twins.wordings("en")["frames"])
+
+
+def test_a_draw_is_repeated_by_its_seed() -> None:
+    assert minimal_pairs.draw("en", 20, seed=3) == minimal_pairs.draw("en", 20, seed=3) != minimal_pairs.draw("en", 20, seed=4)
+
+
+def test_a_changed_number_keeps_its_last_digit_where_nouns_depend_on_it() -> None:
+    rng = Random(0)
+    assert {twins._changed(125, rng, last=False) % 10 for _ in range(50)} == {5}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from veriglot.training.reader.lessons import Material
     from veriglot.training.reader.network import Lesson
 
@@ -93,15 +95,9 @@ def train(
 def ship(
     network: ReaderNetwork, material: Material, encoder: Path, out: Path, *, seed: int, say: Callable[[str], None]
 ) -> None:
-    """Write the folder: the network in 4-bit blocks, and how it is joined with grounding."""
-    arrays = dict[str, Any]()
-    for name, values in network.learned().items():
-        if name.startswith("l") and values.ndim == 2:
-            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(values)
-        else:
-            arrays[name] = values.astype("float16")
+    """Write the folder: the network in 8-bit blocks, and how it is joined with grounding."""
     with whole_folder(out) as part:
-        save_network(part / FILES[0], arrays)
+        save_network(part / FILES[0], arrays_of(network))
         judged = judge(calibration_rows(material.held_out, seed), Network(part / FILES[0], encoder), say)
         write_json(part / FILES[1], fit_joins(judged))
         manifest = Manifest(
@@ -114,6 +110,17 @@ def ship(
         )
         write_json(part / "weights.json", manifest)
     say(f"wrote {out}")
+
+
+def arrays_of(network: ReaderNetwork) -> dict[str, NDArray[Any]]:
+    """What was learned as its file holds it: matrices of layers in 8-bit blocks, the rest in 16 bits."""
+    arrays = dict[str, Any]()
+    for name, values in network.learned().items():
+        if name.startswith("l") and values.ndim == 2:
+            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(values)
+        else:
+            arrays[name] = values.astype("float16")
+    return arrays
 
 
 def fit(
@@ -185,8 +192,8 @@ def _step(
         return torch.autograd.grad(loss, parameters, allow_unused=True), losses
 
     results = list(pool.map(gradients, batches))
-    for place, values in enumerate(parameters):
-        given = [gradient for grads, _ in results if (gradient := grads[place]) is not None]
+    for index, values in enumerate(parameters):
+        given = [gradient for grads, _ in results if (gradient := grads[index]) is not None]
         values.grad = torch.stack(given).sum(0) / len(batches) if given else None
     clip_grad_norm_(parameters, 1.0)
     optimizer.step()

@@ -11,7 +11,6 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 from tiny_e5 import END, write_e5
-
 from veriglot.detectors.reader.sequences import ROOM, shown
 from veriglot.encoders.e5 import Tokeniser
 from veriglot.text.segmentation import sentences

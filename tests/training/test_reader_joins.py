@@ -1,0 +1,90 @@
+"""How reader and grounding are joined: by which of the two knows, for each way that texts are related."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
+
+from veriglot.detectors.reader.detector import RELATIONS, Words, join_features
+from veriglot.training.grounding.examples import Example, Labels
+from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins
+from veriglot.training.reader.sources import Row
+
+WORDS = 12
+
+
+def judged(
+    knows: str, *, relation: str = "same", located: bool = True, count: int = 150, seed: int = 0
+) -> list[Judged]:
+    """Rows in which one of the two knows which words are wrong, and the other draws lots."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(count):
+        target = ((rng.random(WORDS) < 0.3) & (number % 2 > 0)).astype(np.float32)
+        informed = (4 * target - 2 + rng.normal(0, 1.5, WORDS)).astype(np.float32)
+        lots = rng.normal(0, 2, WORDS).astype(np.float32)
+        ours, by_words = (informed, lots) if knows == "reader" else (lots, informed)
+        features = join_features(
+            Words(ours, np.full((WORDS, 6), 1 / 6, np.float32), np.zeros(WORDS, np.float32)),
+            by_words, np.arange(WORDS) // 4,
+        )  # fmt: skip
+        example = Example("natural", "made up", f"{number}", "en", "a " * WORDS, ("b",))
+        weight = np.full(WORDS, float(located), np.float32)
+        labels = Labels(example, target, weight, np.zeros((WORDS, 6), np.float32))
+        row = Row(example, bool(target.any()), located)
+        rows.append(Judged(row, labels, features, np.ones(WORDS, bool), relation))
+    return rows
+
+
+@pytest.mark.parametrize(("knows", "other"), [(0, 1), (1, 0)])
+def test_the_one_that_knows_counts(knows: int, other: int) -> None:
+    joins = fit_joins(judged(("reader", "grounding")[knows]))
+    assert set(joins) == set(RELATIONS)
+    weights = joins["same"].weights
+    assert weights[knows] > 0.5
+    assert weights[knows] > 3 * abs(weights[other])
+
+
+def test_relations_are_joined_apart_and_those_without_rows_as_all() -> None:
+    rows = judged("reader") + judged("grounding", relation="across", seed=1)
+    joins = fit_joins(rows)
+    same, across = (joins[relation].weights for relation in ("same", "across"))
+    assert same[0] > same[1]
+    assert across[1] > across[0]
+    both = fit_joins(judged("reader") + judged("grounding", seed=1))["same"].weights
+    assert joins["translation"].weights[:2] == pytest.approx(both[:2], abs=0.1)
+
+
+def test_a_relation_without_a_labelled_word_is_joined_as_all() -> None:
+    joins = fit_joins(judged("reader") + judged("grounding", relation="across", located=False, count=5))
+    assert joins["across"] == joins["translation"]
+
+
+def test_probabilities_of_words_and_responses_are_calibrated() -> None:
+    rows = judged("reader", count=400)
+    join = fit_joins(rows)["same"]
+    held_out = judged("reader", count=400, seed=7)
+    logits = [(row.features @ np.array(join.weights)).astype(np.float32) for row in held_out]
+    words = np.concatenate([join.calibration.confidences(values, "en", "Latn") for values in logits])
+    targets = np.concatenate([row.labels.target for row in held_out])
+    assert words.mean() == pytest.approx(targets.mean(), abs=0.04)
+    assert words[targets > 0].mean() > words[targets == 0].mean() + 0.4
+    scores = np.array([join.calibration.score(values) for values in logits])
+    wrong = np.array([bool(row.row.unsupported) for row in held_out])
+    assert ((scores >= 0.5) == wrong).mean() > 0.8
+
+
+def test_rows_that_calibrate_are_some_of_every_source_and_twins_of_facts_that_train_nothing() -> None:
+    held_out = [
+        Row(Example("clean", source, "g", "en", "r", ("e",)), False, True) for source in "ab" for _ in range(300)
+    ]
+    rows = calibration_rows(held_out, 0)
+    counts = {source: sum(row.example.source == source for row in rows) for source in ("a", "b", "twins")}
+    assert counts["a"] == counts["b"] == 260
+    assert counts["twins"] > 900
+    assert all(row.example.group.startswith("twins:held") for row in rows if row.example.source == "twins")
+    assert rows == calibration_rows(held_out, 0)

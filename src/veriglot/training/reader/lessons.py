@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunks", "Material", "part_of", "read_material", "text_key"]
 
-ROOM = 320  # tokens of a sequence in training
+ROOM = 256  # tokens of a sequence in training
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _TRANSLATIONS = 6000  # made from parallel sets

@@ -21,7 +21,7 @@ from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
 from veriglot.training.reader.joins import calibration_rows, fit_joins, judge
-from veriglot.training.reader.lessons import Chunks, read_material
+from veriglot.training.reader.lessons import FIRST_PART, Chunks, read_material
 from veriglot.training.reader.network import ReaderNetwork, loss_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and share of it that is left in the end
 _CHUNK = 400_000  # tokens of a chunk
-_BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch with their padding
+_BATCH, _BATCH_GPU = 1000, 64_000  # tokens of a batch with their padding
 _MINUTES = 10.0  # between checkpoints
 _STEPS_A_LINE = 50  # between lines of progress
 
@@ -148,7 +148,7 @@ def fit(
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     network.train()
     while done < tokens:
-        batches = chunks.batches(chunk)
+        batches = chunks.batches(chunk, first=done < FIRST_PART * tokens)
         for number in range(first, len(batches), threads):
             share = done / tokens
             rate = _RATE * min(1.0, share / _WARM_UP + 0.01) * max(_LAST, 1.0 - share)

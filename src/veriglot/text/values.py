@@ -116,9 +116,8 @@ class _Words:
 
 @cache
 def _entries() -> tuple[dict[str, _Entry], dict[str, _Entry]]:
-    data = (files(__package__).joinpath(name).read_bytes() for name in ("number_words.json", "value_words.json"))
-    made, written = (msgspec.json.decode(table, type=dict[str, _Entry]) for table in data)
-    return made, written
+    made, own = (files(__package__).joinpath(name).read_bytes() for name in ("number_words.json", "value_words.json"))
+    return msgspec.json.decode(made, type=dict[str, _Entry]), msgspec.json.decode(own, type=dict[str, _Entry])
 
 
 def month_names(base: str) -> list[frozenset[str]]:
@@ -527,11 +526,9 @@ def read_values(text: str, language: str | None) -> list[Value]:
 
 def _date_values(parts: Mapping[Kind, tuple[int, int, int]]) -> list[Value]:
     """The parts of one date as values: kind to amount, start and end."""
-    date = tuple(parts.get(kind, (0,))[0] for kind in _PARTS)
-    return [
-        Value(start, end, kind, (float(amount),), date=(date[0], date[1], date[2]))
-        for kind, (amount, start, end) in parts.items()
-    ]
+    year, month, day = (parts.get(kind, (0, 0, 0))[0] for kind in _PARTS)
+    date = (year, month, day)
+    return [Value(start, end, kind, (float(amount),), "", date) for kind, (amount, start, end) in parts.items()]
 
 
 def _date_in_digits(text: str, number: _Number, base: str) -> tuple[list[Value], int] | None:
@@ -605,9 +602,8 @@ def _period(around: _Around, numbers: Sequence[_Number], index: int) -> tuple[li
     match = _NEXT.match(text, number.end)
     attached = match["word"].casefold() if match and (match["gap"] in _ATTACHED or not words.spaced) else ""
     follows = attached == "s" or _listed(words.decades, attached, spaced=words.spaced) is not None
-    if (follows or (words.spaced and around.before(number.start, words.decades))) and (
-        _FIRST_YEAR <= amount <= _LAST_YEAR or 20 <= amount <= 90
-    ):
+    follows = follows or (words.spaced and around.before(number.start, words.decades) is not None)
+    if follows and (_FIRST_YEAR <= amount <= _LAST_YEAR or 20 <= amount <= 90):
         return [Value(number.start, number.end, "decade", (amount if amount > 90 else 1900 + amount,))], 1
     return None
 
@@ -727,9 +723,7 @@ class _Evidence:
             return 1 if self._period(value) else -1
         if any(amount in self.amounts for amount in value.amounts) or self._rounds(value):
             return 1
-        if value.amounts[0] <= _COMMON or self._computes(value):
-            return 0
-        return -1
+        return 0 if value.amounts[0] <= _COMMON or self._computes(value) else -1
 
     def _date_part(self, value: Value, date: tuple[int, int, int]) -> int:
         place = _PARTS.index(value.kind)
@@ -739,16 +733,14 @@ class _Evidence:
         if any(other[place] == date[place] for other in best):
             return 1
         untold = value.kind != "month" and not any(other[place] for other in best)
-        if untold or (value.kind == "year" and most < 2):
-            return 1 if value.amounts[0] in self.amounts else -1
-        return -1
+        told_elsewhere = untold or (value.kind == "year" and most < 2)
+        return 1 if told_elsewhere and value.amounts[0] in self.amounts else -1
 
     def _period(self, value: Value) -> bool:
         first, last = _years_of(value)
         periods = [_years_of(other) for other in self.values if other.kind in ("century", "decade")]
-        if any(first - 1 <= start and end <= last + 1 for start, end in periods):
-            return True
-        return any(first <= year <= last for year in self.years)
+        within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
+        return within or any(first <= year <= last for year in self.years)
 
     def _rounds(self, value: Value) -> bool:
         """Whether the value is a number of the evidence with fewer digits."""
@@ -802,6 +794,5 @@ def _is_rounded(exact: float, amount: float, digits: int) -> bool:
     least = min(digits, shown) if digits else shown
     if least >= len(f"{exact:.12g}".split("e")[0].replace(".", "").strip("0")) or (not digits and shown < 2):
         return False
-    magnitude = len(str(int(amount)))
-    step = 10.0 ** (magnitude - max(least, 1))
+    step = 10.0 ** (len(str(int(amount))) - max(least, 1))
     return amount in (round(round(exact / step) * step, 6), round(exact // step * step, 6))

@@ -43,7 +43,7 @@ class Judged:
     Attributes:
         row: the row.
         labels: of its words; no word counts where only the response's label is known.
-        features: of `join_features`, shape (n, 11).
+        features: of `join_features`, shape (n, 13).
         counted: words that claim something, shape (n,).
         relation: one of `RELATIONS`.
     """
@@ -93,7 +93,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         if not row.located:
             labels.weight[:] = 0
         relation = relation_of(tag, example.evidence_language, translation=example.translation)
-        features = join_features(words, seen.logits[:, 0], extract.sentence)
+        features = join_features(words, seen.logits[:, 0], extract.sentence, seen.numbers)
         judged.append(Judged(row, labels, features, ~seen.free, relation))
         if not number % 500:
             say(f"judged {number} held-out rows")

@@ -29,7 +29,7 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.wording import harmless_words, is_refusal
+from veriglot.judging.phrases import harmless_words, is_refusal
 from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences

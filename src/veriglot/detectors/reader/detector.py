@@ -160,8 +160,8 @@ def join_features(words: Words, by_words: Array, sentence: Int64s, numbers: Int6
     """What the logit of a word is made from, shape (n, 13).
 
     Its own logits by the reader and by grounding; of both the mean and the highest of its sentence, and of the reader
-    those of the response; the reader's logit of the response; the logarithm of the words; whether it is a number that the
-    evidence lacks, or has; the constant last.
+    those of the response; the reader's logit of the response; the logarithm of the words; whether it is a number that
+    the evidence lacks, or has; the constant last.
 
     Args:
         words: what the reader says.

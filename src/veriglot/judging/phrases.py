@@ -1,6 +1,6 @@
 """Words of a response that claim nothing: list numbers, citations, openings, closings, refusals, restated questions.
 
-The phrases of each language are in `wording.toml`. They are classes of words rather than sentences: an opening is a
+The phrases of each language are in `phrases.toml`. They are classes of words rather than sentences: an opening is a
 run of words at the beginning of a sentence that all belong to a class and that name a source ("text") and how it is
 referred to ("according to"), in any order.
 """
@@ -189,7 +189,7 @@ class _Compiler:
 
 @cache
 def _wordings() -> dict[str, _Wording]:
-    text = files(__package__).joinpath("wording.toml").read_text("utf-8")
+    text = files(__package__).joinpath("phrases.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), type=dict[str, _Wording])
 
 

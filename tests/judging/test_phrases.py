@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from veriglot.judging import wording
-from veriglot.judging.wording import harmless_words, is_refusal, restated_words
+from veriglot.judging.phrases import harmless_words, is_refusal, restated_words
 from veriglot.text.segmentation import word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 __all__ = [
-    "FILES", "READS_WITH", "RELATIONS", "Join", "Manifest", "Network", "Reader", "join_features", "relation_of",
-    "save_network",
+    "FILES", "READS_WITH", "RELATIONS", "Join", "Manifest", "Network", "Reader", "join_features", "read_network",
+    "relation_of", "save_network",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from veriglot.training.reader.twins import Twin
 
 
-def samples_of(twin: Twin, tag: str, said_in: str, number: int) -> tuple[Sample, Sample]:
+def samples_of(twin: Twin, tag: str, answer_language: str, number: int) -> tuple[Sample, Sample]:
     """The right and the wrong answer as samples, with what is wrong as spans."""
     space = "" if wordings(tag).get("no_spaces") else " "
     evidence = (Evidence(text=space.join(twin.evidence), language=tag),)
     spans = tuple(Span(start=start, end=end, type=TYPES[twin.kind]) for start, end in twin.wrong.marks)
     return tuple(  # type: ignore[return-value]
         Sample(
-            id=f"{tag}-{said_in}-{number}-{name}",
+            id=f"{tag}-{answer_language}-{number}-{name}",
             task=Task.QA,
-            language=said_in,
+            language=answer_language,
             question=twin.question,
             evidence=evidence,
             response=answer.text,
@@ -54,8 +54,12 @@ def draw(tag: str, count: int, seed: int, *, across: bool = False) -> list[tuple
     others = [other for other in languages() if other != tag]
     pairs = []
     for number in range(count):
-        said_in = rng.choice(others) if across else tag
-        pairs.append(samples_of(draw_twin(tag, rng, said_in=said_in, held_out=True), tag, said_in, number))
+        answer_language = rng.choice(others) if across else tag
+        pairs.append(
+            samples_of(
+                draw_twin(tag, rng, answer_language=answer_language, held_out=True), tag, answer_language, number
+            )
+        )
     return pairs
 
 

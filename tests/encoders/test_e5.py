@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from multilingual import ODD, SENTENCES, UNRELATED
-from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 
+from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 from veriglot.encoders.base import Encoder, load_encoder
 from veriglot.errors import WeightsError
 from veriglot.hub import registry

@@ -11,9 +11,8 @@ import pytest
 pytest.importorskip("transformers", reason="needs the extra `local`")
 pytest.importorskip("onnxruntime", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
-from tiny_e5 import BEGIN, END, write_e5
-
 from settings_file import main
+from tiny_e5 import BEGIN, END, write_e5
 from veriglot.datasets.token_labels import fast_tokenizer_of, spans_of_labels, token_labels
 from veriglot.encoders.e5 import tokenizer_of
 from veriglot.errors import WeightsError

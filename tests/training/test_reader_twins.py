@@ -62,12 +62,12 @@ def test_states_and_answers_have_their_counterparts(tag: str) -> None:
                 assert any(f"{{{letter}" in told for told in frame["evidence"]), (name, answer)
 
 
-@pytest.mark.parametrize("said_in", [None, "de"])
+@pytest.mark.parametrize("answer_language", [None, "de"])
 @pytest.mark.parametrize("tag", TAGS)
-def test_twins_differ_where_the_wrong_one_is_marked(tag: str, said_in: str | None) -> None:
+def test_twins_differ_where_the_wrong_one_is_marked(tag: str, answer_language: str | None) -> None:
     rng, kinds = Random(1), set()
     for number in range(150):
-        twin = twins.draw_twin(tag, rng, said_in=said_in, held_out=number % 2 == 0)
+        twin = twins.draw_twin(tag, rng, answer_language=answer_language, held_out=number % 2 == 0)
         kinds.add(twin.kind)
         assert not twin.right.marks
         assert twin.right.text != twin.wrong.text
@@ -99,7 +99,11 @@ def test_no_fact_of_the_benchmark_trains() -> None:
 
 
 def test_a_draw_is_repeated_by_its_seed() -> None:
-    assert minimal_pairs.draw("en", 20, seed=3) == minimal_pairs.draw("en", 20, seed=3) != minimal_pairs.draw("en", 20, seed=4)
+    assert (
+        minimal_pairs.draw("en", 20, seed=3)
+        == minimal_pairs.draw("en", 20, seed=3)
+        != minimal_pairs.draw("en", 20, seed=4)
+    )
 
 
 def test_a_changed_number_keeps_its_last_digit_where_nouns_depend_on_it() -> None:

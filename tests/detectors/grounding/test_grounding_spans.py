@@ -46,7 +46,7 @@ def texts(pointers: tuple[Pointer, ...]) -> list[str]:
 
 def types(*entity: int) -> NDArray[np.float64]:
     likely = np.full((len(WORDS), 2), 0.2)
-    likely[:, 1] = 0.4
+    likely[:, 1] = 0.52
     likely[list(entity), 0] = 0.9
     return likely
 
@@ -79,6 +79,11 @@ def test_a_run_is_parted_where_a_sentence_ends() -> None:
     assert [s.text for s in spans] == ["steht", "Er wurde", "Heute wohnt", "niemand"]
     assert [s.confidence for s in spans] == [0.6, 0.75, 0.8, 0.55]
     assert [s.type for s in spans] == ["relation", "entity", "entity", "relation"]
+
+
+def test_a_type_that_is_improbable_is_not_given() -> None:
+    (span,) = mark(SAMPLE, EXTRACT, np.eye(len(WORDS))[5], types() - 0.03, NAMES, 0.5)
+    assert (span.text, span.type) == ("wurde", None)
 
 
 def test_a_span_points_at_the_window_that_its_sentence_was_held_against() -> None:

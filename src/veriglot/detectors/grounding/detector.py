@@ -150,7 +150,8 @@ def quoted(extract: Extract, free: NDArray[np.bool_], passages: Sequence[str], l
         if len(chosen) < _LEAST_WORDS:
             continue
         wanted = response.word[chosen]
-        for first in np.flatnonzero(evidence.word[: len(evidence) - len(chosen) + 1] == wanted[0]).tolist():
+        last = max(0, len(evidence) - len(chosen) + 1)
+        for first in np.flatnonzero(evidence.word[:last] == wanted[0]).tolist():
             after = first + len(chosen)
             passage = int(evidence.passage[first])
             if evidence.passage[after - 1] != passage or (evidence.word[first:after] != wanted).any():
@@ -178,20 +179,21 @@ def number_support(sample: Sample, bounds: Int64s, language: str, evidence_langu
 
 
 _CUT = 0.5  # response scores from there on say that something is unsupported
+_SMALLEST = 1e-9  # confidence of a word that claims something
 
 
 def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
     """Confidences that agree with the response's score: one reaches the threshold if and only if the score is 0.5.
 
-    All are moved by the same logit, so that their order stays.
+    All are moved by the same logit, so that their order stays; a confidence of 0 stays what it is.
 
     Args:
-        confidences: of the words, shape (n,).
+        confidences: of the words, shape (n,); 0 where one claims nothing.
         score: probability that the response holds any unsupported span.
         threshold: the weights' own.
     """
     top = float(confidences.max(initial=0.0))
-    if not top or (top >= threshold) == (score >= _CUT):
+    if not top or (round(top, DIGITS) >= threshold) == (score >= _CUT):
         return confidences
     wanted = threshold if score >= _CUT else threshold - 10.0**-DIGITS
     shift = _logit(np.array(wanted)) - _logit(np.array(top))
@@ -200,7 +202,7 @@ def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
 
 
 def _logit(values: Float64s) -> Float64s:
-    inside = np.clip(values, 1e-9, 1 - 1e-9)
+    inside = np.clip(values, _SMALLEST, 1 - _SMALLEST)
     logits: Float64s = np.log(inside / (1 - inside))
     return logits
 
@@ -332,9 +334,9 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         logits[result.quoted] = np.minimum(logits[result.quoted], _QUOTED)
         score = round(calibration.score(logits[~free]), DIGITS) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
-        confidences[free] = 0.0
-        # rounded first, so that what is shown and what is marked agree
-        confidences = agreed(confidences.round(DIGITS), score, self._default).round(DIGITS)
+        confidences = np.where(free, 0.0, np.maximum(confidences, _SMALLEST))
+        # rounded before marking, so that what is shown and what is marked agree
+        confidences = agreed(confidences, score, self._default).round(DIGITS)
         types = sigmoid(result.logits[:, 1:].astype(np.float64))
         uncovered = () if calibration.covers(plan.tag, plan.script) else ("calibration:default",)
         threshold = self._threshold

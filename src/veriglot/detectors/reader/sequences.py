@@ -97,18 +97,16 @@ class _Evidence:
     """Tokens of all passages, and their windows."""
 
     def __init__(self, tokeniser: Tokeniser, passages: Sequence[str]) -> None:
-        ids, places, windows = [], [], []
+        ids, places, windows, count = [], [], [np.zeros(0, np.int64)], 0
         for passage, text in enumerate(passages):
             tokens, bounds = tokeniser.tokens(text)
-            windows.append(len(windows) * ROOM + np.arange(len(tokens)) // _WINDOW if tokens else np.zeros(0, np.int64))
+            windows.append(count + np.arange(len(tokens)) // _WINDOW)
+            count += -(-len(tokens) // _WINDOW)
             ids.append(np.array(tokens, np.int64))
             places.append(np.insert(bounds, 0, passage, axis=1))
         self.ids = np.concatenate([np.zeros(0, np.int64), *ids])
         self.places: Int64s = np.concatenate([np.zeros((0, 3), np.int64), *places])
-        changes = np.flatnonzero(np.diff(np.concatenate(windows))) + 1 if len(self.ids) else np.zeros(0, np.int64)
-        self._window = np.zeros(len(self.ids), np.int64)
-        self._window[changes] = 1
-        self._window = np.cumsum(self._window)
+        self._window = np.concatenate(windows)
 
     def chosen(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
         """The places of the tokens that are shown, in order."""

@@ -64,8 +64,8 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
     rows = [row for some in by_source.values() for row in rng.sample(some, min(len(some), _A_SOURCE))]
     for tag in languages():
         for case in range(_CASES):
-            said_in = rng.choice(languages()) if case % 4 == 0 else None
-            rows += draw_case(tag, rng, said_in=said_in, held_out=True)
+            answer_language = rng.choice(languages()) if case % 4 == 0 else None
+            rows += draw_case(tag, rng, answer_language=answer_language, held_out=True)
     return rows
 
 
@@ -107,7 +107,9 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     whole = _weights(judged, start)
     joins = {}
     for relation in RELATIONS:
-        some = [row for row in judged if row.relation == relation] or list(judged)
+        some = [row for row in judged if row.relation == relation]
+        if not any(row.labels.weight.any() for row in some):
+            some = list(judged)
         weights = _weights(some, whole)
         joins[relation] = Join(tuple(weights.tolist()), _calibration(some, weights))
     return joins

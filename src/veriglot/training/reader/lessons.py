@@ -74,8 +74,8 @@ class Source:
         while True:
             order = list(range(count))
             Random(f"{self.name} {seed} {first // count}").shuffle(order)  # noqa: S311  a seeded order, not a secret
-            for place in order[first % count :]:
-                yield self.rows[place]
+            for index in order[first % count :]:
+                yield self.rows[index]
                 first += 1
 
 
@@ -229,23 +229,23 @@ class Chunks:
         units = [unit for unit in units if all(len(lesson.target) for lesson in unit)]
         lengths = [max(len(lesson.pair.ids) for lesson in unit) for unit in units]
         blurred = [len(unit) * (length + rng.randrange(16)) for unit, length in zip(units, lengths, strict=True)]
-        pairs = [[place for place, unit in enumerate(units) if len(unit) == size] for size in (1, 2)]
+        pairs = [[index for index, unit in enumerate(units) if len(unit) == size] for size in (1, 2)]
         order = [
-            [some[place] for place in batch]
+            [some[index] for index in batch]
             for some in pairs
-            for batch in batches([blurred[place] for place in some], self._batch)
+            for batch in batches([blurred[index] for index in some], self._batch)
         ]
         rng.shuffle(order)
-        return [[lesson for place in batch for lesson in units[place]] for batch in order]
+        return [[lesson for index in batch for lesson in units[index]] for batch in order]
 
     def _twins(self, rng: Random, left: float) -> Iterator[list[Lesson]]:
         """Cases of so many tokens."""
         tags = languages()
         while left > 0:
             tag = rng.choice(tags)
-            said_in = rng.choice(tags) if rng.random() < _ACROSS else None
+            answer_language = rng.choice(tags) if rng.random() < _ACROSS else None
             state = rng.random()
-            rows = draw_case(tag, rng, said_in=said_in)
+            rows = draw_case(tag, rng, answer_language=answer_language)
             asked = Random(state)  # noqa: S311  a seeded draw, not a secret
             pair: list[Lesson] = []
             for row in rows:

@@ -41,7 +41,7 @@ class Lesson:
         weight: what each counts for, shape (t,); all 0 where only the label of the response is known.
         types: place of each token's type in `TYPES`, or -1, shape (t,).
         unsupported: whether anything in the response is unsupported; None where that is not known.
-        right: whether the lesson before it in a batch is the right answer of which this one is the wrong twin.
+        twin: whether the lesson before it in a batch is the right answer of which this one is the wrong twin.
     """
 
     pair: Pair

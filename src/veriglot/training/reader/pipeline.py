@@ -109,15 +109,9 @@ def unpacked(path: Path) -> dict[str, NDArray[np.float32]]:
 def ship(
     network: ReaderNetwork, material: Material, encoder: Path, out: Path, *, seed: int, say: Callable[[str], None]
 ) -> None:
-    """Write the folder: the network in 4-bit blocks, and how it is joined with grounding."""
-    arrays = dict[str, Any]()
-    for name, values in network.learned().items():
-        if name.startswith("l") and values.ndim == 2:
-            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(values)
-        else:
-            arrays[name] = values.astype("float16")
+    """Write the folder: the network in 8-bit blocks, and how it is joined with grounding."""
     with whole_folder(out) as part:
-        save_network(part / FILES[0], arrays)
+        save_network(part / FILES[0], arrays_of(network))
         judged = judge(calibration_rows(material.held_out, seed), Network(part / FILES[0], encoder), say)
         write_json(part / FILES[1], fit_joins(judged))
         manifest = Manifest(
@@ -130,6 +124,17 @@ def ship(
         )
         write_json(part / "weights.json", manifest)
     say(f"wrote {out}")
+
+
+def arrays_of(network: ReaderNetwork) -> dict[str, NDArray[Any]]:
+    """What was learned as its file holds it: matrices of layers in 8-bit blocks, the rest in 16 bits."""
+    arrays = dict[str, Any]()
+    for name, values in network.learned().items():
+        if name.startswith("l") and values.ndim == 2:
+            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(values)
+        else:
+            arrays[name] = values.astype("float16")
+    return arrays
 
 
 def fit(
@@ -201,8 +206,8 @@ def _step(
         return torch.autograd.grad(loss, parameters, allow_unused=True), losses
 
     results = list(pool.map(gradients, batches))
-    for place, values in enumerate(parameters):
-        given = [gradient for grads, _ in results if (gradient := grads[place]) is not None]
+    for index, values in enumerate(parameters):
+        given = [gradient for grads, _ in results if (gradient := grads[index]) is not None]
         values.grad = torch.stack(given).sum(0) / len(batches) if given else None
     clip_grad_norm_(parameters, 1.0)
     optimizer.step()

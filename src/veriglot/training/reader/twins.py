@@ -137,17 +137,17 @@ class World:
     """Draws names and numbers, none of them twice.
 
     Args:
-        tag, said_in: languages of the evidence and of the answers.
+        tag, answer_language: languages of the evidence and of the answers.
         rng: what draws.
     """
 
-    def __init__(self, tag: str, said_in: str, rng: Random) -> None:
-        self.tag, self.said_in, self.rng = tag, said_in, rng
+    def __init__(self, tag: str, answer_language: str, rng: Random) -> None:
+        self.tag, self.answer_language, self.rng = tag, answer_language, rng
         self.gender = rng.choice(("women", "men"))
-        both = [wordings(tag), wordings(said_in)]
+        both = [wordings(tag), wordings(answer_language)]
         counts = {name: min(len(data[name]) for data in both) for name in ("places", "companies", "works")}
         counts["people"] = min(len(data[self.gender]) for data in both)
-        if tag == said_in:
+        if tag == answer_language:
             counts["people"] += len(both[0][f"local_{self.gender}"])
         self._names = {name: rng.sample(range(count), count) for name, count in counts.items()}
         self.round = any(data.get("round_numbers") for data in both)
@@ -156,7 +156,7 @@ class World:
 
     def cast(self, name: str) -> Cast | None:
         """What stands in the slots of a fact; None where names have run out, or it is for the other gender."""
-        frames = [wordings(tag)["frames"][name][1] for tag in (self.tag, self.said_in)]
+        frames = [wordings(tag)["frames"][name][1] for tag in (self.tag, self.answer_language)]
         if any(frame.get("people", self.gender) not in (self.gender, "any") for frame in frames):
             return None
         cast = Cast(self.gender)
@@ -170,53 +170,56 @@ class World:
 
     def twin(self, name: str) -> Twin | None:
         """Right and wrong answer about a fact; None where it cannot be asked for so that one could tell."""
-        (kind, told), (_, frame) = (wordings(tag)["frames"][name] for tag in (self.tag, self.said_in))
+        (kind, source), (_, frame) = (wordings(tag)["frames"][name] for tag in (self.tag, self.answer_language))
         cast, rival = self.cast(name), None
         if self.rng.random() < RIVALLED:
             rival = self.cast(name)
         if cast is None:
             return None
         if kind == "state":
-            return self._state_twin(told, frame, cast, rival)
-        return self._value_twin(kind, told, frame, cast, rival)
+            return self._state_twin(source, frame, cast, rival)
+        return self._value_twin(kind, source, frame, cast, rival)
 
     def _value_twin(
-        self, kind: str, told: dict[str, Any], frame: dict[str, Any], cast: Cast, rival: Cast | None
+        self, kind: str, source: dict[str, Any], frame: dict[str, Any], cast: Cast, rival: Cast | None
     ) -> Twin | None:
         answer, question = self.rng.choice(frame["answers"]), self.rng.choice(frame["questions"])
         if rival is not None and not (_names(answer) or _names(question)):
             rival = None  # nobody could tell which of the two is asked for
-        right, asked = Text(cast.fill(answer, self.said_in).text), cast.fill(question, self.said_in).text
+        right, asked = (
+            Text(cast.fill(answer, self.answer_language).text),
+            cast.fill(question, self.answer_language).text,
+        )
         slots = [slot[1] for part in re.findall(r"\[[^\]]*\]", answer) for slot in SLOT.finditer(part)]
         if kind == "role":
             first = next(first for first, second in EXCHANGED.items() if {first, second} & set(slots))
             which = "order" if frame["id"] == "succeeded" else "roles"
-            wrong = cast.exchanged(first).fill(answer, self.said_in)
-            return Twin(which, self._told(told["evidence"], cast, rival), asked, right, wrong)
+            wrong = cast.exchanged(first).fill(answer, self.answer_language)
+            return Twin(which, self._stated(source["evidence"], cast, rival), asked, right, wrong)
         letter = slots[0]
-        telling = [wording for wording in told["evidence"] if re.search(rf"\{{{letter}\b", wording)]
+        telling = [wording for wording in source["evidence"] if re.search(rf"\{{{letter}\b", wording)]
         if not telling or (rival is None and letter not in "yznm"):
             return None
         last = not (letter in "nm" and self.round)
         value = rival.values[letter] if rival is not None else _changed(cast.values[letter], self.rng, last=last)
-        wrong = cast.with_value(letter, value).fill(answer, self.said_in)
+        wrong = cast.with_value(letter, value).fill(answer, self.answer_language)
         which = "entity" if rival is not None else "number"
-        return Twin(which, self._told(telling, cast, rival), asked, right, wrong)
+        return Twin(which, self._stated(telling, cast, rival), asked, right, wrong)
 
-    def _told(self, texts: Sequence[str], *casts: Cast | None) -> list[str]:
+    def _stated(self, texts: Sequence[str], *casts: Cast | None) -> list[str]:
         return [cast.fill(self.rng.choice(texts), self.tag).text for cast in casts if cast is not None]
 
-    def _state_twin(self, told: dict[str, Any], frame: dict[str, Any], cast: Cast, rival: Cast | None) -> Twin:
-        states, rng, data = frame["states"], self.rng, wordings(self.said_in)
+    def _state_twin(self, source: dict[str, Any], frame: dict[str, Any], cast: Cast, rival: Cast | None) -> Twin:
+        states, rng, data = frame["states"], self.rng, wordings(self.answer_language)
         true, false = rng.sample(range(len(states)), 2)
         number = rng.randrange(len(states[true]["answers"]))
         right, wrong = (states[state]["answers"][number] for state in (true, false))
         asked = rng.random() < ASKED and 0 in (true, false)
         question = rng.choice(frame["ask" if asked else "questions"])
-        evidence = self._told(told["states"][true]["evidence"], cast)
+        evidence = self._stated(source["states"][true]["evidence"], cast)
         if rival is not None and (_names(question) or (_names(right) and _names(wrong))):
-            evidence += self._told(told["states"][false]["evidence"], rival)
-        answers = [cast.fill(right, self.said_in), cast.fill(wrong, self.said_in)]
+            evidence += self._stated(source["states"][false]["evidence"], rival)
+        answers = [cast.fill(right, self.answer_language), cast.fill(wrong, self.answer_language)]
         if asked and rng.random() < 0.2:
             plain = [rng.choice(data["plain_yes" if state == 0 else "plain_no"]) for state in (true, false)]
             answers = [Text(text, ((0, len(STOP.sub("", text))),)) for text in plain]
@@ -226,7 +229,7 @@ class World:
                 _with_prefix(*pair, data.get("lower", ()), wrong=True) for pair in zip(prefixes, answers, strict=True)
             ]
         kind = "polarity" if asked else frame["kind"]
-        return Twin(kind, evidence, cast.fill(question, self.said_in).text, Text(answers[0].text), answers[1])
+        return Twin(kind, evidence, cast.fill(question, self.answer_language).text, Text(answers[0].text), answers[1])
 
 
 def _with_prefix(prefix: str, answer: Text, lower: Sequence[str], *, wrong: bool = False) -> Text:
@@ -263,16 +266,16 @@ def _twins(world: World, *, held_out: bool) -> Iterator[Twin]:
             yield twin
 
 
-def draw_twin(tag: str, rng: Random, *, said_in: str | None = None, held_out: bool = False) -> Twin:
+def draw_twin(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> Twin:
     """A twin in a language, with evidence that says more than what is asked for.
 
     Args:
         tag: language of the evidence.
         rng: what draws.
-        said_in: language of the answers, where it is another.
+        answer_language: language of the answers, where it is another.
         held_out: whether the fact is one that trains nothing.
     """
-    twins = _twins(World(tag, said_in or tag, rng), held_out=held_out)
+    twins = _twins(World(tag, answer_language or tag, rng), held_out=held_out)
     twin = next(twins)
     evidence = list(twin.evidence)
     for further in twins:
@@ -283,13 +286,13 @@ def draw_twin(tag: str, rng: Random, *, said_in: str | None = None, held_out: bo
     return twin._replace(evidence=evidence)
 
 
-def draw_case(tag: str, rng: Random, *, said_in: str | None = None, held_out: bool = False) -> list[Row]:
+def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> list[Row]:
     """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
 
     These are refusals, copies of the evidence, and right answers to which something was added.
     """
-    world = World(tag, said_in or tag, rng)
-    data, twins = wordings(world.said_in), []
+    world = World(tag, answer_language or tag, rng)
+    data, twins = wordings(world.answer_language), []
     for twin in _twins(world, held_out=held_out):
         twins.append(twin)
         if len(twins) >= rng.choice((1, 1, 2, 4)):
@@ -315,7 +318,7 @@ class _Case:
 
     def __init__(self, world: World, passages: tuple[str, ...], group: str) -> None:
         self._world, self._passages, self._group = world, passages, group
-        self._data = wordings(world.said_in)
+        self._data = wordings(world.answer_language)
         self._space = "" if self._data.get("no_spaces") else " "
         self.rows: list[Row] = []
 
@@ -324,9 +327,9 @@ class _Case:
         world = self._world
         type_ = "invented" if kind == "addition" else TYPES.get(kind)
         example = Example(
-            kind, "twins", self._group, world.said_in, answer.text, self._passages,
+            kind, "twins", self._group, world.answer_language, answer.text, self._passages,
             question, tuple(Mark(start, end, type_) for start, end in answer.marks),
-            evidence_language=world.tag if world.tag != world.said_in else None,
+            evidence_language=world.tag if world.tag != world.answer_language else None,
         )  # fmt: skip
         self.rows.append(Row(example, bool(answer.marks), True, self._group if twin else None))
 
@@ -362,7 +365,7 @@ class _Case:
             cast = world.cast(facts(held_out=False)[0]) or Cast(world.gender)
             if {slot[1] for slot in SLOT.finditer(question)} <= cast.values.keys():
                 refusal = Text(rng.choice(data["refusals"]))
-                self.add("refusal", cast.fill(question, world.said_in).text, refusal)
+                self.add("refusal", cast.fill(question, world.answer_language).text, refusal)
         if rng.random() < 0.2:
             right = asked.right.text
             if rng.random() < 0.5:
@@ -374,7 +377,7 @@ class _Case:
             else:
                 text = rng.choice(data["made_up"])
                 self.add("addition", asked.question, _joined([Text(right), Text(text, ((0, len(text)),))], self._space))
-        if world.tag == world.said_in and rng.random() < 0.15:
+        if world.tag == world.answer_language and rng.random() < 0.15:
             chosen = [Text(line) for line in rng.sample(lines, rng.randint(1, min(3, len(lines))))]
             bullet = rng.choice(("- ", "{}. "))
             listed = [part.after(bullet.format(number)) for number, part in enumerate(chosen, start=1)]

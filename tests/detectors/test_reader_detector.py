@@ -1,0 +1,227 @@
+"""The reader with random weights: what it keeps to whatever it has learned."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+
+from detector_contract import check_contract
+from tiny_reader import FEATURES, learned, write_encoder, write_reader
+
+from tiny_e5 import write_e5
+from veriglot.detectors.reader.detector import Network, Reader, Words, join_features, relation_of
+from veriglot.errors import WeightsError
+from veriglot.hub import registry
+from veriglot.records import Evidence, Prediction, Sample, Status, Task
+from veriglot.testing import ordinary_samples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVIDENCE = "The old mill burned down in May. It was sold to a farmer, who built an inn. The inn stands there today."
+RESPONSE = "In May the mill burned down. A farmer from the valley bought it. He built a church there."
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_encoder(tmp_path_factory.mktemp("e5") / "tiny.bin")
+
+
+@pytest.fixture(scope="module")
+def weights(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_reader(tmp_path_factory.mktemp("reader") / "weights", encoder)
+
+
+@pytest.fixture(autouse=True)
+def _tiny(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find", lambda _name: encoder)
+
+
+@pytest.fixture
+def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(Network, "words", fail)
+
+
+def sample(response: str, evidence: str = EVIDENCE, **fields: Any) -> Sample:
+    return Sample("x", response, language="en", evidence=(Evidence(evidence),), **fields)
+
+
+def judged(weights: Path, response: str, evidence: str = EVIDENCE, **fields: Any) -> Prediction:
+    (prediction,) = Reader(weights=str(weights), words=True).predict([sample(response, evidence, **fields)])
+    assert prediction.status is Status.SCORED, prediction.reason
+    return prediction
+
+
+def confidences(prediction: Prediction) -> list[float]:
+    return [word.confidence for word in prediction.words or ()]
+
+
+@pytest.mark.slow
+def test_the_contract_is_kept(weights: Path) -> None:
+    own = [sample(RESPONSE), sample(RESPONSE * 12, EVIDENCE * 30, question="Who bought the mill?"), sample(" ")]
+    check_contract(partial(Reader, weights=str(weights)), [*ordinary_samples(), *own])
+
+
+def test_it_travels_and_loads_its_network_there(weights: Path) -> None:
+    reader = Reader(weights=str(weights), words=True)
+    here = reader.predict([sample(RESPONSE)])
+    again = pickle.loads(pickle.dumps(reader))
+    assert again.predict([sample(RESPONSE)]) == here
+    assert again.signature == reader.signature
+
+
+def test_score_and_spans_agree(weights: Path) -> None:
+    predictions = [p for p in Reader(weights=str(weights)).predict(ordinary_samples()) if p.status is Status.SCORED]
+    assert {bool(prediction.spans) for prediction in predictions} == {True, False}
+    assert all(bool(p.spans) == ((p.score or 0.0) >= 0.5) for p in predictions)
+
+
+def test_words_are_given_where_they_are_asked_for(weights: Path) -> None:
+    reader, with_words = (Reader(weights=str(weights), words=words).predict([sample(RESPONSE)])[0] for words in (0, 1))
+    assert reader.words is None
+    assert [RESPONSE[w.start : w.end] for w in with_words.words or ()] == RESPONSE.replace(".", "").split()
+    assert (reader.score, reader.spans) == (with_words.score, with_words.spans)
+
+
+def test_question_and_evidence_are_read(weights: Path) -> None:
+    alone = confidences(judged(weights, RESPONSE))
+    assert confidences(judged(weights, RESPONSE, question="Who bought the mill?")) != alone
+    assert confidences(judged(weights, RESPONSE, EVIDENCE + " The church is new.")) != alone
+
+
+def test_what_the_network_says_counts(weights: Path, encoder: Path, tmp_path: Path) -> None:
+    other = write_reader(tmp_path / "other", encoder, arrays=learned(seed=1))
+    assert confidences(judged(other, RESPONSE)) != confidences(judged(weights, RESPONSE))
+
+
+@pytest.mark.usefixtures("no_reading")
+@pytest.mark.parametrize(
+    "response",
+    [
+        "It was sold to a farmer, who built an inn.",
+        "1. The old mill burned down in May.\n2. THE INN stands there today",
+    ],
+)
+def test_quotations_are_not_read_again(weights: Path, response: str) -> None:
+    prediction = judged(weights, response)
+    assert not prediction.spans
+    assert prediction.score == pytest.approx(0.0, abs=0.01)
+
+
+def test_quoted_words_stay_supported_beside_others(weights: Path) -> None:
+    quoted = "It was sold to a farmer, who built an inn."
+    prediction = judged(weights, f"{quoted} He wept.", task=Task.TRANSLATION)
+    inside = [word.confidence for word in prediction.words or () if word.end <= len(quoted)]
+    assert max(inside) < 0.01
+    assert {span.text for span in prediction.spans or ()} == {"He wept"}
+
+
+def test_translations_have_a_join_of_their_own(weights: Path) -> None:
+    assert max(confidences(judged(weights, RESPONSE))) < min(
+        confidences(judged(weights, RESPONSE, task=Task.TRANSLATION))
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "evidence", "translation", "relation"),
+    [
+        ("de", "en", True, "translation"),
+        ("de", "de", True, "translation"),
+        ("de", "en", False, "across"),
+        ("zh-Hant", "zh-Hans", False, "same"),
+        ("de", None, False, "same"),
+        (None, None, False, "same"),
+    ],
+)
+def test_response_and_evidence_are_related_by_their_languages(
+    language: str | None, evidence: str | None, translation: bool, relation: str
+) -> None:
+    assert relation_of(language, evidence, translation=translation) == relation
+
+
+def test_a_word_is_judged_by_its_tokens_whatever_part_they_are_in(weights: Path, encoder: Path) -> None:
+    network = Network(weights / "network.npz", encoder)
+    response = "the river in the den. " * 20
+    bounds = np.array([(at, at + 3) for at in range(0, len(response), 22)] + [(len(response) - 1, len(response))])
+    words = network.words(response, bounds, "en", None, ["the den"])
+    assert words.unsupported.shape == words.response.shape == (21,)
+    assert words.unsupported[-1] == 0.0  # white space has no token
+    assert words.types.sum(axis=1)[:-1] == pytest.approx(1, abs=1e-5)
+    assert 1 < len(set(words.response.tolist())) < 6  # of parts, not of words
+    (alone,) = network.words("the river", np.array([(0, 3)]), "en", None, ["the den"]).unsupported
+    assert alone != words.unsupported[0]
+
+
+def test_a_response_without_a_token_is_judged_by_nothing(weights: Path, encoder: Path) -> None:
+    words = Network(weights / "network.npz", encoder).words("", np.zeros((2, 2), np.int64), "en", None, ["the den"])
+    assert words.unsupported.tolist() == words.response.tolist() == [0, 0]
+    assert words.types.sum(axis=1) == pytest.approx(1)
+
+
+def test_features_of_a_join() -> None:
+    ours, by_words = np.array([1.0, 3.0, -2.0], np.float32), np.array([0.0, 4.0, 5.0], np.float32)
+    words = Words(ours, np.full((3, 6), 1 / 6, np.float32), np.array([7.0, 7.0, 8.0], np.float32))
+    features = join_features(words, by_words, np.array([0, 0, 1]))
+    assert features.shape == (3, FEATURES)
+    assert features[:, :2].tolist() == np.stack([ours, by_words], axis=1).tolist()
+    assert features[:, 2:6].tolist() == [[2, 3, 2, 4], [2, 3, 2, 4], [-2, -2, 5, 5]]
+    assert features[0, 6:] == pytest.approx([2 / 3, 3, 7, np.log(3), 1])
+
+
+def test_the_signature_says_what_judges(weights: Path, encoder: Path, tmp_path: Path) -> None:
+    other = write_reader(tmp_path / "other", encoder, arrays=learned(seed=1))
+    readers = Reader(weights=str(weights)), Reader(weights=str(weights), threshold=0.7), Reader(weights=str(other))
+    assert len({reader.signature for reader in readers}) == 3
+    assert [reader.threshold for reader in readers] == [0.5, 0.7, 0.5]
+    assert {reader.name for reader in readers} == {"reader@tiny"}
+
+
+def test_another_encoder_is_refused(
+    weights: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_e5(tmp_path / "other.bin", seed=1, room=512)
+    monkeypatch.setattr(registry, "find", lambda _name: tmp_path / "other.bin")
+    with pytest.raises(WeightsError, match=r"trained with another encoder than .*other\.bin") as caught:
+        Reader(weights=str(weights))
+    assert "veriglot train reader" in (caught.value.remedy or "")
+
+
+def test_another_network_of_grounding_is_refused(encoder: Path, tmp_path: Path) -> None:
+    folder = write_reader(tmp_path / "weights", encoder, grounding="0" * 16)
+    with pytest.raises(WeightsError, match=r"trained with another grounding network than .*network\.onnx") as caught:
+        Reader(weights=str(folder))
+    assert "veriglot train reader" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize("name", ["weights.json", "network.npz", "joins.json"])
+@pytest.mark.parametrize("data", [None, b"{"])
+def test_weights_that_are_missing_or_damaged_are_refused(
+    encoder: Path, tmp_path: Path, name: str, data: bytes | None
+) -> None:
+    folder = write_reader(tmp_path / "weights", encoder)
+    (folder / name).unlink()
+    if data is not None:
+        (folder / name).write_bytes(data)
+    with pytest.raises(WeightsError):
+        Reader(weights=str(folder))
+
+
+def test_a_network_without_its_heads_or_of_another_size_is_refused(encoder: Path, tmp_path: Path) -> None:
+    arrays = learned()
+    headless = {name: values for name, values in arrays.items() if not name.startswith("tokens.")}
+    folder = write_reader(tmp_path / "headless", encoder, arrays=headless)
+    with pytest.raises(WeightsError, match=r"lacks tokens\.0\.w, tokens\.1\.w"):
+        Network(folder / "network.npz", encoder)
+    folder = write_reader(tmp_path / "narrow", encoder, arrays=arrays | {"l7.q.b": arrays["l7.q.b"][:-1]})
+    with pytest.raises(WeightsError, match="not for the network in"):
+        Network(folder / "network.npz", encoder)

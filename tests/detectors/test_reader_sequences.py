@@ -1,0 +1,133 @@
+"""What the reader is shown: the response once, and of the evidence all of it, or what has most in common with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
+
+from tiny_e5 import END, write_e5
+from veriglot.detectors.reader.sequences import ROOM, shown
+from veriglot.encoders.e5 import Tokeniser
+from veriglot.text.segmentation import sentences
+
+if TYPE_CHECKING:
+    from veriglot.detectors.reader.sequences import Shown
+
+FILLER = "the inner den in the inn. "  # 13 tokens
+LONG = FILLER * 120
+RESPONSE = "A river in the den. The inn is near. No one is there! " * 12
+PART, QUESTION, WINDOW = 128, 48, 24  # tokens
+
+
+@pytest.fixture(scope="module")
+def tokeniser(tmp_path_factory: pytest.TempPathFactory) -> Tokeniser:
+    path = tmp_path_factory.mktemp("e5") / "tiny.bin"
+    write_e5(path, room=512)
+    return Tokeniser(path)
+
+
+def ids_of(sequence: Shown, part: str) -> list[int]:
+    return list(sequence.pair.ids[slice(*getattr(sequence.pair, part))])
+
+
+def evidence_of(sequence: Shown, passages: list[str]) -> str:
+    """What is shown of the evidence, without white space, for a token's place has none."""
+    return "".join(passages[passage][start:end] for passage, start, end in sequence.evidence.tolist())
+
+
+def test_every_token_of_a_response_is_in_one_sequence(tokeniser: Tokeniser) -> None:
+    ids, bounds = tokeniser.tokens(RESPONSE)
+    sequences = shown(tokeniser, RESPONSE, "en", "what?", [LONG])
+    assert len(sequences) > 2
+    assert [token for sequence in sequences for token in ids_of(sequence, "response")] == ids
+    assert np.concatenate([sequence.bounds for sequence in sequences]).tolist() == bounds.tolist()
+    assert max(len(sequence.bounds) for sequence in sequences) <= PART
+
+
+def test_parts_end_where_sentences_end(tokeniser: Tokeniser) -> None:
+    ends = {end for _, end in sentences(RESPONSE, "en")} | {len(RESPONSE.rstrip())}
+    parts = shown(tokeniser, RESPONSE, "en", None, ["the den"])
+    assert {int(part.bounds[-1, 1]) for part in parts} <= {len(RESPONSE[:end].rstrip()) for end in ends}
+
+
+def test_a_sentence_that_is_too_long_is_in_several_parts(tokeniser: Tokeniser) -> None:
+    sequences = shown(tokeniser, "in the den " * 100, "en", None, ["the den"])
+    assert [len(sequence.bounds) for sequence in sequences[:-1]] == [PART] * (len(sequences) - 1)
+    assert len(sequences) > 2
+
+
+def test_evidence_that_fits_is_shown_whole_and_in_order(tokeniser: Tokeniser) -> None:
+    passages = ["the den", "", FILLER * 3, "a river"]
+    (sequence,) = shown(tokeniser, "the den", "en", "in the inn?", passages)
+    assert sequence.whole
+    tokens = [tokeniser.tokens(passage) for passage in passages]
+    assert ids_of(sequence, "evidence") == [token for ids, _ in tokens for token in ids]
+    places = [(nth, *bounds) for nth, (_, several) in enumerate(tokens) for bounds in several.tolist()]
+    assert list(map(tuple, sequence.evidence.tolist())) == places
+    assert ids_of(sequence, "question") == tokeniser.tokens("in the inn?")[0]
+
+
+@pytest.mark.parametrize(("response", "question"), [("zyx wvu", None), ("the inn", "zyx wvu"), ("zyx", "wvu")])
+def test_of_long_evidence_the_windows_with_the_rare_words_are_shown(
+    tokeniser: Tokeniser, response: str, question: str | None
+) -> None:
+    passages = [LONG + "zyx. " + LONG, LONG + "wvu. " + FILLER]
+    (sequence,) = shown(tokeniser, response, "en", question, passages)
+    assert not sequence.whole
+    text = evidence_of(sequence, passages)
+    assert "zyx" in text
+    assert "wvu" in text
+    assert ROOM - WINDOW < len(sequence.pair.ids) <= ROOM
+    places = list(map(tuple, sequence.evidence.tolist()))
+    assert places == sorted(places)
+
+
+def test_what_is_asked_counts_less_than_what_is_answered(tokeniser: Tokeniser) -> None:
+    passages = [LONG, "zyx " * 200, "wvu " * 200]
+    (answered,) = shown(tokeniser, "zyx", "en", "wvu", passages)
+    text = evidence_of(answered, passages)
+    assert text.count("zyx") > text.count("wvu")
+
+
+@pytest.mark.parametrize("room", [ROOM, 320, 200])
+@pytest.mark.parametrize("evidence", ["", "the den", LONG])
+@pytest.mark.parametrize("question", [None, "what?", "in the den " * 60])
+def test_no_sequence_exceeds_the_room(tokeniser: Tokeniser, room: int, evidence: str, question: str | None) -> None:
+    for response in ("a", RESPONSE, "in the den " * 100):
+        for sequence in shown(tokeniser, response, "en", question, [evidence, evidence], room):
+            assert len(sequence.pair.ids) <= room
+            assert sequence.pair.ids.count(END) == 3
+            assert sequence.pair.question[1] - sequence.pair.question[0] <= QUESTION
+
+
+def test_the_end_of_a_long_question_is_shown(tokeniser: Tokeniser) -> None:
+    question = "in the den " * 60 + "who?"
+    (sequence,) = shown(tokeniser, "a", "en", question, ["the den"])
+    assert ids_of(sequence, "question") == tokeniser.tokens(question)[0][-QUESTION:]
+
+
+@pytest.mark.parametrize("question", [None, ""])
+@pytest.mark.parametrize("passages", [[], [""], ["", " "]])
+def test_without_question_and_evidence_the_response_stands_alone(
+    tokeniser: Tokeniser, question: str | None, passages: list[str]
+) -> None:
+    (sequence,) = shown(tokeniser, "the den", "en", question, passages)
+    assert sequence.whole
+    assert sequence.evidence.shape == (0, 3)
+    assert ids_of(sequence, "question") == ids_of(sequence, "evidence") == []
+    assert ids_of(sequence, "response") == tokeniser.tokens("the den")[0]
+
+
+def test_a_response_without_a_token_has_no_sequence(tokeniser: Tokeniser) -> None:
+    assert shown(tokeniser, "", "en", "what?", ["the den"]) == []
+
+
+def test_a_mark_of_the_tokenizer_ends_no_part(tokeniser: Tokeniser) -> None:
+    (sequence,) = shown(tokeniser, "the </s> den", "en", "</s>?", ["in </s> the inn"])
+    assert sequence.pair.ids.count(END) == 3
+    assert sequence.pair.ids[-1] == END

@@ -1,0 +1,79 @@
+"""A folder of the reader's weights, of random numbers, for the tiny encoder: what a training would write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiny_e5 import INNER, LAYERS, WIDTH, write_e5
+from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration
+from veriglot.detectors.reader.detector import FILES, RELATIONS, Join, Manifest, save_network
+from veriglot.encoders.e5 import packed
+from veriglot.signatures import file_sha256
+from veriglot.storage.files import write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FEATURES", "TYPES", "write_encoder", "write_reader"]
+
+FEATURES = 11  # of `join_features`
+TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
+_FIRST, _HEAD = 6, 16  # layer that was learned, and all above it; width of the heads
+
+
+def write_encoder(path: Path) -> Path:
+    """The tiny encoder, with room for the reader's sequences."""
+    write_e5(path, room=512)
+    return path
+
+
+def learned(seed: int = 0) -> dict[str, Any]:
+    """Random layers and heads, in the form of the file."""
+    rng = np.random.default_rng(seed)
+
+    def normal(*shape: int) -> Any:
+        return rng.normal(0, 0.2, shape).astype(np.float16)
+
+    arrays: dict[str, Any] = {"part": normal(3, WIDTH)}
+    for layer in range(_FIRST, LAYERS):
+        for name in ("q", "k", "v", "ao", "fi", "fo"):
+            rows, columns = (INNER if name == "fi" else WIDTH), (INNER if name == "fo" else WIDTH)
+            weights, scales = packed(normal(rows, columns).astype(np.float32))
+            arrays |= {f"l{layer}.{name}.w": weights, f"l{layer}.{name}.scales": scales}
+            arrays[f"l{layer}.{name}.b"] = normal(rows)
+        for name in ("aln", "oln"):
+            arrays |= {f"l{layer}.{name}.w": 1 + normal(WIDTH), f"l{layer}.{name}.b": normal(WIDTH)}
+    for head, width, outputs in (("tokens", WIDTH, 1 + len(TYPES)), ("response", 3 * WIDTH, 1)):
+        arrays |= {f"{head}.0.w": normal(_HEAD, width), f"{head}.0.b": normal(_HEAD)}
+        arrays |= {f"{head}.1.w": 5 * normal(outputs, _HEAD), f"{head}.1.b": normal(outputs)}
+    return arrays
+
+
+def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None = None, **changed: Any) -> Path:
+    """Write the folder: words by the reader's and grounding's logits alike, responses by their highest word.
+
+    Where the response translates the evidence, every word is far more suspect.
+
+    Args:
+        folder: is made.
+        encoder: the file of the encoder.
+        arrays: what was learned; None for random numbers.
+        changed: fields of the manifest.
+    """
+    folder.mkdir(parents=True)
+    save_network(folder / FILES[0], learned() if arrays is None else arrays)
+    calibration = ScriptCalibration({"Latn": Line(1.0, 0.0)}, ("de", "en"), Line(1.0, 0.0), (1.0, 0.0, 0.0, 0.0, -5.0))
+    joins = {
+        relation: Join((0.5, 0.5, *[0.0] * (FEATURES - 3), 9.0 if relation == "translation" else 0.0), calibration)
+        for relation in RELATIONS
+    }
+    write_json(folder / FILES[1], joins)
+    fields: dict[str, Any] = {
+        "revision": "tiny", "types": TYPES, "threshold": 0.5,
+        "sha256": {name: file_sha256(folder / name) for name in FILES},
+        "reads_with": file_sha256(encoder)[:16], "grounding": file_sha256(Grounding().network)[:16],
+    }  # fmt: skip
+    write_json(folder / "weights.json", Manifest(**(fields | changed)))
+    return folder

@@ -7,9 +7,9 @@ import pytest
 from scripted_nli import FindsWords, Scripted
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import has_fact_rules
+from veriglot.judging.base import LANGUAGE_FROM_TEXT, LANGUAGE_UNSURE, evidence_language, has_fact_rules
 from veriglot.judging.nli import ClaimReader, claims_of, declared_for, hold, premises_of
-from veriglot.records import Evidence
+from veriglot.records import Evidence, Sample, Task
 from veriglot.text.segmentation import words
 
 #            premise 0          premise 1          premise 2
@@ -98,3 +98,55 @@ def test_readings_that_make_no_sense() -> None:
         ClaimReader(FindsWords(), "sentenc", 1, question=False)
     with pytest.raises(UsageError, match="-1"):
         ClaimReader(FindsWords(), "fact", -1, question=False)
+
+
+ENGLISH = (
+    "The mill was built by a family of weavers who had come from the north of the country. It was used until the river "
+    "changed its course, and later it became a school. Most of the walls that can be seen today are not the first, "
+    "since a fire destroyed the upper floor and the roof. The people of the village still meet there every summer."
+)
+GERMAN = (
+    "Die Mühle wurde von einer Familie gebaut, die aus dem Norden des Landes gekommen war. Sie wurde benutzt, bis der "
+    "Fluss seinen Lauf änderte, und später wurde sie zu einer Schule. Die meisten Mauern, die man heute sehen kann, "
+    "sind nicht die ersten, weil ein Feuer das obere Stockwerk und das Dach zerstörte."
+)
+DANISH = (
+    "Møllen blev bygget af en familie, der var kommet fra den nordlige del af landet. Den blev brugt, indtil floden "
+    "skiftede løb, og senere blev den til en skole. De fleste af de mure, der kan ses i dag, er ikke de første, fordi "
+    "en brand ødelagde den øverste etage og taget. Folk fra landsbyen mødes der stadig hver sommer, når vejret er godt "
+    "nok. De spiser sammen ved et langt bord under træerne, og bagefter fortæller de ældste om dengang, da møllehjulet "
+    "endnu drejede rundt. Om vinteren er huset lukket, og kun katten sover der."
+)
+INFOBOX = (
+    "FC São Pedro da Serra\nCoordenadas: 41° 26′ N, 3° 34′ W\nEstádio Municipal Vasco da Gama\nJoão Pinto\n"
+    "Rui Costa 1991\nLiga dos Campeões da UEFA 2003/04\nPortugal Lisboa\nCâmara Municipal\n12 540 km²\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "response", "language", "expected", "note"),
+    [
+        (ENGLISH, "Die Mühle ist heute eine Schule.", "de", "en", LANGUAGE_FROM_TEXT),
+        (GERMAN, "The mill is a school today.", "en", "de", LANGUAGE_FROM_TEXT),
+        (GERMAN, "Die Mühle ist heute eine Schule.", "de", "de", None),
+        (INFOBOX + GERMAN, "Der Verein wurde 1991 gegründet.", "de", "de", None),
+        (INFOBOX, "Der Verein wurde 1991 gegründet.", "de", "de", LANGUAGE_UNSURE),
+        ("Мельница построена в 1874 году семьёй ткачей.", "It was built in 1874.", "en", "ru", LANGUAGE_FROM_TEXT),
+        (DANISH, "Kvarnen är en skola i dag och byborna träffas där.", "sv", "da", LANGUAGE_FROM_TEXT),
+        (DANISH[:83], "Kvarnen är en skola i dag och byborna träffas där.", "sv", "sv", LANGUAGE_UNSURE),
+        (ENGLISH, "The mill is a school today, and people meet there.", "mi", "mi", LANGUAGE_UNSURE),
+        ("1874, 12, 13", "1874", "fi", "fi", None),
+        ("", "1874", "fi", "fi", None),
+    ],
+)
+def test_the_language_of_evidence_takes_proof(
+    text: str, response: str, language: str, expected: str, note: str | None
+) -> None:
+    sample = Sample(id="1", task=Task.QA, language=language, response=response, evidence=(Evidence(text=text),))
+    assert evidence_language(sample, language) == (expected, note)
+
+
+def test_a_given_language_of_evidence_is_believed() -> None:
+    passages = (Evidence(text=GERMAN, language="fr"), Evidence(text="x", language="deu"))
+    sample = Sample(id="1", task=Task.QA, language="en", response="The mill.", evidence=passages)
+    assert evidence_language(sample, "en") == ("fr", None)

@@ -72,6 +72,7 @@ def reader(
     tokens: Annotated[float, Option("Millions of tokens to learn from: on two CPU cores some six an hour.", "N")] = 40,
     threads: Annotated[int, Option("Threads to compute with, on the CPU.", "N", min=1)] = 2,
     device: Annotated[Literal["cpu", "cuda"], Option("Where to train: cpu or cuda.", "DEVICE")] = "cpu",
+    start: Annotated[str | None, Option("Weights to go on from. Default: the encoder's own.", "DIR")] = None,
 ) -> None:
     """Train the reader, and write a folder of weights that it loads. Rerun the command to resume.
 
@@ -86,6 +87,7 @@ def reader(
         tokens=tokens,
         threads=threads,
         device=device,
+        start=Path(start) if start is not None else None,
         say=_echo,
     )
 

@@ -210,6 +210,8 @@ def _windows(text: str) -> tuple[list[str], float]:
             windows[-1] += f" {text[start:end]}"
         else:
             windows.append(text[start:end])
+    if len(windows) > 1 and len(windows[-1]) < _WINDOW // 2:
+        windows[-2:] = [f"{windows[-2]} {windows[-1]}"]
     count = min(_WINDOWS, len(windows))
     share = sum(map(len, windows)) / max(1, len(text))
     return [windows[index * len(windows) // count] for index in range(count)], share

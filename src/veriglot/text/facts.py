@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from veriglot.text.segmentation import sentences, words
+from veriglot.text.values import month_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,8 +31,7 @@ __all__ = ["Fact", "SentenceWords", "dates", "fact_languages", "facts", "rules_o
 
 # The words by which the facts of a sentence are told apart, language by language.
 #
-# `fact_rules.json` was written for Veriglot; `tools/build_month_names.py` makes `months.json` from the Unicode Common
-# Locale Data Repository. All words are casefolded.
+# `fact_rules.json` was written for Veriglot; the names of months are those of `values`. All words are casefolded.
 
 
 _ENUMERATING = frozenset({"zh", "yue"})  # where the ideographic comma parts the items of a list, and no clauses
@@ -92,11 +92,6 @@ def _entries() -> dict[str, _Entry]:
     return msgspec.json.decode(data, type=dict[str, _Entry])
 
 
-@cache
-def _months() -> dict[str, str]:
-    return msgspec.json.decode(files(__package__).joinpath("months.json").read_bytes(), type=dict[str, str])
-
-
 def rules_of(language: str | None) -> _Rules | None:
     """The rules of a language by its tag (`zh-Hant`, `sr-Latn`, `pt-BR`); None where there are none."""
     return _rules(language.partition("-")[0].lower()) if language else None
@@ -113,7 +108,7 @@ def _rules(base: str) -> _Rules | None:
     }
     return _Rules(
         **sets,
-        months=frozenset(_months().get(base, "").split()),
+        months=frozenset().union(*month_names(base)),
         dates=frozenset(entry.dates.casefold().split()),
         topic_endings=tuple(entry.topic_endings.split()),
         names=entry.names,

@@ -29,10 +29,11 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.wording import harmless_words, is_refusal
+from veriglot.judging.phrases import harmless_words, is_refusal
 from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
+from veriglot.text.values import read_values, support
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -88,12 +89,14 @@ class ScriptCalibration(msgspec.Struct, frozen=True):
         languages: base tags of the languages that the lines were fitted on.
         default: the line for every other language.
         response: weights of `response_evidence`, in its order, the constant last.
+        numbers: what is added to the logit of a number that the evidence lacks, and of one that it has.
     """
 
     scripts: dict[str, Line]
     languages: tuple[str, ...]
     default: Line
     response: tuple[float, ...]
+    numbers: tuple[float, float] = (0.0, 0.0)
 
     def covers(self, tag: str, script: str | None) -> bool:
         """Whether a language has a calibration of its own."""
@@ -161,6 +164,17 @@ def quoted(extract: Extract, free: NDArray[np.bool_], passages: Sequence[str], l
             if first in starts[passage] and after in starts[passage]:
                 result[chosen] = True
                 break
+    return result
+
+
+def number_support(sample: Sample, bounds: Int64s, language: str, evidence_language: str) -> Int64s:
+    """See `Seen.numbers`; of words, half-open code point ranges in order, shape (n, 2)."""
+    result = np.zeros(len(bounds), np.int64)
+    values = read_values(sample.response, language)
+    if values:
+        known = [value for passage in sample.evidence for value in read_values(passage.text, evidence_language)]
+        for value, verdict in zip(values, support(values, known), strict=True):
+            result[(bounds[:, 0] < value.end) & (bounds[:, 1] > value.start)] = verdict
     return result
 
 
@@ -270,6 +284,8 @@ class Seen:
         types: the span types, in the order of the logits.
         free: words that claim nothing, such as markup, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, shape (n,).
+        numbers: 1 for words of numbers and dates that the evidence has by value, -1 for those that it lacks and that
+            cannot be computed from it, else 0, shape (n,).
         notes: what a reader of the prediction must know.
     """
 
@@ -279,6 +295,7 @@ class Seen:
     types: tuple[str, ...]
     free: Bools
     quoted: Bools
+    numbers: Int64s
     notes: tuple[str, ...] = ()
 
 
@@ -311,7 +328,9 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
 
     def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Seen) -> Prediction:
         extract, calibration = result.extract, result.calibration
+        absent, present = calibration.numbers
         logits, free = result.logits[:, 0], result.free
+        logits = logits + absent * (result.numbers < 0) + present * (result.numbers > 0)
         logits[result.quoted] = np.minimum(logits[result.quoted], _QUOTED)
         score = round(calibration.score(logits[~free]), DIGITS) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
@@ -545,7 +564,8 @@ class Grounding(WordDetector):
                 free |= (extracted.response.bounds[:, 0] >= start) & (extracted.response.bounds[:, 1] <= end)
         verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
         notes = evidence_notes(sample, resolved)
-        return Seen(extracted, logits, self._calibration, self._manifest.types, free, verbatim, notes)
+        numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_language or resolved.tag)
+        return Seen(extracted, logits, self._calibration, self._manifest.types, free, verbatim, numbers, notes)
 
 
 def check_weights(folder: Path) -> Manifest:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from veriglot.detectors.grounding.detector import Grounding, ScriptCalibration, response_evidence
+from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration, response_evidence
 from veriglot.detectors.reader.detector import RELATIONS, Join, join_features, relation_of
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.training.calibration import logistic
 from veriglot.training.grounding.examples import labels_of
-from veriglot.training.reader.twins import draw_case, languages
-from veriglot.training.trainer import calibrate, script_of_tag
+from veriglot.training.trainer import script_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Judged", "calibration_rows", "fit_joins", "judge"]
+__all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]
 
 _A_SOURCE = 260  # held-out rows of a source that calibrate
-_CASES = 14  # twins of facts that trained nothing, a language
+_A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
 _PULL = 20.0  # towards the mean of reader and grounding
 
 
@@ -43,7 +43,7 @@ class Judged:
     Attributes:
         row: the row.
         labels: of its words; no word counts where only the response's label is known.
-        features: of `join_features`, shape (n, 11).
+        features: of `join_features`, shape (n, 13).
         counted: words that claim something, shape (n,).
         relation: one of `RELATIONS`.
     """
@@ -56,17 +56,12 @@ class Judged:
 
 
 def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
-    """Some rows of every source that trained nothing, and answers in pairs about facts that trained nothing."""
+    """Some rows of every source that trained nothing, as many of each kind."""
     rng = Random(f"joins {seed}")  # noqa: S311  a seeded draw, not a secret
     by_source: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in held_out:
         by_source[row.example.source, row.example.kind].append(row)
-    rows = [row for some in by_source.values() for row in rng.sample(some, min(len(some), _A_SOURCE))]
-    for tag in languages():
-        for case in range(_CASES):
-            answer_language = rng.choice(languages()) if case % 4 == 0 else None
-            rows += draw_case(tag, rng, answer_language=answer_language, held_out=True)
-    return rows
+    return [row for some in by_source.values() for row in rng.sample(some, min(len(some), _A_SOURCE))]
 
 
 def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = lambda _: None) -> list[Judged]:
@@ -93,7 +88,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         if not row.located:
             labels.weight[:] = 0
         relation = relation_of(tag, example.evidence_language, translation=example.translation)
-        features = join_features(words, seen.logits[:, 0], extract.sentence)
+        features = join_features(words, seen.logits[:, 0], extract.sentence, seen.numbers)
         judged.append(Judged(row, labels, features, ~seen.free, relation))
         if not number % 500:
             say(f"judged {number} held-out rows")
@@ -115,23 +110,55 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     return joins
 
 
-def _weights(judged: Sequence[Judged], start: Array) -> Array:
-    """Of the features: words count by the root of the words in their response."""
+def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> ScriptCalibration:
+    """Grounding's calibration with what numbers add, and the weights of the response score, fitted on the same rows.
+
+    Its lines stay: they were fitted on more labels of people than are here.
+    """
+    rows = [row for row in judged if row.relation == "same"]
+    network, *_, absent, present, constant = range(1, rows[0].features.shape[1])
+    weights = _weights(rows, np.eye(rows[0].features.shape[1])[network], (network, absent, present, constant))
+    numbers = weights[absent] / weights[network], weights[present] / weights[network]
+    of_words = np.zeros(len(weights))
+    of_words[[network, absent, present]] = 1.0, *numbers
+    response = _response(rows, of_words)
+    return msgspec.structs.replace(calibration, numbers=numbers, response=response)
+
+
+def _weights(judged: Sequence[Judged], start: Array, columns: Sequence[int] | None = None) -> Array:
+    """Of the features, or of some: words count by the root of the words in their response, sources alike."""
     rows = [row for row in judged if row.labels.weight.any()]
-    features = np.concatenate([row.features for row in rows]).astype(np.float64)
+    chosen = list(range(len(start))) if columns is None else list(columns)
+    features = np.concatenate([row.features[:, chosen] for row in rows]).astype(np.float64)
     targets = np.concatenate([row.labels.target for row in rows]).astype(np.float64)
     weights = np.concatenate([row.labels.weight / len(row.labels) ** 0.5 for row in rows]).astype(np.float64)
-    return logistic(features, targets, weights, start=start, pull=_PULL * 100)
+    result = np.zeros(len(start))
+    result[chosen] = logistic(features, targets, weights, start=start[chosen], pull=_PULL * 100)
+    return result
 
 
 def _calibration(judged: Sequence[Judged], weights: Array) -> ScriptCalibration:
-    """Lines from rows whose words are labelled, and the response's weights from all."""
-    logits = [(row.features @ weights)[:, None] for row in judged]
-    located = [(row, values) for row, values in zip(judged, logits, strict=True) if row.labels.weight.any()]
-    lines = calibrate([row.labels for row, _ in located], [values for _, values in located])
-    evidence = np.array(
-        [np.append(response_evidence(values[row.counted, 0]), 1.0) for row, values in zip(judged, logits, strict=True)]
-    )
+    """Lines by script from words that are labelled, and the response's weights from all rows."""
+    by_script: dict[str, list[Judged]] = defaultdict(list)
+    for row in judged:
+        script = script_of_tag(row.row.example.language)
+        if script is not None and row.labels.weight.any():
+            by_script[script].append(row)
+    lines = {}
+    for script, rows in by_script.items():
+        logits = np.concatenate([row.features @ weights for row in rows])
+        targets = np.concatenate([row.labels.target for row in rows]).astype(np.float64)
+        counts = np.concatenate([row.labels.weight for row in rows]).astype(np.float64)
+        values = np.stack([logits, np.ones_like(logits)], axis=1)
+        slope, offset = logistic(values, targets, counts, start=np.array([1.0, 0.0]), pull=_A_LINE)
+        lines[script] = Line(float(slope), float(offset))
+    tags = {(row.row.example.language or "").split("-")[0] for rows in by_script.values() for row in rows}
+    return ScriptCalibration(lines, tuple(sorted(tags)), Line(1.0, 0.0), _response(judged, weights))
+
+
+def _response(judged: Sequence[Judged], weights: Array) -> tuple[float, ...]:
+    """Weights of `response_evidence`, the constant last."""
+    logits = [row.features[row.counted] @ weights for row in judged]
+    evidence = np.array([np.append(response_evidence(values), 1.0) for values in logits])
     wrong = np.array([float(bool(row.row.unsupported)) for row in judged])
-    response = logistic(evidence, wrong, np.ones(len(judged)))
-    return ScriptCalibration(lines.scripts, lines.languages, lines.default, tuple(response.tolist()))
+    return tuple(logistic(evidence, wrong, np.ones(len(judged))).tolist())

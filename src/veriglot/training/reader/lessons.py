@@ -38,24 +38,26 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = ["Chunks", "Material", "part_of", "read_material", "text_key"]
+__all__ = ["FIRST_PART", "Chunks", "Material", "part_of", "read_material", "text_key"]
 
-ROOM = 320  # tokens of a sequence in training
+ROOM = 256  # tokens of a sequence in training
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _TRANSLATIONS = 6000  # made from parallel sets
 
-# The share of the tokens that each source gives. Pairs, entailment and word order teach to read; the rest keeps what
-# was good before: injected errors, quotations, answers, other languages, translations, what people labelled.
+# The share of the tokens that each source gives, in the first part of a training and in the rest. Pairs, entailment and
+# word order teach to read, which takes long to begin; the rest keeps what was good before: injected errors, quotations,
+# answers, other languages, translations, what people labelled.
+FIRST_PART = 0.6
 SHARES = {
-    "twins": 0.42,
-    "pairs": 0.23,
-    "answers": 0.09,
-    "silver": 0.08,
-    "articles": 0.07,
-    "across": 0.06,
-    "translations": 0.02,
-    "natural": 0.03,
+    "twins": (0.56, 0.36),
+    "pairs": (0.24, 0.20),
+    "answers": (0.05, 0.10),
+    "silver": (0.04, 0.10),
+    "articles": (0.03, 0.09),
+    "across": (0.04, 0.08),
+    "translations": (0.01, 0.03),
+    "natural": (0.03, 0.04),
 }
 
 
@@ -198,24 +200,29 @@ class Chunks:
     def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
         self._tokens, self._batch = tokens, batch
-        total = sum(share for name, share in SHARES.items() if name == "twins" or name in material.sources)
-        self._shares = {
-            name: share / total for name, share in SHARES.items() if name == "twins" or name in material.sources
-        }
-        self._rows_a_chunk = {name: self._count(name) for name in self._shares if name != "twins"}
+        self._names = [name for name in SHARES if name == "twins" or name in material.sources]
+        self._lengths = {name: self._length(name) for name in self._names if name != "twins"}
 
-    def _count(self, name: str) -> int:
-        """Rows of a source that make its share of a chunk, by the mean of a sample."""
+    def _length(self, name: str) -> float:
+        """Tokens of a row of a source, the mean of a sample."""
         rows = self._material.sources[name].drawn(self._seed, 0)
         rng = Random(0)  # noqa: S311  a seeded draw, not a secret
         lengths = [sum(len(x.pair.ids) for x in lessons_of(next(rows), self._tokeniser, rng)) for _ in range(200)]
-        return max(1, round(self._tokens * self._shares[name] / max(1.0, float(np.mean(lengths)))))
+        return max(1.0, float(np.mean(lengths)))
 
-    def batches(self, number: int) -> list[list[Lesson]]:
-        """The batches of a chunk, in a seeded order; twins stand beside each other in one batch."""
+    def batches(self, number: int, *, first: bool) -> list[list[Lesson]]:
+        """The batches of a chunk, in a seeded order; twins stand beside each other in one batch.
+
+        Args:
+            number: of the chunk, from 0.
+            first: whether it is of the first part of the training.
+        """
         rng = Random(f"chunk {self._seed} {number}")  # noqa: S311  a seeded draw, not a secret
-        units: list[list[Lesson]] = list(self._twins(rng))
-        for name, count in self._rows_a_chunk.items():
+        shares = {name: SHARES[name][not first] for name in self._names}
+        tokens = {name: self._tokens * share / sum(shares.values()) for name, share in shares.items()}
+        units: list[list[Lesson]] = list(self._twins(rng, tokens["twins"]))
+        for name, length in self._lengths.items():
+            count = max(1, round(tokens[name] / length))
             rows = self._material.sources[name].drawn(self._seed, number * count)
             for _ in range(count):
                 units += [[lesson] for lesson in lessons_of(next(rows), self._tokeniser, rng)]
@@ -231,9 +238,9 @@ class Chunks:
         rng.shuffle(order)
         return [[lesson for index in batch for lesson in units[index]] for batch in order]
 
-    def _twins(self, rng: Random) -> Iterator[list[Lesson]]:
-        """Cases until their share of the tokens is full."""
-        tags, left = languages(), self._tokens * self._shares["twins"]
+    def _twins(self, rng: Random, left: float) -> Iterator[list[Lesson]]:
+        """Cases of so many tokens."""
+        tags = languages()
         while left > 0:
             tag = rng.choice(tags)
             answer_language = rng.choice(tags) if rng.random() < _ACROSS else None

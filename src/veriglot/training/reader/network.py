@@ -17,7 +17,7 @@ from veriglot.encoders.e5 import PARTS, padded
 from veriglot.training.grounding.examples import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIRST", "Lesson", "Read", "ReaderNetwork", "loss_of"]
 
-FIRST = 6  # layer that is trained, counted from 0, and all above it; those below stay as they are
+FIRST = 4  # layer that is trained, counted from 0, and all above it; those below stay as they are
 _INNER = 128  # of the heads
 _MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 _LOWEST = -1e4
@@ -112,16 +112,25 @@ class ReaderNetwork(nn.Module):
         return Read(self.tokens(state), responses, inside)
 
     def learned(self) -> dict[str, NDArray[np.float32]]:
-        """What was learned, as `encoders.e5.E5Reader` and `detectors.reader` take it."""
-        result: dict[str, Tensor] = {"part": self.part}
+        """What was learned, by the names that `encoders.e5` and `detectors.reader` know."""
+        return {name: values.detach().float().cpu().numpy().copy() for name, values in self._named().items()}
+
+    def start_from(self, learned: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take over what another training learned."""
+        with torch.no_grad():
+            for name, values in self._named().items():
+                values.copy_(torch.from_numpy(learned[name]))
+
+    def _named(self) -> dict[str, Tensor]:
+        named: dict[str, Tensor] = {"part": self.part}
         for number, layer in enumerate(self.layers[FIRST:], start=FIRST):
             for name, values in layer.named_parameters():
-                result[f"l{number}." + name.replace("weight", "w").replace("bias", "b")] = values
+                named[f"l{number}." + name.replace("weight", "w").replace("bias", "b")] = values
         for head in ("tokens", "response"):
             linear = [module for module in getattr(self, head) if isinstance(module, nn.Linear)]
             for number, module in enumerate(linear):
-                result |= {f"{head}.{number}.w": module.weight, f"{head}.{number}.b": module.bias}
-        return {name: values.detach().float().cpu().numpy().copy() for name, values in result.items()}
+                named |= {f"{head}.{number}.w": module.weight, f"{head}.{number}.b": module.bias}
+        return named
 
 
 class _Norm(nn.Module):

@@ -10,18 +10,19 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch.nn.utils import clip_grad_norm_
 
 from veriglot.detectors.grounding.detector import Grounding
-from veriglot.detectors.reader.detector import FILES, READS_WITH, Manifest, Network, save_network
+from veriglot.detectors.reader.detector import FILES, READS_WITH, Manifest, Network, read_network, save_network
 from veriglot.encoders.e5 import E5File, Tokeniser, packed
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
 from veriglot.training.reader.joins import calibration_rows, fit_joins, judge
-from veriglot.training.reader.lessons import Chunks, read_material
+from veriglot.training.reader.lessons import FIRST_PART, Chunks, read_material
 from veriglot.training.reader.network import ReaderNetwork, loss_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and share of it that is left in the end
 _CHUNK = 400_000  # tokens of a chunk
-_BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch with their padding
+_BATCH, _BATCH_GPU = 1000, 64_000  # tokens of a batch with their padding
 _MINUTES = 10.0  # between checkpoints
 _STEPS_A_LINE = 50  # between lines of progress
 
@@ -56,6 +57,7 @@ def train(
     tokens: float = 40,
     threads: int = 2,
     device: str = "cpu",
+    start: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train a reader, and write a folder of weights.
@@ -68,6 +70,7 @@ def train(
         tokens: millions of tokens to learn from.
         threads: threads that it computes with on a CPU.
         device: `cpu` or `cuda`.
+        start: a folder of weights to go on from; None starts from the encoder's own.
         say: told of progress, a line at a time.
 
     Raises:
@@ -83,6 +86,8 @@ def train(
     torch.manual_seed(seed)  # the heads to start from are drawn here
     on_gpu = device == "cuda"
     network = ReaderNetwork(E5File(encoder), torch.device(device))
+    if start is not None:
+        network.start_from(unpacked(start / FILES[0]))
     batch = _BATCH_GPU if on_gpu else _BATCH
     chunks = Chunks(material, Tokeniser(encoder), seed=seed, tokens=_CHUNK, batch=batch)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
@@ -90,6 +95,15 @@ def train(
     fit(network, chunks, tokens=million, threads=1 if on_gpu else threads, checkpoint=checkpoint, say=say)
     ship(network, material, encoder, out, seed=seed, say=say)
     checkpoint.unlink()
+
+
+def unpacked(path: Path) -> dict[str, NDArray[np.float32]]:
+    """What is in a file of weights, its matrices as the numbers that the blocks stand for."""
+    arrays = read_network(path)
+    for name in [name for name in arrays if name.endswith("scales")]:
+        scales, numbers = arrays.pop(name), arrays[name.removesuffix("scales") + "w"].astype(np.float32)
+        arrays[name.removesuffix("scales") + "w"] = ((numbers - 128) * scales[..., None]).reshape(len(numbers), -1)
+    return arrays
 
 
 def ship(
@@ -155,7 +169,7 @@ def fit(
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     network.train()
     while done < tokens:
-        batches = chunks.batches(chunk)
+        batches = chunks.batches(chunk, first=done < FIRST_PART * tokens)
         for number in range(first, len(batches), threads):
             share = done / tokens
             rate = _RATE * min(1.0, share / _WARM_UP + 0.01) * max(_LAST, 1.0 - share)

@@ -281,6 +281,3 @@ def _of_right_ones(right: list[Sample], rng: Random) -> Iterator[Example]:
             for sample in rng.sample(samples, min(len(samples), _MOST_PARALLEL))
         ]
         yield from translations_of(texts, min(_MOST_MADE, _EXAMPLES_OF_A_TEXT * len(texts)), rng)
-
-
-# From what was read to all examples that the semantic detector learns from.

@@ -1,6 +1,6 @@
 """Words of a response that claim nothing: list numbers, citations, openings, closings, refusals, restated questions.
 
-The phrases of each language are in `wording.toml`. They are classes of words rather than sentences: an opening is a
+The phrases of each language are in `phrases.toml`. They are classes of words rather than sentences: an opening is a
 run of words at the beginning of a sentence that all belong to a class and that name a source ("text") and how it is
 referred to ("according to"), in any order.
 """
@@ -81,6 +81,8 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     but: str = ""
     although: str = ""
     that: str = ""
+    condition: str = ""  # a closing that begins so
+    offer: str = ""  # must hold one of these: "If you need a visa, apply early" is none
     clitics: str = ""  # what may be written together with the next word
     inverted: bool = False  # whether the verb may stand before its negation
 
@@ -97,6 +99,8 @@ class _Patterns:
     answers: re.Pattern[str]
     openers: re.Pattern[str]
     closings: re.Pattern[str]
+    condition: re.Pattern[str]
+    offer: re.Pattern[str]
     denials: re.Pattern[str]
     refusals: re.Pattern[str]
     but: re.Pattern[str]
@@ -185,7 +189,7 @@ class _Compiler:
 
 @cache
 def _wordings() -> dict[str, _Wording]:
-    text = files(__package__).joinpath("wording.toml").read_text("utf-8")
+    text = files(__package__).joinpath("phrases.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), type=dict[str, _Wording])
 
 
@@ -210,6 +214,8 @@ def _compiled(base: str) -> _Patterns | None:
         answers=make.words(wording.answers),
         openers=make.openers(wording.openers),
         closings=make.phrases([f"{phrase}*" for phrase in wording.closings]),
+        condition=make.words(wording.condition),
+        offer=make.words(wording.offer),
         denials=_denials(make, wording),
         refusals=make.phrases(wording.refusals),
         but=make.words(wording.but, wording.although),
@@ -312,7 +318,9 @@ def _framing(patterns: _Patterns, text: str, spans: list[list[int]], asked: set[
 
 def _closes(patterns: _Patterns, text: str, start: int, end: int) -> bool:
     start = _LEADING.match(text, start, end).end()  # type: ignore[union-attr]
-    return bool(patterns.closings.match(text, start, end)) and not re.search(r"\d", text[start:end])
+    if not patterns.closings.match(text, start, end) or re.search(r"\d", text[start:end]):
+        return False
+    return not patterns.condition.match(text, start, end) or bool(patterns.offer.search(text, start, end))
 
 
 def _announces(patterns: _Patterns, line: str, asked: set[str]) -> bool:

@@ -1,0 +1,169 @@
+"""Words that claim nothing are known in many languages, and facts are never taken for them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from veriglot.judging import wording
+from veriglot.judging.phrases import harmless_words, is_refusal, restated_words
+from veriglot.text.segmentation import word_bounds
+
+PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
+
+
+def left(text: str, language: str | None, question: str | None = None) -> str:
+    """The words that are not harmless."""
+    bounds = word_bounds(text, language)
+    harmless = harmless_words(text, bounds, language, question)
+    assert harmless.shape == (len(bounds),)
+    return " ".join(text[start:end] for (start, end), free in zip(bounds.tolist(), harmless, strict=True) if not free)
+
+
+OPENINGS = [
+    ("en", "Based solely on the provided passages, ", "the mill burned in 1874."),
+    ("en", "Certainly! In summary, as described in the source: ", "the mill burned in 1874."),
+    ("de", "Den vorliegenden Dokumenten zufolge ", "brannte die Mühle 1874."),
+    ("fr", "Conformément au contexte fourni, ", "le moulin a brûlé en 1874."),
+    ("es", "Con base en la información del artículo, ", "el molino ardió en 1874."),
+    ("it", "Stando al documento fornito, ", "il mulino bruciò nel 1874."),
+    ("pt-BR", "De acordo com o artigo, ", "o moinho ardeu em 1874."),
+    ("nl", "Volgens het aangeleverde document ", "brandde de molen in 1874 af."),
+    ("pl", "Zgodnie z podanym kontekstem ", "młyn spłonął w 1874 roku."),
+    ("ru", "Исходя из предоставленной информации, ", "мельница сгорела в 1874 году."),
+    ("tr", "Sağlanan belgeye göre ", "değirmen 1874'te yandı."),
+    ("ar", "بناءً على السياق المقدم، ", "احترقت الطاحونة عام 1874."),
+    ("hi", "प्रदान किए गए संदर्भ के आधार पर, ", "चक्की 1874 में जल गई।"),
+    ("id", "Berdasarkan dokumen yang tersedia, ", "kilang itu terbakar pada tahun 1874."),
+    ("ko", "제공된 문맥에 의하면, ", "방앗간은 1874년에 불탔습니다."),
+    ("ja", "ご提示の資料によれば、", "水車小屋は1874年に焼けました。"),
+    ("zh-Hant", "依據提供的文章，", "磨坊於1874年燒毀。"),
+    ("th", "ตามเอกสารที่ให้มา ", "โรงสีไฟไหม้ในปี 1874"),
+]
+
+
+@pytest.mark.parametrize(("language", "opening", "claim"), OPENINGS)
+def test_an_opening_is_harmless_and_what_follows_is_not(language: str, opening: str, claim: str) -> None:
+    assert left(opening + claim, language) == left(claim, language)
+    assert "1874" in left(claim, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "claim", "closing"),
+    [
+        ("en", "It burned.", "Please let me know if you would like more details!"),
+        ("de", "Sie brannte.", "Falls Sie weitere Fragen haben, helfe ich gerne weiter."),
+        ("es", "Ardió.", "Si necesitas más información, no dudes en preguntar."),
+        ("ja", "焼けました。", "ほかにご質問があればお知らせください。"),
+        ("th", "โรงสีไฟไหม้", " หากมีข้อสงสัยเพิ่มเติม สามารถสอบถามได้"),
+    ],
+)
+def test_a_closing_is_harmless_at_the_end_only(language: str, claim: str, closing: str) -> None:
+    assert left(f"{claim} {closing}", language) == left(claim, language)
+    assert left(f"{closing} {claim}", language) == left(f"{closing} {claim}", None)
+
+
+def test_a_condition_that_offers_nothing_is_a_claim() -> None:
+    text = "Parking is free. If you need a permit, apply at the town hall."
+    assert left(text, "en") == left(text, None)
+
+
+def test_marks_of_lists_and_citations() -> None:
+    text = (
+        "Here are the key points:\n1. **Mill**: built [1, 3]\n2) it burned (Document 2)\na) twice [Source 4].\n```text"
+    )
+    assert left(text, "en") == "Mill built it burned twice"
+    assert left("3. Mai 1874 brannte sie.", "de") == "3 Mai 1874 brannte sie", "a date is no list"
+    assert left("Anna (7) and 3 others [see the text].", "en") == "Anna 7 and 3 others"
+    assert left("Built in 1874 (Dokument 1).", "de") == "Built in 1874"
+    assert left("He gave $1. Then 2) more.", "en") == "He gave 1 Then 2 more"
+
+
+def test_an_announcement_may_take_up_the_question() -> None:
+    text = "The main reasons for the fire are:\n- heat\n- wind"
+    assert left(text, "en", "What were the reasons for the fire?") == "heat wind"
+    assert "fire" in left(text, "en")
+
+
+def test_yes_and_no_and_facts_are_judged() -> None:
+    for text in ("Yes.", "No, that is what the text says.", "The document was signed in the town of Norva."):
+        assert left(text, "en").split() == [text[s:e] for s, e in word_bounds(text, "en").tolist()]
+    assert left("Yes, according to the text, it burned.", "en") == "Yes it burned"
+    assert left("The mill, according to the article, burned.", "en") == "The mill burned"
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "The provided context does not include any details on when the mill burned in 1874."),
+        ("en", "I'm sorry, but the documents do not specify this."),
+        ("de", "Wann die Mühle brannte, geht aus dem Kontext leider nicht hervor."),
+        ("fr", "Le document ne contient aucune information sur le moulin."),
+        ("es", "El contexto proporcionado no especifica cuándo ardió el molino."),
+        ("it", "Il contesto non specifica quando bruciò il mulino."),
+        ("nl", "De passage vermeldt niet wanneer de molen afbrandde."),
+        ("cs", "Kontext bohužel neuvádí, kdy mlýn vyhořel."),
+        ("ru", "В документе нет сведений о том, когда сгорела мельница."),
+        ("tr", "Bağlamda değirmenin ne zaman yandığı belirtilmiyor."),
+        ("fa", "در سند اشاره‌ای به زمان آتش‌سوزی نشده است."),
+        ("he", "ההקשר אינו מציין מתי נשרפה הטחנה."),
+        ("hi", "दस्तावेज़ में चक्की के बारे में कोई जानकारी नहीं है।"),
+        ("vi", "Ngữ cảnh không cung cấp thông tin về cối xay."),
+        ("ko", "문서에는 방앗간에 대한 언급이 없습니다."),
+        ("ja", "資料には水車小屋についての情報が含まれていません。"),
+        ("zh-Hans", "上下文没有提到磨坊是什么时候烧毁的。"),
+        ("th", "เอกสารไม่ได้กล่าวถึงโรงสี"),
+    ],
+)
+def test_refusals(language: str, sentence: str) -> None:
+    assert is_refusal(sentence, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "The mill was not mentioned by Smith in 1902."),
+        ("en", "The text says that the mill was not mentioned in the will."),
+        ("en", "The text does not give a year, but the mill burned in 1874."),
+        ("en", "No, the text does not say so."),
+        ("en", "The mill does not contain any stones."),
+        ("de", "Der Text sagt, dass die Mühle nicht erwähnt wurde."),
+        ("tr", "Değirmen metinde belirtilmektedir."),
+        ("ru", "Мельница не упоминается Смитом."),
+        ("ja", "水車小屋は一般に公開されていません。"),
+        ("zh-Hans", "磨坊没有烧毁。"),
+    ],
+)
+def test_denied_facts_are_no_refusals(language: str, sentence: str) -> None:
+    assert not is_refusal(sentence, language)
+
+
+def test_restated_words_keep_their_order() -> None:
+    question, text = "When did the old mill of Norva burn?", "The old mill of Norva burned when Norva fell."
+    bounds = word_bounds(text, "en")
+    expected = [True] * 5 + [False] * 4
+    assert restated_words(text, bounds, "en", question).tolist() == expected
+    assert not restated_words("The Norva mill", word_bounds("The Norva mill"), "en", question).any()
+    assert not restated_words(text, bounds, "en", None).any()
+    assert restated_words("", np.empty((0, 2), np.int32), "en", question).shape == (0,)
+
+
+def test_odd_input() -> None:
+    for text in ("", " \n", "[]", "1.", "\ud800 [1]", "((((", "A" * 5000, "a, " * 2000):
+        for language in ("en", "th", "xx", None):
+            left(text, language, text)
+            is_refusal(text, language)
+
+
+@pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)
+def test_the_frames_of_minimal_pairs(path: Path) -> None:
+    """Every language that rows are written in has a table, which covers their frames and leaves their `yes` alone."""
+    data, language = tomllib.loads(path.read_text("utf-8")), path.stem
+    assert wording._patterns(language) is not None
+    assert all(not is_refusal(text, language) for text in (*data["plain_yes"], *data["plain_no"]))
+    assert all(not left(text, language) for text in data["list_intros"])
+    for text in data["closings"]:
+        assert not left(text, language) or is_refusal(text, language)

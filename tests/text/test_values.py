@@ -1,0 +1,157 @@
+"""Numbers, dates and periods by value, in many languages, and what supports what."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from icu4py.messageformat import MessageFormat
+
+from veriglot.text.values import month_names, read_values, support
+
+# Every value of a text: what stands there, its kind and what it means.
+TEXTS: list[tuple[str | None, str, list[tuple[str, str, float]]]] = [
+    ("en", "1,234.5 or 3.2 million, twenty-one, two hundred and five thousand", [
+        ("1,234.5", "number", 1234.5), ("3.2 million", "number", 3.2e6), ("twenty-one", "number", 21),
+        ("two hundred and five thousand", "number", 205_000),
+    ]),
+    ("en", "On March 12, 1901, aged 76, in the 19th century; the 1920s.", [
+        ("March", "month", 3), ("12", "day", 12), ("1901", "year", 1901), ("76", "number", 76),
+        ("19", "century", 19), ("1920", "decade", 1920),
+    ]),
+    ("en", "Half of them in nineteen eighty-four, two dozen, twice, a million", [
+        ("Half", "number", 0.5), ("nineteen eighty-four", "number", 1984), ("two dozen", "number", 24),
+        ("twice", "number", 2), ("a million", "number", 1e6),
+    ]),
+    ("en", "In 2010 may 12 people march", [("2010", "year", 2010), ("12", "number", 12)]),
+    ("de", "Am 12. März 1901, im 19. Jahrhundert, die 1920er, 2 Mio., einundzwanzig", [
+        ("12", "day", 12), ("März", "month", 3), ("1901", "year", 1901), ("19", "century", 19),
+        ("1920", "decade", 1920), ("2 Mio", "number", 2e6), ("einundzwanzig", "number", 21),
+    ]),
+    ("es", "el 12 de marzo de 1901, el siglo XIX, mil doscientos, 45 por ciento", [
+        ("12", "day", 12), ("marzo", "month", 3), ("1901", "year", 1901), ("XIX", "century", 19),
+        ("mil doscientos", "number", 1200), ("45", "percent", 45),
+    ]),
+    ("fr", "le 1er mars 1901, quatre-vingt-dix-sept, soixante-douze", [
+        ("1", "day", 1), ("mars", "month", 3), ("1901", "year", 1901), ("quatre-vingt-dix-sept", "number", 97),
+        ("soixante-douze", "number", 72),
+    ]),
+    ("ru", "12 марта 1901 года, XIX век, 3,2 млн, двадцать пять, в 1920-х", [
+        ("12", "day", 12), ("марта", "month", 3), ("1901", "year", 1901), ("XIX", "century", 19),
+        ("3,2 млн", "number", 3.2e6), ("двадцать пять", "number", 25), ("1920", "decade", 1920),
+    ]),
+    ("zh-Hans", "1901年3月12日，19世纪，二千零二十人，3亿2000万，二〇一九年", [
+        ("1901", "year", 1901), ("3", "month", 3), ("12", "day", 12), ("19", "century", 19),
+        ("二千零二十", "number", 2020), ("3亿2000万", "number", 3.2e8), ("二〇一九", "year", 2019),
+    ]),
+    ("ja", "昭和64年1月7日、1920年代、320万人", [
+        ("64", "year", 1989), ("1", "month", 1), ("7", "day", 7), ("1920", "decade", 1920), ("320万", "number", 3.2e6),
+    ]),
+    ("ko", "1901년 3월 12일, 19세기, 320만 명", [
+        ("1901", "year", 1901), ("3", "month", 3), ("12", "day", 12), ("19", "century", 19), ("320만", "number", 3.2e6),
+    ]),
+    ("th", "12 มีนาคม พ.ศ. 2444 สามร้อย 3.2 ล้าน ๑๒๓ สามารถ", [
+        ("12", "day", 12), ("มีนาคม", "month", 3), ("2444", "year", 1901), ("สามร้อย", "number", 300),
+        ("3.2 ล้าน", "number", 3.2e6), ("๑๒๓", "number", 123),
+    ]),
+    ("ar", "في 12 مارس 1901، القرن التاسع عشر، ١٬٢٣٤٫٥ واحد وعشرون، 10 في المئة", [
+        ("12", "day", 12), ("مارس", "month", 3), ("1901", "year", 1901), ("التاسع عشر", "century", 19),
+        ("١٬٢٣٤٫٥", "number", 1234.5), ("واحد وعشرون", "number", 21), ("10", "percent", 10),
+    ]),
+    ("hi", "12 मार्च 1901, 12,34,567 और 32 लाख, ४५%", [
+        ("12", "day", 12), ("मार्च", "month", 3), ("1901", "year", 1901), ("12,34,567", "number", 1_234_567),
+        ("32 लाख", "number", 3.2e6), ("४५", "percent", 45),
+    ]),
+    ("vi", "ngày 12 tháng 3 năm 1901, thế kỷ 19, 3,2 triệu", [
+        ("12", "day", 12), ("3", "month", 3), ("1901", "year", 1901), ("19", "century", 19),
+        ("3,2 triệu", "number", 3.2e6),
+    ]),
+    ("fi", "12. maaliskuuta 1901, 1800-luvulla, kaksikymmentäyksi", [
+        ("12", "day", 12), ("maaliskuuta", "month", 3), ("1901", "year", 1901), ("1800", "decade", 1800),
+        ("kaksikymmentäyksi", "number", 21),
+    ]),
+    ("hu", "1901. március 12-én, a 19. században", [
+        ("1901", "year", 1901), ("március", "month", 3), ("12", "day", 12), ("19", "century", 19),
+    ]),
+    ("tr", "12 Mart 1901'de, 1920'lerde, %45, yirmi bir", [
+        ("12", "day", 12), ("Mart", "month", 3), ("1901", "year", 1901), ("1920", "decade", 1920),
+        ("45", "percent", 45), ("yirmi bir", "number", 21),
+    ]),
+    (None, "1. first [1]\n2) 1901-03-12, 12.03.1901", [
+        ("1901", "year", 1901), ("03", "month", 3), ("12", "day", 12),
+        ("12", "day", 12), ("03", "month", 3), ("1901", "year", 1901),
+    ]),
+    ("en", "192.168.1.1 and one of the millions", [("192", "number", 192), ("168", "number", 168),
+                                                   ("1", "number", 1), ("1", "number", 1)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "text", "expected"), TEXTS)
+def test_values_of_texts(language: str | None, text: str, expected: list[tuple[str, str, float]]) -> None:
+    values = read_values(text, language)
+    assert [(text[v.start : v.end], v.kind, v.amounts[0]) for v in values] == expected
+
+
+@pytest.mark.parametrize(
+    ("response", "evidence", "expected"),
+    [
+        (("en", "in 1901"), ("de", "am 12. März 1901"), [1]),
+        (("en", "12 March 1901"), ("ja", "1901年3月12日"), [1, 1, 1]),
+        (("en", "12 March 1901"), ("ru", "12 марта 1902 года, в 1901"), [1, 1, -1]),
+        (("en", "13 March 1901"), ("fr", "12 mars 1901"), [-1, 1, 1]),
+        (("en", "1,200"), ("en", "twelve hundred"), [1]),
+        (("en", "1.2 thousand"), ("de", "1.200"), [1]),
+        (("en", "about 3 million"), ("hi", "29,57,301"), [1]),
+        (("en", "2,957,401"), ("en", "2,957,301"), [-1]),
+        (("en", "24 months"), ("de", "zwei Jahre"), [0]),
+        (("en", "aged 76"), ("es", "1901-1977"), [0]),
+        (("en", "aged 66"), ("es", "1901-1977"), [-1]),
+        (("en", "in 1977"), ("en", "1901, 76 years later"), [0]),
+        (("en", "55%"), ("ar", "٤٥٪"), [0]),
+        (("en", "the 19th century"), ("it", "nel 1850"), [1]),
+        (("en", "the 19th century"), ("sv", "på 1800-talet"), [1]),
+        (("en", "the 1920s"), ("de", "1931"), [-1]),
+        (("en", "two of the first three"), ("en", "none"), [0, 0, -1]),
+        (("th", "พ.ศ. 2444"), ("en", "1901"), [1]),
+    ],
+)
+def test_support(response: tuple[str, str], evidence: tuple[str, str], expected: list[int]) -> None:
+    assert support(read_values(response[1], response[0]), read_values(evidence[1], evidence[0])) == expected
+
+
+@given(st.integers(0, 10**9), st.sampled_from([",", ".", "'", " ", "\u00a0", "\u202f", ""]), st.sampled_from("0٠०๐০０"))
+def test_grouping_and_digits_of_every_script(number: int, mark: str, zero: str) -> None:
+    grouped = f"{number:,}".replace(",", mark)
+    written = "".join(chr(ord(zero) + int(char)) if char.isdecimal() else char for char in grouped)
+    (value,) = read_values(written, None)
+    assert number in value.amounts
+
+
+@given(
+    st.dates(), st.sampled_from(["en", "de", "es", "fr", "it", "nl", "ru", "pl", "cs", "el", "tr", "hi", "ar", "sv"])
+)
+def test_dates_with_names_of_months(date: object, language: str) -> None:
+    day, month, year = date.day, date.month, date.year % 1000 + 1000  # type: ignore[attr-defined]
+    for name in month_names(language)[month - 1]:
+        dates = {value.date for value in read_values(f"{day} {name.title()} {year}", language)}
+        assert dates == {(year, month, day)}, name
+
+
+@given(st.integers(13, 999_999), st.sampled_from(["en", "es", "ru", "tr", "el", "pl", "cs", "pt", "uk", "bg"]))
+def test_number_words(number: int, language: str) -> None:
+    words = MessageFormat("{n,spellout}", language).format({"n": number}).replace("\u00ad", "")
+    amounts = [value.amounts[0] for value in read_values(words, language)]
+    assert amounts == [number], words
+
+
+@given(
+    st.text(alphabet="0123456789.,-/' \u00a0%一二十百万月万年IVXsth marzo٣\n", max_size=60),
+    st.sampled_from([None, "en", "zh", "ko", "es"]),
+)
+def test_any_text_can_be_read(text: str, language: str | None) -> None:
+    values = read_values(text, language)
+    assert all(0 <= v.start < v.end <= len(text) and v.amounts for v in values)
+    assert all(a.end <= b.start for a, b in pairwise(values))
+    assert set(support(values, values)) <= {0, 1}

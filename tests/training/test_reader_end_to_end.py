@@ -52,7 +52,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     write([*marked, *parallel_samples(12)], folder / "own.jsonl")
     lines = ["premise\thypothesis\tlabel"]
     for n in range(60):
-        lines += [f"Der Zug {n} fährt nach Bergau.\tZug {n} fährt nach {goal}." for goal in ("Bergau\te", "Aspen\tc")]
+        lines += [f"Der Zug {n} fährt nach Bergau.\tZug {n} fährt nach {goal}" for goal in ("Bergau.\te", "Aspen.\tc")]
     (folder / "farstail").mkdir()
     (folder / "farstail" / "Val-word.csv").write_text("\n".join(lines), "utf-8")
     return [folder / "own.jsonl", folder / "farstail"]
@@ -75,7 +75,8 @@ def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, sto
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "find", lambda _name: encoder)
-        patch.setattr(pipeline, "_CHUNK", 12_000)
+        patch.setattr(pipeline, "_CHUNK", 16_000)
+        patch.setattr(pipeline, "_BATCH", 600)
         patch.setattr(pipeline, "_STEPS_A_LINE", 1)
         patch.setattr(pipeline, "_MINUTES", 0.0)
         if stop is None:
@@ -125,15 +126,15 @@ def test_equal_data_and_seed_give_equal_weights(
     assert contents(tmp_path / "again") == contents(whole[0])
 
 
-@pytest.mark.parametrize("stop", [3, -1])
+@pytest.mark.parametrize("share", [0.7, 1.0])
 def test_what_was_interrupted_ends_in_the_same_weights(
-    whole: tuple[Path, list[str]], data: list[Path], encoder: Path, tmp_path: Path, stop: int
+    whole: tuple[Path, list[str]], data: list[Path], encoder: Path, tmp_path: Path, share: float
 ) -> None:
-    """Interrupted between two steps, and between the last step and the weights."""
+    """Interrupted in a chunk that began in the first part of the training, and behind the last step."""
     folder, lines = whole
     out = tmp_path / "weights"
     steps = sum(" tokens, " in line for line in lines)
-    before = trained(data, out, encoder, stop=stop if stop > 0 else steps + 1)
+    before = trained(data, out, encoder, stop=1 + int(share * steps))
     assert [path.name for path in tmp_path.iterdir()] == ["weights.checkpoint"]
     after = trained(data, out, encoder)
     assert contents(out) == contents(folder)

@@ -157,13 +157,10 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
 def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
     """Questions that their passage does not answer: refused, which is right."""
     known = set(languages())
-    for folder in folders:
-        for language, passage, question, group in read_unanswerable(folders):
-            if language in known:
-                refusal = rng.choice(wordings(language)["refusals"])
-                yield Row(
-                    Example("clean", "answers", group, language, refusal, (passage,), question), False, True, None
-                )
+    for language, passage, question, group in read_unanswerable(folders):
+        if language in known:
+            refusal = rng.choice(wordings(language)["refusals"])
+            yield Row(Example("clean", "answers", group, language, refusal, (passage,), question), False, True, None)
 
 
 def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:

@@ -171,11 +171,12 @@ def test_a_response_without_a_token_is_judged_by_nothing(weights: Path, encoder:
 def test_features_of_a_join() -> None:
     ours, by_words = np.array([1.0, 3.0, -2.0], np.float32), np.array([0.0, 4.0, 5.0], np.float32)
     words = Words(ours, np.full((3, 6), 1 / 6, np.float32), np.array([7.0, 7.0, 8.0], np.float32))
-    features = join_features(words, by_words, np.array([0, 0, 1]))
+    features = join_features(words, by_words, np.array([0, 0, 1]), np.array([0, -1, 1]))
     assert features.shape == (3, FEATURES)
     assert features[:, :2].tolist() == np.stack([ours, by_words], axis=1).tolist()
     assert features[:, 2:6].tolist() == [[2, 3, 2, 4], [2, 3, 2, 4], [-2, -2, 5, 5]]
-    assert features[0, 6:] == pytest.approx([2 / 3, 3, 7, np.log(3), 1])
+    assert features[0, 6:] == pytest.approx([2 / 3, 3, 7, np.log(3), 0, 0, 1])
+    assert features[1:, -3:].tolist() == [[1, 0, 1], [0, 1, 1]]
 
 
 def test_the_signature_says_what_judges(weights: Path, encoder: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FEATURES", "TYPES", "write_encoder", "write_reader"]
 
-FEATURES = 11  # of `join_features`
+FEATURES = 13  # of `join_features`
 TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
 _FIRST, _HEAD = 6, 16  # layer that was learned, and all above it; width of the heads
 

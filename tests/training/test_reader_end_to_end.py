@@ -64,7 +64,7 @@ class _StopError(Exception):
 
 def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, stop: int | None = None) -> list[str]:
     """Train on small chunks; what was reported. Where `stop` is given, the report with this number breaks it off."""
-    from veriglot.training.reader import joins, pipeline
+    from veriglot.training.reader import pipeline
 
     lines: list[str] = []
 
@@ -78,7 +78,6 @@ def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, sto
         patch.setattr(pipeline, "_CHUNK", 12_000)
         patch.setattr(pipeline, "_STEPS_A_LINE", 1)
         patch.setattr(pipeline, "_MINUTES", 0.0)
-        patch.setattr(joins, "_CASES", 1)
         if stop is None:
             pipeline.train(data, out, seed=3, tokens=TOKENS, threads=threads, say=say)
         else:

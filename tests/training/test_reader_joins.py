@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,9 +12,10 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
 
+from veriglot.detectors.grounding.detector import Line, ScriptCalibration
 from veriglot.detectors.reader.detector import RELATIONS, Words, join_features
 from veriglot.training.grounding.examples import Example, Labels
-from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins
+from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, recalibrated
 from veriglot.training.reader.sources import Row
 
 WORDS = 12
@@ -28,9 +32,11 @@ def judged(
         informed = (4 * target - 2 + rng.normal(0, 1.5, WORDS)).astype(np.float32)
         lots = rng.normal(0, 2, WORDS).astype(np.float32)
         ours, by_words = (informed, lots) if knows == "reader" else (lots, informed)
+        numbers = np.zeros(WORDS, np.int64)
+        numbers[::5] = np.where(target[::5] > 0, -1, 1)  # what the evidence lacks is wrong
         features = join_features(
             Words(ours, np.full((WORDS, 6), 1 / 6, np.float32), np.zeros(WORDS, np.float32)),
-            by_words, np.arange(WORDS) // 4,
+            by_words, np.arange(WORDS) // 4, numbers,
         )  # fmt: skip
         example = Example("natural", "made up", f"{number}", "en", "a " * WORDS, ("b",))
         weight = np.full(WORDS, float(located), np.float32)
@@ -78,13 +84,19 @@ def test_probabilities_of_words_and_responses_are_calibrated() -> None:
     assert ((scores >= 0.5) == wrong).mean() > 0.8
 
 
-def test_rows_that_calibrate_are_some_of_every_source_and_twins_of_facts_that_train_nothing() -> None:
-    held_out = [
-        Row(Example("clean", source, "g", "en", "r", ("e",)), False, True) for source in "ab" for _ in range(300)
-    ]
+def test_rows_that_calibrate_are_some_of_every_source() -> None:
+    examples = [Example("clean", source, "g", "en", "r", ("e",)) for source in "ab" for _ in range(300)]
+    held_out = [Row(example, False, True) for example in [*examples, replace(examples[0], kind="wrong")]]
     rows = calibration_rows(held_out, 0)
-    counts = {source: sum(row.example.source == source for row in rows) for source in ("a", "b", "twins")}
-    assert counts["a"] == counts["b"] == 260
-    assert counts["twins"] > 900
-    assert all(row.example.group.startswith("twins:held") for row in rows if row.example.source == "twins")
+    counts = Counter((row.example.source, row.example.kind) for row in rows)
+    assert counts == {("a", "clean"): 260, ("b", "clean"): 260, ("a", "wrong"): 1}
     assert rows == calibration_rows(held_out, 0)
+
+
+def test_grounding_gets_what_numbers_add_and_its_lines_stay() -> None:
+    before = ScriptCalibration({"Latn": Line(1.0, 0.5)}, ("en",), Line(1.0, 0.0), (0.0,) * 5)
+    after = recalibrated(judged("grounding", count=300), before)
+    assert (after.scripts, after.languages, after.default) == (before.scripts, before.languages, before.default)
+    absent, present = after.numbers
+    assert absent > 0 > present
+    assert after.response != before.response

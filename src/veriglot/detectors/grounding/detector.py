@@ -113,7 +113,7 @@ class ScriptCalibration(msgspec.Struct, frozen=True):
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_evidence(logits: Float32s) -> Float64s:
+def response_evidence(logits: NDArray[Any]) -> Float64s:
     """What a response's score is made from: highest logit, mean of the highest tenth, mean of all, log of the words."""
     ordered = np.sort(logits.astype(np.float64))
     top = max(1, round(len(ordered) * _TOP_SHARE))

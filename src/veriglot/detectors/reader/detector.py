@@ -171,7 +171,7 @@ def join_features(words: Words, by_words: Array, sentence: Int64s, numbers: Int6
     """
     count = len(sentence)
     ours = words.unsupported
-    columns = [ours, by_words]
+    columns: list[NDArray[Any]] = [ours, by_words]
     for values in (ours, by_words):
         columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
     mean, highest, size, constant = (np.full(count, x) for x in (ours.mean(), ours.max(), np.log(count), 1.0))

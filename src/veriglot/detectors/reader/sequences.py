@@ -129,4 +129,5 @@ class _Evidence:
         worth = rarity * (np.isin(tokens, response) + _ASKED * np.isin(tokens, question))
         scores = np.bincount(window, worth[token], count)
         beside = np.maximum(np.append(scores[1:], 0.0), np.insert(scores[:-1], 0, 0.0))
-        return scores + _BESIDE * beside
+        both: NDArray[np.float64] = scores + _BESIDE * beside
+        return both

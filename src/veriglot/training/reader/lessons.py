@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.detectors.reader.sequences import shown
+from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
 from veriglot.training.grounding.examples import Example, labels_of, read_labelled
 from veriglot.training.grounding.synthetic_data import (
@@ -121,7 +122,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
         seed: of every draw.
 
     Raises:
-        InputError: a file cannot be read.
+        InputError: a file cannot be read, or nothing is left to calibrate on.
     """
     folders = [path for path in paths if is_source(path)]
     pairs = list(read_sources(folders, seed))
@@ -146,11 +147,10 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     rows["pairs"] = pairs
     rows["answers"] = [*rows.get("answers", []), *_unanswered(folders, rng)]
     held_out = [row for some in rows.values() for row in some if is_held_out(row) and calibrates(row)]
-    sources = {
-        name: Source(name, [row for row in rows.get(name, []) if not is_held_out(row)])
-        for name in SHARES
-        if rows.get(name)
-    }
+    if not any(row.located for row in held_out):
+        raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
+    training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
+    sources = {name: Source(name, some) for name, some in training.items() if some}
     return Material(sources, held_out, dict(labelled.left_out))
 
 
@@ -160,7 +160,7 @@ def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
     for language, passage, question, group in read_unanswerable(folders):
         if language in known:
             refusal = rng.choice(wordings(language)["refusals"])
-            yield Row(Example("clean", "answers", group, language, refusal, (passage,), question), False, True, None)
+            yield Row(Example("clean", "answers", group, language, refusal, (passage,), question), False, True)
 
 
 def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:

@@ -116,10 +116,11 @@ class ReaderNetwork(nn.Module):
         return {name: values.detach().float().cpu().numpy().copy() for name, values in self._named().items()}
 
     def start_from(self, learned: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take over what another training learned."""
+        """Take over what another training learned; it may have trained fewer layers."""
         with torch.no_grad():
             for name, values in self._named().items():
-                values.copy_(torch.from_numpy(learned[name]))
+                if name in learned:
+                    values.copy_(torch.from_numpy(learned[name]))
 
     def _named(self) -> dict[str, Tensor]:
         named: dict[str, Tensor] = {"part": self.part}
@@ -148,6 +149,10 @@ class _Norm(nn.Module):
 
 class _Layer(nn.Module):
     """One transformer layer, in bf16 but for its normalisations."""
+
+    ao: nn.Linear
+    fi: nn.Linear
+    fo: nn.Linear
 
     def __init__(self, file: E5File, number: int) -> None:
         super().__init__()
@@ -220,6 +225,6 @@ def loss_of(read: Read, lessons: Sequence[Lesson]) -> tuple[Tensor, dict[str, fl
     wrong = [row for row, lesson in enumerate(lessons) if lesson.twin]
     if wrong:
         right = [row - 1 for row in wrong]
-        further = sum(values[wrong] - values[right] for values in (read.responses.float(), likeliest))
-        losses["twins"] = _TWINS * functional.softplus(-further).mean()  # type: ignore[union-attr]
+        values = read.responses.float() + likeliest
+        losses["twins"] = _TWINS * functional.softplus(values[right] - values[wrong]).mean()
     return torch.stack(list(losses.values())).sum(), {name: value.item() for name, value in losses.items()}

@@ -74,7 +74,7 @@ def train(
         say: told of progress, a line at a time.
 
     Raises:
-        InputError: a file cannot be read.
+        InputError: a file cannot be read, or nothing is left to calibrate on.
         MissingExtraError: PyTorch, or a package that the encoder needs, is not installed.
         WeightsError: the encoder's file is not here.
     """
@@ -169,7 +169,8 @@ def fit(
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     network.train()
     while done < tokens:
-        batches = chunks.batches(chunk, first=done < FIRST_PART * tokens)
+        # by the number of the chunk: a run that goes on inside of one has to draw the same
+        batches = chunks.batches(chunk, first=chunk * _CHUNK < FIRST_PART * tokens)
         for number in range(first, len(batches), threads):
             share = done / tokens
             rate = _RATE * min(1.0, share / _WARM_UP + 0.01) * max(_LAST, 1.0 - share)

@@ -530,7 +530,8 @@ class Grounding(WordDetector):
         return Lexicon.load(self._folder)
 
     @cached_property
-    def _calibration(self) -> ScriptCalibration:
+    def calibration(self) -> ScriptCalibration:
+        """What makes probabilities of the network's logits."""
         return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=ScriptCalibration)
 
     @property
@@ -565,7 +566,7 @@ class Grounding(WordDetector):
         verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
         notes = evidence_notes(sample, resolved)
         numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_language or resolved.tag)
-        return Seen(extracted, logits, self._calibration, self._manifest.types, free, verbatim, numbers, notes)
+        return Seen(extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, notes)
 
 
 def check_weights(folder: Path) -> Manifest:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = ["FIRST_PART", "Chunks", "Material", "part_of", "read_material", "text_key"]
+__all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "part_of", "read_material", "text_key"]
 
 ROOM = 256  # tokens of a sequence in training
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language

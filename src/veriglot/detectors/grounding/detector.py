@@ -186,7 +186,7 @@ def negation_contrast(extract: Extract, sample: Sample, language: str, evidence_
     response, evidence = extract.response, extract.evidence
     result = np.zeros(len(response), bool)
     texts, starts = [], []
-    for passage, offset in zip(sample.evidence, evidence.offsets.tolist(), strict=True):
+    for passage, offset in zip(sample.evidence, evidence.offsets.tolist(), strict=False):
         for start, end in sentences(passage.text, evidence_language):
             texts.append(passage.text[start:end])
             starts.append(offset + start)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Bounds = NDArray[np.int32] | NDArray[np.int64]
     Range = tuple[int, int]
 
-__all__ = ["harmless_words", "is_refusal", "restated_words"]
+__all__ = ["harmless_words", "is_negated", "is_refusal", "restated_words"]
 
 
 _RUN = 3  # words that a response must share with its question, in order, to restate it
@@ -106,6 +106,7 @@ class _Patterns:
     but: re.Pattern[str]
     although: re.Pattern[str]
     that: re.Pattern[str]
+    negation: re.Pattern[str]
     spaced: bool
 
     def framing_end(self, text: str, start: int, end: int, *, whole: bool) -> int:
@@ -221,6 +222,7 @@ def _compiled(base: str) -> _Patterns | None:
         but=make.words(wording.but, wording.although),
         although=make.words(wording.although),
         that=make.words(wording.that),
+        negation=make.words(wording.negation),
         spaced=make.spaced,
     )
 
@@ -329,6 +331,14 @@ def _announces(patterns: _Patterns, line: str, asked: set[str]) -> bool:
         return False
     rest = patterns.run.sub(" ", line)
     return all(word[:_STEM] in asked for word in re.findall(rf"[^{_GAP}]+", rest))
+
+
+def is_negated(sentence: str, language: str | None) -> bool | None:
+    """Whether a sentence holds an odd number of negations by words; None in languages whose words are not known."""
+    patterns = _patterns(language)
+    if patterns is None or patterns.negation.pattern.endswith("(?!)"):
+        return None
+    return len(patterns.negation.findall(_plain(sentence))) % 2 == 1
 
 
 def is_refusal(sentence: str, language: str | None) -> bool:

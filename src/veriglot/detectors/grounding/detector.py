@@ -29,7 +29,7 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.phrases import harmless_words, is_refusal
+from veriglot.judging.phrases import harmless_words, is_negated, is_refusal
 from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
@@ -178,6 +178,37 @@ def number_support(sample: Sample, bounds: Int64s, language: str, evidence_langu
     return result
 
 
+_SHARED = 0.4  # of a sentence's stems must stand in the sentence of the evidence that it is held against
+
+
+def negation_contrast(extract: Extract, sample: Sample, language: str, evidence_language: str) -> Bools:
+    """See `Seen.negated`; the closest sentence is the one with most of a sentence's stems, rare ones first."""
+    response, evidence = extract.response, extract.evidence
+    result = np.zeros(len(response), bool)
+    texts, starts = [], []
+    for passage, offset in zip(sample.evidence, evidence.offsets.tolist(), strict=False):
+        for start, end in sentences(passage.text, evidence_language):
+            texts.append(passage.text[start:end])
+            starts.append(offset + start)
+    sentence_of = np.searchsorted(np.array(starts), evidence.bounds[:, 0], side="right") - 1
+    stems, inverse = np.unique(evidence.stem, return_inverse=True)
+    stem, of = np.divmod(np.unique(inverse * len(texts) + sentence_of), len(texts))  # each stem once a sentence
+    rarity = np.log1p(len(texts) / np.bincount(stem))
+    bounds = sentences(sample.response, language)
+    for number in range(int(extract.sentence[-1]) + 1):
+        chosen = np.flatnonzero(extract.sentence == number)
+        ours = np.unique(response.stem[chosen])
+        shared = np.isin(stems, ours)[stem]
+        best = int(np.bincount(of[shared], rarity[stem[shared]], len(texts)).argmax())
+        if (shared & (of == best)).sum() < _SHARED * len(ours):
+            continue
+        first = int(response.bounds[chosen[0], 0])
+        text = next(sample.response[start:end] for start, end in bounds if start <= first < end)
+        verdicts = is_negated(text, language), is_negated(texts[best], evidence_language)
+        result[chosen] = None not in verdicts and verdicts[0] != verdicts[1]
+    return result
+
+
 _CUT = 0.5  # response scores from there on say that something is unsupported
 _SMALLEST = 1e-9  # confidence of a word that claims something
 
@@ -284,6 +315,8 @@ class Seen:
         types: the span types, in the order of the logits.
         free: words that claim nothing, such as markup, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, shape (n,).
+        negated: words of sentences that are negated where the closest sentence of the evidence is not, or the reverse,
+            shape (n,).
         numbers: 1 for words of numbers and dates that the evidence has by value, -1 for those that it lacks and that
             cannot be computed from it, else 0, shape (n,).
         notes: what a reader of the prediction must know.
@@ -296,6 +329,7 @@ class Seen:
     free: Bools
     quoted: Bools
     numbers: Int64s
+    negated: Bools
     notes: tuple[str, ...] = ()
 
 
@@ -530,7 +564,8 @@ class Grounding(WordDetector):
         return Lexicon.load(self._folder)
 
     @cached_property
-    def _calibration(self) -> ScriptCalibration:
+    def calibration(self) -> ScriptCalibration:
+        """What makes probabilities of the network's logits."""
         return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=ScriptCalibration)
 
     @property
@@ -565,7 +600,8 @@ class Grounding(WordDetector):
         verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
         notes = evidence_notes(sample, resolved)
         numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_language or resolved.tag)
-        return Seen(extracted, logits, self._calibration, self._manifest.types, free, verbatim, numbers, notes)
+        negated = negation_contrast(extracted, sample, resolved.tag, evidence_language or resolved.tag)
+        return Seen(extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, notes)
 
 
 def check_weights(folder: Path) -> Manifest:

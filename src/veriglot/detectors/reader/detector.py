@@ -156,26 +156,25 @@ def _of_words(sequences: Sequence[Shown], logits: Sequence[Array], whole: Array,
     return Words(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
 
 
-def join_features(words: Words, by_words: Array, sentence: Int64s, numbers: Int64s) -> Array:
-    """What the logit of a word is made from, shape (n, 13).
+def join_features(words: Words, seen: Seen) -> Array:
+    """What the logit of a word is made from, shape (n, 14).
 
     Its own logits by the reader and by grounding; of both the mean and the highest of its sentence, and of the reader
     those of the response; the reader's logit of the response; the logarithm of the words; whether it is a number that
-    the evidence lacks, or has; the constant last.
+    the evidence lacks, or has; whether its sentence is negated and the evidence's is not, or the reverse; the constant
+    last.
 
     Args:
         words: what the reader says.
-        by_words: grounding's logits, shape (n,).
-        sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
-        numbers: see `Seen`, shape (n,).
+        seen: what grounding says of the same words.
     """
-    count = len(sentence)
-    ours = words.unsupported
-    columns: list[NDArray[Any]] = [ours, by_words]
+    ours, by_words, sentence = words.unsupported, seen.logits[:, 0], seen.extract.sentence
+    columns = [ours, by_words]
     for values in (ours, by_words):
         columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
-    mean, highest, size, constant = (np.full(count, x) for x in (ours.mean(), ours.max(), np.log(count), 1.0))
-    columns += [mean, highest, words.response, size, numbers < 0, numbers > 0, constant]
+    size = np.log(len(sentence))
+    mean, highest, size, constant = (np.full(len(sentence), x) for x in (ours.mean(), ours.max(), size, 1.0))
+    columns += [mean, highest, words.response, size, seen.numbers < 0, seen.numbers > 0, seen.negated, constant]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
@@ -258,7 +257,7 @@ class Reader(WordDetector):
         passages = [passage.text for passage in sample.evidence]
         bounds = seen.extract.response.bounds
         words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
-        features = join_features(words, seen.logits[:, 0], seen.extract.sentence, seen.numbers)
+        features = join_features(words, seen)
         unsupported = features @ np.array(join.weights, np.float32)
         types = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)

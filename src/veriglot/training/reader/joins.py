@@ -43,7 +43,7 @@ class Judged:
     Attributes:
         row: the row.
         labels: of its words; no word counts where only the response's label is known.
-        features: of `join_features`, shape (n, 13).
+        features: of `join_features`, shape (n, 14).
         counted: words that claim something, shape (n,).
         relation: one of `RELATIONS`.
     """
@@ -88,7 +88,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         if not row.located:
             labels.weight[:] = 0
         relation = relation_of(tag, example.evidence_language, translation=example.translation)
-        features = join_features(words, seen.logits[:, 0], extract.sentence, seen.numbers)
+        features = join_features(words, seen)
         judged.append(Judged(row, labels, features, ~seen.free, relation))
         if not number % 500:
             say(f"judged {number} held-out rows")
@@ -116,7 +116,7 @@ def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> Sc
     Its lines stay: they were fitted on more labels of people than are here.
     """
     rows = [row for row in judged if row.relation == "same"]
-    network, *_, absent, present, constant = range(1, rows[0].features.shape[1])
+    network, *_, absent, present, _, constant = range(1, rows[0].features.shape[1])
     weights = _weights(rows, np.eye(rows[0].features.shape[1])[network], (network, absent, present, constant))
     numbers = weights[absent] / weights[network], weights[present] / weights[network]
     of_words = np.zeros(len(weights))

@@ -7,7 +7,10 @@ small products of one are slower than one.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +24,8 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
-from veriglot.training.reader.joins import calibration_rows, fit_joins, judge
-from veriglot.training.reader.lessons import FIRST_PART, Chunks, read_material
+from veriglot.training.reader.joins import calibration_rows, fit_joins, judge, recalibrated
+from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, read_material
 from veriglot.training.reader.network import ReaderNetwork, loss_of
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.training.reader.joins import Judged
     from veriglot.training.reader.lessons import Material
     from veriglot.training.reader.network import Lesson
 
@@ -109,11 +113,16 @@ def unpacked(path: Path) -> dict[str, NDArray[np.float32]]:
 def ship(
     network: ReaderNetwork, material: Material, encoder: Path, out: Path, *, seed: int, say: Callable[[str], None]
 ) -> None:
-    """Write the folder: the network in 8-bit blocks, and how it is joined with grounding."""
+    """Write the folder: the network in 8-bit blocks, and how it is joined with grounding.
+
+    `grounding.json` is what the same rows make of grounding's own calibration.
+    """
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network))
         judged = judge(calibration_rows(material.held_out, seed), Network(part / FILES[0], encoder), say)
         write_json(part / FILES[1], fit_joins(judged))
+        write_json(part / "grounding.json", recalibrated(judged, Grounding().calibration))
+        (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")
         manifest = Manifest(
             revision=REVISION,
             types=TYPES,
@@ -124,6 +133,21 @@ def ship(
         )
         write_json(part / "weights.json", manifest)
     say(f"wrote {out}")
+
+
+def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
+    """The model card."""
+    means = {name: FIRST_PART * first + (1 - FIRST_PART) * rest for name, (first, rest) in SHARES.items()}
+    sources = material.sources.items()
+    fitted = Counter(row.relation for row in judged)
+    return Template((files(__package__) / "model_card.md").read_text("utf-8")).substitute(
+        revision=REVISION,
+        seed=seed,
+        sources="\n".join(f"| {name} | {len(source.rows)} | {means[name]:.2f} |" for name, source in sources),
+        twins=f"{means['twins']:.2f}",
+        left_out=", ".join(f"{why} {count}" for why, count in sorted(material.left_out.items())) or "nothing",
+        fitted="\n".join(f"| {relation} | {count} |" for relation, count in sorted(fitted.items())),
+    )
 
 
 def arrays_of(network: ReaderNetwork) -> dict[str, NDArray[Any]]:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]
 
-_A_SOURCE = 260  # held-out rows of a source that calibrate
+_A_SOURCE = 120  # held-out rows of a source that calibrate
 _A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
+_WRONG = 0.4  # share of responses with anything unsupported: natural answers are mostly right
 _PULL = 20.0  # towards the mean of reader and grounding
 
 
@@ -160,5 +161,6 @@ def _response(judged: Sequence[Judged], weights: Array) -> tuple[float, ...]:
     """Weights of `response_evidence`, the constant last."""
     logits = [row.features[row.counted] @ weights for row in judged]
     evidence = np.array([np.append(response_evidence(values), 1.0) for values in logits])
-    wrong = np.array([float(bool(row.row.unsupported)) for row in judged])
-    return tuple(logistic(evidence, wrong, np.ones(len(judged))).tolist())
+    wrong = np.array([bool(row.row.unsupported) for row in judged])
+    shares = np.where(wrong, _WRONG / max(1, wrong.sum()), (1 - _WRONG) / max(1, (~wrong).sum()))
+    return tuple(logistic(evidence, wrong.astype(np.float64), shares * len(judged)).tolist())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -98,3 +99,4 @@ def test_grounding_gets_what_numbers_add_and_its_lines_stay() -> None:
     absent, present = after.numbers
     assert absent > 0 > present
     assert after.response != before.response
+    assert msgspec.json.decode(msgspec.json.encode(after), type=ScriptCalibration) == after

@@ -121,7 +121,7 @@ def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> Sc
         return calibration
     network, *_, absent, present, _, constant = range(1, rows[0].features.shape[1])
     weights = _weights(rows, np.eye(rows[0].features.shape[1])[network], (network, absent, present, constant))
-    numbers = weights[absent] / weights[network], weights[present] / weights[network]
+    numbers = float(weights[absent] / weights[network]), float(weights[present] / weights[network])
     of_words = np.zeros(len(weights))
     of_words[[network, absent, present]] = 1.0, *numbers
     response = _response(rows, of_words)

@@ -717,7 +717,7 @@ class _Evidence:
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
-        if value.date is not None and sum(map(bool, value.date)) > 1:
+        if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
             return self._date_part(value, value.date)
         if value.kind in ("century", "decade"):
             return 1 if self._period(value) else -1

@@ -13,10 +13,10 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 from detector_contract import check_contract
-from tiny_reader import FEATURES, learned, write_encoder, write_reader
 
 from tiny_e5 import write_e5
-from veriglot.detectors.reader.detector import Network, Reader, Words, join_features, relation_of
+from tiny_reader import features_of, learned, write_encoder, write_reader
+from veriglot.detectors.reader.detector import Network, Reader, relation_of
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
@@ -170,13 +170,13 @@ def test_a_response_without_a_token_is_judged_by_nothing(weights: Path, encoder:
 
 def test_features_of_a_join() -> None:
     ours, by_words = np.array([1.0, 3.0, -2.0], np.float32), np.array([0.0, 4.0, 5.0], np.float32)
-    words = Words(ours, np.full((3, 6), 1 / 6, np.float32), np.array([7.0, 7.0, 8.0], np.float32))
-    features = join_features(words, by_words, np.array([0, 0, 1]), np.array([0, -1, 1]))
-    assert features.shape == (3, FEATURES)
+    response, numbers = np.array([7.0, 7.0, 8.0], np.float32), np.array([0, -1, 1])
+    features = features_of(ours, by_words, np.array([0, 0, 1]), numbers=numbers, response=response)
     assert features[:, :2].tolist() == np.stack([ours, by_words], axis=1).tolist()
     assert features[:, 2:6].tolist() == [[2, 3, 2, 4], [2, 3, 2, 4], [-2, -2, 5, 5]]
-    assert features[0, 6:] == pytest.approx([2 / 3, 3, 7, np.log(3), 0, 0, 1])
-    assert features[1:, -3:].tolist() == [[1, 0, 1], [0, 1, 1]]
+    assert features[0, 6:10] == pytest.approx([2 / 3, 3, 7, np.log(3)])
+    assert features[:, 10:12].tolist() == [[0, 0], [1, 0], [0, 1]]
+    assert features[:, -1].tolist() == [1, 1, 1]
 
 
 def test_the_signature_says_what_judges(weights: Path, encoder: Path, tmp_path: Path) -> None:

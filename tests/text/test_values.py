@@ -155,3 +155,9 @@ def test_any_text_can_be_read(text: str, language: str | None) -> None:
     assert all(0 <= v.start < v.end <= len(text) and v.amounts for v in values)
     assert all(a.end <= b.start for a, b in pairwise(values))
     assert set(support(values, values)) <= {0, 1}
+
+
+def test_a_month_alone_is_compared_with_months() -> None:
+    evidence = read_values("2001年3月に3人が来た。", "ja")
+    assert support(read_values("3月", "ja"), evidence) == [1]
+    assert support(read_values("4月", "ja"), evidence) == [-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,8 +13,9 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
 
+from tiny_reader import features_of
 from veriglot.detectors.grounding.detector import Line, ScriptCalibration
-from veriglot.detectors.reader.detector import RELATIONS, Words, join_features
+from veriglot.detectors.reader.detector import RELATIONS
 from veriglot.training.grounding.examples import Example, Labels
 from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, recalibrated
 from veriglot.training.reader.sources import Row
@@ -34,10 +36,7 @@ def judged(
         ours, by_words = (informed, lots) if knows == "reader" else (lots, informed)
         numbers = np.zeros(WORDS, np.int64)
         numbers[::5] = np.where(target[::5] > 0, -1, 1)  # what the evidence lacks is wrong
-        features = join_features(
-            Words(ours, np.full((WORDS, 6), 1 / 6, np.float32), np.zeros(WORDS, np.float32)),
-            by_words, np.arange(WORDS) // 4, numbers,
-        )  # fmt: skip
+        features = features_of(ours, by_words, np.arange(WORDS) // 4, numbers=numbers)
         example = Example("natural", "made up", f"{number}", "en", "a " * WORDS, ("b",))
         weight = np.full(WORDS, float(located), np.float32)
         labels = Labels(example, target, weight, np.zeros((WORDS, 6), np.float32))
@@ -100,3 +99,4 @@ def test_grounding_gets_what_numbers_add_and_its_lines_stay() -> None:
     absent, present = after.numbers
     assert absent > 0 > present
     assert after.response != before.response
+    assert msgspec.json.decode(msgspec.json.encode(after), type=ScriptCalibration) == after

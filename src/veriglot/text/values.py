@@ -191,7 +191,7 @@ def _words_of(base: str) -> _Words:
 
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
 _ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
-_ROMANS = {"X" * tens + one: 10.0 * tens + ones for tens in range(4) for ones, one in enumerate(_ONES)}
+_ROMANS = {"X" * tens + form: 10.0 * tens + ones for tens in range(4) for ones, form in enumerate(_ONES)}
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?\d{1,3}[.)](?=\s)|\[\d{1,3}\]", re.MULTILINE)
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级分]"
@@ -432,8 +432,8 @@ def _listed(forms: Iterable[str], word: str, *, spaced: bool, last: bool = False
     """The form that a word begins with, or ends with where `last`: whole words first, endings of cases after."""
     if word in forms:
         return word
-    least = max(len(word) - _LONGEST_ENDING, 4) if spaced else 1
-    sizes = range(min(len(word) - 1, 20), least - 1, -1) if not (spaced and last) else ()
+    shortest = max(len(word) - _LONGEST_ENDING, 4) if spaced else 1
+    sizes = range(min(len(word) - 1, 20), shortest - 1, -1) if not (spaced and last) else ()
     return next((part for size in sizes if (part := word[-size:] if last else word[:size]) in forms), None)
 
 
@@ -717,7 +717,7 @@ class _Evidence:
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
-        if value.date is not None and sum(map(bool, value.date)) > 1:
+        if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
             return self._date_part(value, value.date)
         if value.kind in ("century", "decade"):
             return 1 if self._period(value) else -1
@@ -726,15 +726,15 @@ class _Evidence:
         return 0 if value.amounts[0] <= _COMMON or self._computes(value) else -1
 
     def _date_part(self, value: Value, date: tuple[int, int, int]) -> int:
-        place = _PARTS.index(value.kind)
+        part = _PARTS.index(value.kind)
         shared = [sum(a == b for a, b in zip(date, other, strict=True) if b) for other in self.dates]
         most = max(shared, default=0)
         best = [other for other, count in zip(self.dates, shared, strict=True) if count == most] if most else []
-        if any(other[place] == date[place] for other in best):
+        if any(other[part] == date[part] for other in best):
             return 1
-        untold = value.kind != "month" and not any(other[place] for other in best)
-        told_elsewhere = untold or (value.kind == "year" and most < 2)
-        return 1 if told_elsewhere and value.amounts[0] in self.amounts else -1
+        untold = value.kind != "month" and not any(other[part] for other in best)
+        in_another = untold or (value.kind == "year" and most < 2)
+        return 1 if in_another and value.amounts[0] in self.amounts else -1
 
     def _period(self, value: Value) -> bool:
         first, last = _years_of(value)
@@ -791,8 +791,8 @@ def _is_rounded(exact: float, amount: float, digits: int) -> bool:
     if amount < 3 or exact < 3 or not 0.5 < amount / exact < 2:
         return False
     shown = len(f"{amount:.12g}".split("e")[0].replace(".", "").strip("0"))
-    least = min(digits, shown) if digits else shown
-    if least >= len(f"{exact:.12g}".split("e")[0].replace(".", "").strip("0")) or (not digits and shown < 2):
+    given = min(digits, shown) if digits else shown
+    if given >= len(f"{exact:.12g}".split("e")[0].replace(".", "").strip("0")) or (not digits and shown < 2):
         return False
-    step = 10.0 ** (len(str(int(amount))) - max(least, 1))
+    step = 10.0 ** (len(str(int(amount))) - max(given, 1))
     return amount in (round(round(exact / step) * step, 6), round(exact // step * step, 6))

@@ -114,9 +114,12 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
 def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> ScriptCalibration:
     """Grounding's calibration with what numbers add, and the weights of the response score, fitted on the same rows.
 
-    Its lines stay: they were fitted on more labels of people than are here.
+    Its lines stay: they were fitted on more labels of people than are here. All of it stays where no row is in the
+    language of its evidence.
     """
     rows = [row for row in judged if row.relation == "same"]
+    if not any(row.labels.weight.any() for row in rows):
+        return calibration
     network, *_, absent, present, _, constant = range(1, rows[0].features.shape[1])
     weights = _weights(rows, np.eye(rows[0].features.shape[1])[network], (network, absent, present, constant))
     numbers = float(weights[absent] / weights[network]), float(weights[present] / weights[network])

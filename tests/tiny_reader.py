@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tiny_e5 import INNER, LAYERS, WIDTH, write_e5
 from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration
-from veriglot.detectors.reader.detector import FILES, RELATIONS, Join, Manifest, save_network
+from veriglot.detectors.reader.detector import FILES, RELATIONS, Join, Manifest, Words, join_features, save_network
 from veriglot.encoders.e5 import packed
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import write_json
@@ -16,9 +17,8 @@ from veriglot.storage.files import write_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FEATURES", "TYPES", "write_encoder", "write_reader"]
+__all__ = ["TYPES", "features_of", "learned", "write_encoder", "write_reader"]
 
-FEATURES = 13  # of `join_features`
 TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
 _FIRST, _HEAD = 6, 16  # layer that was learned, and all above it; width of the heads
 
@@ -51,6 +51,19 @@ def learned(seed: int = 0) -> dict[str, Any]:
     return arrays
 
 
+def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None, response: Any = None) -> Any:
+    """What words are joined by, of given logits of the reader and of grounding, shape (n,); numbers as in `Seen`."""
+    count = len(ours)
+    nothing = np.zeros(count, np.int64)
+    types = np.full((count, len(TYPES)), 1 / len(TYPES), np.float32)
+    words = Words(ours, types, np.zeros(count, np.float32) if response is None else response)
+    seen: Any = SimpleNamespace(
+        logits=by_words[:, None], extract=SimpleNamespace(sentence=sentence),
+        numbers=nothing if numbers is None else numbers, negated=nothing,
+    )  # fmt: skip
+    return join_features(words, seen)
+
+
 def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None = None, **changed: Any) -> Path:
     """Write the folder: words by the reader's and grounding's logits alike, responses by their highest word.
 
@@ -64,9 +77,10 @@ def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None =
     """
     folder.mkdir(parents=True)
     save_network(folder / FILES[0], learned() if arrays is None else arrays)
+    further = features_of(np.zeros(1), np.zeros(1), np.zeros(1, int)).shape[1] - 3
     calibration = ScriptCalibration({"Latn": Line(1.0, 0.0)}, ("de", "en"), Line(1.0, 0.0), (1.0, 0.0, 0.0, 0.0, -5.0))
     joins = {
-        relation: Join((0.5, 0.5, *[0.0] * (FEATURES - 3), 9.0 if relation == "translation" else 0.0), calibration)
+        relation: Join((0.5, 0.5, *[0.0] * further, 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS
     }
     write_json(folder / FILES[1], joins)

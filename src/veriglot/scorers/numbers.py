@@ -29,8 +29,8 @@ class NumberAgreement(SampleScorer):
     """The share of the response's distinct numbers that the evidence has too, 0 to 1, in every script.
 
     Numbers are compared by value (`veriglot.text.values.read_values`): `١٬٢٣٤`, `1,234` and, in a language of the
-    data, `twelve hundred and thirty-four` are one. Where a mark may group or part, either reading will do. A response without numbers has no precision: it is not scored, unless
-    `empty` says what it is worth.
+    data, `twelve hundred and thirty-four` are one. Where a mark may group or part, either reading will do. A response
+    without numbers has no precision: it is not scored, unless `empty` says what it is worth.
 
     Args:
         value: which of precision, recall and F1 is the number.

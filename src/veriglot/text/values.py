@@ -120,17 +120,13 @@ def _by_form(own: Mapping[str, str], made: Mapping[str, str]) -> dict[str, float
 
 
 def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[str, tuple[str, str]]:
-    units = made.units | {"age": own.ages}
-    known: dict[str, tuple[str, str]] = {
-        form.casefold(): ("a" if unit in ("age", "percent") else "U", unit)
-        for unit, forms in units.items()
-        for form in forms.split()
-    }
+    units = {form.casefold(): unit for unit, forms in made.units.items() for form in forms.split()}
+    units |= dict.fromkeys(own.ages.split(), "age")
+    known = {form: ("a" if unit in ("age", "percent") else "U", unit) for form, unit in units.items()}
     known |= dict.fromkeys([*own.of.split(), *eras], ("f", ""))
     for symbol, forms in (("A", own.about), ("E", f"s {own.decades}"), ("C", own.centuries)):
         known |= {
-            form: ("c" if symbol == "C" and len(form) == 1 else symbol, known.get(form, "  ")[1])
-            for form in forms.split()
+            form: ("c" if symbol == "C" and len(form) == 1 else symbol, units.get(form, "")) for form in forms.split()
         }
     known |= {form: ("M", str(month)) for month, forms in enumerate(month_names(base), 1) for form in forms}
     for same, symbol, unit in zip(own.calendar.split(), "JKL" if base == "vi" else "YOD", _PARTS, strict=False):
@@ -155,27 +151,20 @@ def _words_of(base: str) -> _Words:
     def any_of(listed: Iterable[str]) -> str:
         return "|".join(map(re.escape, sorted(listed, key=len, reverse=True)))
 
-    atoms, scales = any_of(numerals), any_of([form for form, n in numerals.items() if n >= 100])
-    around = any_of([form for form in forms if form == "%" or not form.isascii()])
-    signs = any_of([form for form, (symbol, _) in forms.items() if symbol in "YODCE" and not form.isascii()]) or "(?!)"
-    percent = any_of([form for form, (symbol, _) in forms.items() if symbol == "%"])
-    begins = {"".join({form[0] for form in pattern.replace("\\", "").split("|")}) for pattern in (atoms, percent)}
+    def telling(symbols: str) -> str:
+        return any_of(form for form, (symbol, _) in forms.items() if symbol in symbols and not form.isascii())
+
+    atoms, scales = any_of(numerals), any_of(form for form, n in numerals.items() if n >= 100)
+    percent = any_of(form for form, (symbol, _) in forms.items() if symbol == "%")
+    begins = {form[0] for form in (*numerals, *percent.replace("\\", "").split("|"))}
     pieces = "|".join([  # a glance at one character saves trying every form at every place
-        rf"(?=\d)(?:{_DATE}|{_DIGITS})|(?<=\d)(?:(?:{scales})+|{signs})",
+        rf"(?=\d)(?:{_DATE}|{_DIGITS})|(?<=\d)(?:(?:{scales})+|{telling('YODCE') or '(?!)'})",
         rf"(?=[{''.join(begins)}])(?:(?<![가-힣])(?:{atoms}){{{1 + (base == 'ko')},}}|{percent})",
-        f"[IVX]{{2,}}|{around}" if base in _WITHOUT_SPACES else _WORD,
+        f"[IVX]{{2,}}|{telling('AaCcDEfMOUY')}" if base in _WITHOUT_SPACES else _WORD,
     ])  # fmt: skip
-    return _Words(
-        base,
-        re.compile(f"({pieces})"),
-        spelled,
-        forms,
-        numerals,
-        re.compile(atoms),
-        frozenset(form[0] for form in numerals),
-        eras,
-        *(frozenset(listed) for listed in (prefixed, own.ambiguous.split(), own.teens.split())),
-    )
+    sets = (frozenset(listed) for listed in (prefixed, own.ambiguous.split(), own.teens.split()))
+    splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
+    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), signs, eras, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -262,17 +251,15 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
     result = [number for number in result if not _tells_nothing(text, number, words)]
     for number in result:
-        amount, plain = number.amounts[0], number.scale == 1 and number.amounts[-1] == number.amounts[0]
-        era = words.eras.get(pieces[number.first - 2], 0) if not pieces[number.first - 1].strip() else 0
+        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0].is_integer()
         if number.symbol in ("", "y") and number.form == "digits" and plain:
-            thai = words.base == "th" and not era and 2400 <= amount <= 2600
-            number.amounts = (amount - 543, amount) if thai else (amount + era,)
             amount = number.amounts[0]
-        if number.form == "roman":
-            number.symbol = "R"
-        elif not number.symbol:
-            number.symbol = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
-            number.symbol = number.symbol if plain and amount.is_integer() else "n"
+            era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
+            thai = words.base == "th" and era is None and 2400 <= amount <= 2600
+            number.amounts = (amount - 543, amount) if thai else (amount + (era or 0),)
+        amount = number.amounts[0]
+        calendar = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
+        number.symbol = number.symbol or ("R" if number.form == "roman" else calendar if plain else "n")
     return result
 
 

@@ -209,11 +209,13 @@ def _readings(written: str) -> tuple[float, ...]:
     return tuple(float(re.sub(r"\D", "", match[1]) + "." + (match["part"] or "0")) for match in matches)
 
 
-def _numeral(atoms: Sequence[float]) -> float | None:
+def _numeral(piece: str, words: _Words) -> float | None:
     """The value of a numeral by its parts: 1 100 2 10 is 120, 2 0 1 9 is 2019; None where they make none."""
-    if min(atoms) >= 100:
-        return prod(atoms)
-    if all(atom < 10 for atom in atoms):
+    forms = words.atoms.findall(piece)
+    atoms = [words.numerals[form] for form in forms]
+    if "".join(forms) != piece or min(atoms) >= 100:
+        return prod(atoms) if "".join(forms) == piece else None
+    if max(atoms) < 10:
         return float("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
     total, section, digit, last = 0.0, 0.0, 0.0, 1e15
     for atom in atoms:
@@ -237,15 +239,14 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
             numbers = _digits(piece, start, index, slashes=words.base == "en")
-        elif piece in words.spelled:
-            amount, form = words.spelled[piece]
+        elif piece in words.spelled or (piece[0] in words.signs and piece not in words.forms):
+            amount, form = words.spelled.get(piece) or (_numeral(piece, words), "numeral")
+            counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
+            month = counted and words.forms.get(piece, "w")[0] == "M"  # `1 sept` in French
+            if amount is None or month or (form == "roman" and not pieces[index].isupper()):
+                continue
             total = amount if amount >= 1000 else 0.0
-            number = _Item(start, ends[index], index, index, form, (amount,), total=total, below=total or 1e15)
-            numbers = [number] if form != "roman" or pieces[index].isupper() else []
-        elif piece[0] in words.signs and piece not in words.forms:
-            atoms = words.atoms.findall(piece)
-            value = _numeral([words.numerals[atom] for atom in atoms]) if "".join(atoms) == piece else None
-            numbers = [_Item(start, ends[index], index, index, "numeral", (value,))] if value is not None else []
+            numbers = [_Item(start, ends[index], index, index, form, (amount,), total=total, below=total or 1e15)]
         else:
             continue
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
@@ -445,15 +446,14 @@ def read_values(text: str, language: str | None) -> list[Value]:
 def _date(items: Sequence[_Item]) -> list[Value]:
     """The parts of a date; none where its month is none."""
     kinds: dict[Kind, _Item] = {}
-    for before, item, after in zip([None, *items], items, [*items[1:], None], strict=False):
-        month = item.symbol in "mM" or (after and after.symbol == "O") or (before and before.symbol == "K")
+    for before, item, after in zip([_PARTED["|"], *items], items, [*items[1:], _PARTED["|"]], strict=False):
         if item.form or item.symbol == "M":
-            kinds["year" if item.symbol == "y" else "month" if month else "day"] = item
-    amounts = {kind: item.amounts[0] if item.form else float(item.meaning) for kind, item in kinds.items()}
-    if amounts.get("month", 0) > 12:
-        return []
-    year, month, day = (int(amounts.get(kind, 0)) for kind in _PARTS)
-    return [Value(item.start, item.end, kind, (amounts[kind],), "", (year, month, day)) for kind, item in kinds.items()]
+            in_month = item.symbol in "mM" or after.symbol == "O" or before.symbol == "K"
+            kinds["year" if item.symbol == "y" else "month" if in_month else "day"] = item
+    amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
+    date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
+    told = [Value(item.start, item.end, kind, (float(amounts[kind]),), "", date) for kind, item in kinds.items()]
+    return told if date[1] <= 12 else []
 
 
 def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:

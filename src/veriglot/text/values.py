@@ -81,7 +81,7 @@ _DIGITS = (
     r"|\d+(?:[.,٫٬'’．，\u00a0\u2009\u202f]\d+)*"
 )
 _ONES = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
-_ROMANS = {"x" * tens + one: 10.0 * tens + ones for tens in range(4) for ones, one in enumerate(_ONES)}
+_ROMANS = {"x" * tens + form: 10.0 * tens + ones for tens in range(4) for ones, form in enumerate(_ONES)}
 
 _Form = Literal["", "digits", "word", "ordinal", "roman", "numeral"]
 
@@ -273,7 +273,7 @@ def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]
     if re.fullmatch(_DATE, piece):
         orders = ["ymd"] if piece[:4].isdecimal() else ["mdy", "dmy"] if slashes and "/" in piece else ["dmy", "mdy"]
         figures = [dict(zip(order, (int(part.group()) for part in parts), strict=True)) for order in orders]
-        symbols = next(("".join(told) for told in figures if 1 <= told["m"] <= 12 and 1 <= told["d"] <= 31), "nnn")
+        symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
     elif readings := _readings(piece):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
     return [
@@ -398,8 +398,8 @@ def _line(text: str, words: _Words) -> list[_Item]:
 @lru_cache(1 << 14)
 def _known(base: str, word: str, stems: bool) -> tuple[str, str]:
     forms = _words_of(base).forms
-    least = max(len(word) - _LONGEST_ENDING, 4) if stems else len(word)
-    parts = (word[:size] for size in range(len(word) - 1, least - 1, -1))  # without the endings of cases
+    shortest = max(len(word) - _LONGEST_ENDING, 4) if stems else len(word)
+    parts = (word[:size] for size in range(len(word) - 1, shortest - 1, -1))  # without the endings of cases
     return forms.get(word) or next((forms[part] for part in parts if part in forms), ("w", ""))
 
 
@@ -452,8 +452,8 @@ def _date(items: Sequence[_Item]) -> list[Value]:
             kinds["year" if item.symbol == "y" else "month" if in_month else "day"] = item
     amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
     date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
-    told = [Value(item.start, item.end, kind, (float(amounts[kind]),), "", date) for kind, item in kinds.items()]
-    return told if date[1] <= 12 else []
+    values = [Value(item.start, item.end, kind, (float(amounts[kind]),), "", date) for kind, item in kinds.items()]
+    return values if date[1] <= 12 else []
 
 
 def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
@@ -530,12 +530,12 @@ class _Evidence:
         return 0 if value.amounts[0] <= _COMMON or self._computes(value) or self._converts(value) else -1
 
     def _has_part(self, value: Value, date: tuple[int, int, int]) -> bool:
-        place = _PARTS.index(value.kind)
+        part = _PARTS.index(value.kind)
         shared = [sum(a == b for a, b in zip(date, other, strict=True) if b) for other in self.dates]
         most = max(shared, default=0)
-        best = [other[place] for other, count in zip(self.dates, shared, strict=True) if count == most > 0]
+        best = [other[part] for other, count in zip(self.dates, shared, strict=True) if count == most > 0]
         elsewhere = (value.kind != "month" and not any(best)) or (value.kind == "year" and most < 2)
-        return date[place] in best or (elsewhere and value.amounts[0] in self.amounts)
+        return date[part] in best or (elsewhere and value.amounts[0] in self.amounts)
 
     def _has_period(self, first: int, last: int) -> bool:
         periods = [_years_of(other) for other in self.values if other.kind in ("century", "decade")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veriglot.judging import wording
+from veriglot.judging import phrases
 from veriglot.judging.phrases import harmless_words, is_refusal, restated_words
 from veriglot.text.segmentation import word_bounds
 
@@ -162,7 +162,7 @@ def test_odd_input() -> None:
 def test_the_frames_of_minimal_pairs(path: Path) -> None:
     """Every language that rows are written in has a table, which covers their frames and leaves their `yes` alone."""
     data, language = tomllib.loads(path.read_text("utf-8")), path.stem
-    assert wording._patterns(language) is not None
+    assert phrases._patterns(language) is not None
     assert all(not is_refusal(text, language) for text in (*data["plain_yes"], *data["plain_no"]))
     assert all(not left(text, language) for text in data["list_intros"])
     for text in data["closings"]:

@@ -83,6 +83,11 @@ TEXTS: list[tuple[str | None, str, list[tuple[str, str, float]]]] = [
         ("1901", "year", 1901), ("03", "month", 3), ("12", "day", 12),
         ("12", "day", 12), ("03", "month", 3), ("1901", "year", 1901),
     ]),
+    (None, "1,2,3 0,125 12,34,567.8 3천만 5億 二〇一九 ½", [
+        ("1", "number", 1), ("2", "number", 2), ("3", "number", 3), ("0,125", "number", 0.125),
+        ("12,34,567.8", "number", 1_234_567.8), ("3천만", "number", 3e7), ("5億", "number", 5e8),
+        ("二〇一九", "number", 2019),
+    ]),
     ("en", "192.168.1.1 and one of the millions", [("192", "number", 192), ("168", "number", 168),
                                                    ("1", "number", 1), ("1", "number", 1)]),
 ]  # fmt: skip

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import accumulate, zip_longest
+from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -34,7 +36,7 @@ class Value(NamedTuple):
             its first year, a month from 1 to 12.
         unit: the English name of a unit of time, length or mass that follows, `age` beside a word for age, or empty.
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
-        rounded: significant digits where the text says that it is rounded, by a word or a scale (`3 million`), else 0.
+        rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
     """
 
     start: int
@@ -43,7 +45,7 @@ class Value(NamedTuple):
     amounts: tuple[float, ...]
     unit: str = ""
     date: tuple[int, int, int] | None = None
-    rounded: int = 0
+    rounded: bool = False
 
 
 # What is known of a language.
@@ -52,7 +54,7 @@ class Value(NamedTuple):
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     """One language in a data file: forms are parted by spaces; where the place says the value, by commas within it."""
 
-    months: list[str] | str = ""
+    months: list[str] = []
     units: dict[str, str] = {}
     numbers: dict[str, str] = {}
     ordinals: dict[str, str] = {}
@@ -66,133 +68,115 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     ambiguous: str = ""
     teens: str = ""
     calendar: str = ""
-    digits: str = ""
-    tens: str = ""
-    myriads: str = ""
+    numerals: dict[str, str] = {}
+    eras: dict[str, str] = {}
 
 
-_HAN = _Entry(digits="〇,零 一 二,两,兩 三 四 五 六 七 八 九", tens="十 百 千", myriads="万,萬 億,亿 兆")
 _WITHOUT_SPACES = frozenset({"zh", "yue", "ja", "th", "km", "lo", "my"})
-_ERAS = {"พ.ศ.": -543, "พุทธศักราช": -543, "明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018}
-_IN_WORD = r"[^\s\d!-/:-@\[-`{-~\u2000-\u200b\u2010-\u206f«»،؛。，、]"
-_WORD = rf"[^\W\d_]{_IN_WORD}*"
+_WORD = r"[^\W\d_][^\s\d!-/:-@\[-`{-~\u2000-\u200b\u2010-\u206f«»،؛。，、]*"
+_DATES = "|".join(rf"\d{{4}}{mark}\d\d?{mark}\d\d?|\d\d?{mark}\d\d?{mark}\d{{4}}" for mark in (r"\.", "/", "-"))
+_DATE = rf"(?<![\d.])(?:{_DATES})(?![.\-/]?\d)"
 _DIGITS = (
     r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?"  # 1 234 567,5
     r"|\d+(?:[.,٫٬'’．，\u00a0\u2009\u202f]\d+)*"
 )
-_SCALED = r"(?:\s?[百千백천万萬億亿만억兆조])*"  # 320万
-_DATE = r"(?<![\d.])\d{1,4}([./-])\d{1,2}\2(?:\d{4}|\d{1,2})(?![.\-/]?\d)"
-_SCALES = {"百": 100, "千": 1000, "백": 100, "천": 1000, "万": 10**4, "萬": 10**4, "만": 10**4} | {
-    "億": 10**8, "亿": 10**8, "억": 10**8, "兆": 10**12, "조": 10**12,
-}  # fmt: skip
+_ONES = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
+_ROMANS = {"x" * tens + form: 10.0 * tens + ones for tens in range(4) for ones, form in enumerate(_ONES)}
+
+_Form = Literal["", "digits", "word", "ordinal", "roman", "numeral"]
 
 
-@dataclass(frozen=True)
-class _Words:
+class _Words(NamedTuple):
     """The words of one language; forms are casefolded."""
 
-    spaced: bool
-    spelled: Mapping[str, tuple[float, bool]] = field(default_factory=dict)  # amounts, and whether ordinal
-    months: Mapping[str, int] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
-    calendar: Mapping[str, Kind] = field(default_factory=dict)
-    centuries: frozenset[str] = frozenset()
-    dated: frozenset[str] = frozenset()  # months and centuries
-    decades: frozenset[str] = frozenset()
-    about: frozenset[str] = frozenset()
-    of: frozenset[str] = frozenset()
-    numerals: Mapping[str, int] = field(default_factory=dict)  # parts of numerals such as 三百, by value
-    prefixed: frozenset[str] = frozenset()  # forms with a conjunction before them, as in Arabic
-    ambiguous: frozenset[str] = frozenset()  # number words that alone are more often another word
-    teens: frozenset[str] = frozenset()  # words for ten that are added to what stands before, not multiplied
-    atoms: re.Pattern[str] = re.compile("")
-    pattern: re.Pattern[str] = re.compile("")
-
-    @property
-    def spells_calendar(self) -> bool:
-        """Whether the words for year, month and day stand before the number, as in Vietnamese."""
-        return "tháng" in self.calendar
+    base: str
+    pieces: re.Pattern[str]  # parts a text into numbers and words
+    spelled: Mapping[str, tuple[float, _Form]]
+    forms: Mapping[str, tuple[str, str]]  # of words around numbers: a symbol of `_GRAMMAR`, the unit or month
+    numerals: Mapping[str, float]  # parts of numerals such as 三百
+    atoms: re.Pattern[str]
+    signs: frozenset[str]  # that numerals begin with
+    eras: Mapping[str, float]  # what is added to years after the name of an era
+    prefixed: frozenset[str]  # forms with a conjunction before them, as in Arabic
+    ambiguous: frozenset[str]  # number words that alone are more often another word
+    teens: frozenset[str]  # words for ten that are added to what stands before, not multiplied
 
 
 @cache
-def _entries() -> tuple[dict[str, _Entry], dict[str, _Entry]]:
-    made, own = (files(__package__).joinpath(name).read_bytes() for name in ("number_words.json", "value_words.json"))
-    return msgspec.json.decode(made, type=dict[str, _Entry]), msgspec.json.decode(own, type=dict[str, _Entry])
+def _entries() -> list[dict[str, _Entry]]:
+    tables = (files(__package__).joinpath(f"{name}_words.json").read_bytes() for name in ("number", "value"))
+    return [msgspec.json.decode(table, type=dict[str, _Entry]) for table in tables]
 
 
 def month_names(base: str) -> list[frozenset[str]]:
     """The casefolded names and abbreviations of the twelve months in a language, by its primary subtag; empty sets
     where they are not known."""
-    made, own = (entries.get(base, _Entry()).months for entries in _entries())
-    first = made if isinstance(made, list) and made else [""] * 12
-    second = own.split(",") if isinstance(own, str) and own else [""] * 12
-    return [frozenset(f"{names} {more}".split()) for names, more in zip(first, second, strict=True)]
+    listed = (entries.get(base, _Entry()).months or [""] * 12 for entries in _entries())
+    return [frozenset(" ".join(forms).split()) for forms in zip(*listed, strict=True)]
 
 
-def _by_form(*tables: Mapping[str, str]) -> dict[str, float]:
-    forms: dict[str, float] = {}
-    for table in tables:
-        for amount, words in table.items():
-            for word in words.split():
-                forms.setdefault(word.casefold(), float(amount))
-    return forms
+def _by_form(own: Mapping[str, str], made: Mapping[str, str]) -> dict[str, float]:
+    return {form.casefold(): float(n) for table in (made, own) for n, forms in table.items() for form in forms.split()}
 
 
-def _numerals(entry: _Entry) -> dict[str, int]:
-    def values(forms: str, amounts: Iterable[int]) -> dict[str, int]:
-        return {form: amount for same, amount in zip(forms.split(), amounts, strict=False) for form in same.split(",")}
-
-    myriads = [10**4, 10**5, 10**6] if "แสน" in entry.myriads else [10**4, 10**8, 10**12]
-    return values(entry.digits, range(10)) | values(entry.tens, [10, 100, 1000]) | values(entry.myriads, myriads)
+def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[str, tuple[str, str]]:
+    units = {form.casefold(): unit for unit, forms in made.units.items() for form in forms.split()}
+    units |= dict.fromkeys(own.ages.split(), "age")
+    known = {form: ("a" if unit in ("age", "percent") else "U", unit) for form, unit in units.items()}
+    known |= dict.fromkeys([*own.of.split(), *eras], ("f", ""))
+    for symbol, forms in (("A", own.about), ("E", f"s {own.decades}"), ("C", own.centuries)):
+        known |= {
+            form: ("c" if symbol == "C" and len(form) == 1 else symbol, units.get(form, "")) for form in forms.split()
+        }
+    known |= {form: ("M", str(month)) for month, forms in enumerate(month_names(base), 1) for form in forms}
+    for same, symbol, unit in zip(own.calendar.split(), "JKL" if base == "vi" else "YOD", _PARTS, strict=False):
+        known |= dict.fromkeys(same.split(","), (symbol, unit))
+    return known | dict.fromkeys([*"%٪％﹪", *filter(None, own.percent.split(","))], ("%", "percent"))
 
 
 @cache
 def _words_of(base: str) -> _Words:
     made, own = (entries.get(base, _Entry()) for entries in _entries())
-    numbers = _by_form(own.numbers, made.numbers)
-    ordinals = {form: n for form, n in _by_form(own.ordinals, made.ordinals).items() if form not in numbers}
-    prefixed = {p + form: n for p in own.prefixes.split() for form, n in numbers.items() if len(form) > 1}
-    ordinals |= {p + form: n for p in own.prefixes.split() for form, n in ordinals.items()}
-    spelled = {form: (n, False) for form, n in (prefixed | numbers).items()}
-    numerals = _numerals(_HAN) | _numerals(own)
-    run = "|".join(sorted(numerals, key=len, reverse=True))
-    run_pattern = rf"(?<![가-힣])(?:{run}){{2,}}" if base == "ko" else f"(?:{run})+"
-    spaced = base not in _WITHOUT_SPACES
-    word = f"|(?P<word>{_WORD})" if spaced and (numbers or ordinals) else "|(?P<word>[IVX]{2,})"
-    percent = "|".join(re.escape(form) for form in own.percent.split(",") if form)
-    percent = f"|(?P<percent>{percent})" if percent else ""
-    units = {form.casefold(): unit for unit, forms in made.units.items() for form in forms.split()}
-    calendar = {
-        form: kind for same, kind in zip(own.calendar.split(), _PARTS, strict=False) for form in same.split(",")
-    }
-    months = {form: number for number, forms in enumerate(month_names(base), 1) for form in forms}
-    return _Words(
-        spaced=spaced,
-        spelled=spelled | {form: (n, True) for form, n in ordinals.items()},
-        months=months,
-        units=units | dict.fromkeys(own.ages.split(), "age"),
-        calendar=calendar,
-        centuries=frozenset(own.centuries.split()),
-        dated=frozenset([*months, *own.centuries.split()]),
-        decades=frozenset(own.decades.split()),
-        about=frozenset(own.about.split()),
-        of=frozenset(own.of.split()),
-        numerals=numerals,
-        prefixed=frozenset(prefixed),
-        ambiguous=frozenset(own.ambiguous.split()),
-        teens=frozenset(own.teens.split()),
-        atoms=re.compile(run),
-        pattern=re.compile(rf"(?P<date>{_DATE})|(?P<digits>{_DIGITS}){_SCALED}|(?P<run>{run_pattern}){percent}{word}"),
-    )
+    numbers, ordinals = _by_form(own.numbers, made.numbers), _by_form(own.ordinals, made.ordinals)
+    prefixes = own.prefixes.split()
+    prefixed = {prefix + form: n for prefix in prefixes for form, n in numbers.items() if len(form) > 1}
+    ordinals |= {prefix + form: n for prefix in prefixes for form, n in ordinals.items()}
+    spelled: dict[str, tuple[float, _Form]] = {form: (n, "roman") for form, n in _ROMANS.items() if len(form) > 1}
+    spelled |= {form: (n, "ordinal") for form, n in ordinals.items()}
+    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items()}
+    shared = _entries()[1][""]
+    numerals, eras = _by_form(own.numerals, shared.numerals), _by_form({}, shared.eras)
+    forms = _forms(base, made, own, eras)
+
+    def any_of(listed: Iterable[str]) -> str:
+        return "|".join(map(re.escape, sorted(listed, key=len, reverse=True)))
+
+    def telling(symbols: str) -> str:
+        return any_of(form for form, (symbol, _) in forms.items() if symbol in symbols and not form.isascii())
+
+    atoms, scales = any_of(numerals), any_of(form for form, n in numerals.items() if n >= 100)
+    percent = any_of(form for form, (symbol, _) in forms.items() if symbol == "%")
+    begins = {form[0] for form in (*numerals, *percent.replace("\\", "").split("|"))}
+    pieces = "|".join([  # a glance at one character saves trying every form at every place
+        rf"(?=\d)(?:{_DATE}|{_DIGITS})|(?<=\d)(?:(?:{scales})+|{telling('YODCE') or '(?!)'})",
+        rf"(?=[{''.join(begins)}])(?:(?<![가-힣])(?:{atoms}){{{1 + (base == 'ko')},}}|{percent})",
+        f"[IVX]{{2,}}|{telling('AaCcDEfMOUY')}" if base in _WITHOUT_SPACES else _WORD,
+    ])  # fmt: skip
+    sets = (frozenset(listed) for listed in (prefixed, own.ambiguous.split(), own.teens.split()))
+    splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
+    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), signs, eras, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
 
 
+_MARKED = (
+    re.compile(r"(?!0\D)(\d{1,3}(?P<mark>[.,٬'’ ])\d{3}(?:(?P=mark)\d{3})*)(?:(?!(?P=mark))[.,٫](?P<part>\d+))?"),
+    re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
+    re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
+)
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
-_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
-_ROMANS = {"X" * tens + form: 10.0 * tens + ones for tens in range(4) for ones, form in enumerate(_ONES)}
-_LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?\d{1,3}[.)](?=\s)|\[\d{1,3}\]", re.MULTILINE)
+_LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级分]"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
@@ -200,298 +184,236 @@ _COUNTERS = re.compile(
 
 
 @dataclass(slots=True)
-class _Number:
+class _Item:
+    """A number, a word beside one, or what parts them, with its symbol of `_GRAMMAR`."""
+
     start: int
     end: int
-    amounts: tuple[float, ...]
-    form: Literal["digits", "word", "ordinal", "roman", "numeral", "date"]
-    below: float = 1e15  # what the next word of magnitude must be less than
+    first: int  # piece of the text
+    last: int
+    form: _Form = ""  # of a number
+    amounts: tuple[float, ...] = ()
+    symbol: str = ""
+    meaning: str = ""  # of a word: the unit or month
     total: float = 0.0  # what stands before the last word of magnitude
-    scale: float = 1.0  # of a word or sign of magnitude after digits
-    digits: int = 0  # significant ones
-    percent: bool = False
-
-    @property
-    def amount(self) -> float:
-        return self.amounts[0]
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is written as a year or a day is: whole, without marks or words of magnitude."""
-        return self.form != "ordinal" and self.scale == 1 and len(self.amounts) == 1 and self.amount.is_integer()
+    below: float = 1e15  # what the next word of magnitude must be less than
+    scale: float = 1.0  # of words or signs of magnitude after digits
 
 
-def _decimal_readings(written: str) -> tuple[float, ...]:
+def _readings(written: str) -> tuple[float, ...]:
     """The values of digits with marks between them, likeliest first; none where they can be no number."""
-    groups = re.split(r"\D", written)
-    marks = [" " if char.isspace() else "," if char == "，" else char for char in written if not char.isdecimal()]
-    if not marks:
+    if written.isdecimal():
         return (float(written),)
-    alike = len(set(marks)) == 1
-    grouped = len(groups[0]) <= 3 and groups[0] != "0" and all(len(group) == 3 for group in groups[1:])
-    readings = []
-    if grouped and alike and marks[0] != "٫":
-        readings.append(float("".join(groups)))
-    if len(marks) == 1 and marks[0] not in " '’٬":
-        readings.append(float(".".join(groups)))
-    elif not alike and len(set(marks[:-1])) == 1 and marks[-1] not in marks[:-1]:
-        if all(len(group) in (2, 3) for group in groups[1:-1]):  # 12,34,567.8 in India
-            readings.append(float("".join(groups[:-1]) + "." + groups[-1]))
-    elif alike and not grouped and len(groups[-1]) == 3 and all(len(group) == 2 for group in groups[1:-1]):
-        readings.append(float("".join(groups)))  # 12,34,567
-    return tuple(readings)
+    plain = re.sub(r"\s", " ", written).translate({ord("，"): ",", ord("．"): "."})
+    matches = [match for pattern in _MARKED if (match := pattern.fullmatch(plain))]
+    return tuple(float(re.sub(r"\D", "", match[1]) + "." + (match["part"] or "0")) for match in matches)
 
 
-def _numeral(atoms: Sequence[int]) -> float | None:
+def _numeral(piece: str, words: _Words) -> float | None:
     """The value of a numeral by its parts: 1 100 2 10 is 120, 2 0 1 9 is 2019; None where they make none."""
-    if all(atom < 10 for atom in atoms):
-        return float("".join(map(str, atoms))) if len(atoms) > 2 or len(atoms) == 1 else None
-    total, section, digit, last = 0, 0, -1, 10**15
+    forms = words.atoms.findall(piece)
+    atoms = [words.numerals[form] for form in forms]
+    if "".join(forms) != piece or min(atoms) >= 100:
+        return prod(atoms) if "".join(forms) == piece else None
+    if max(atoms) < 10:
+        return float("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
+    total, section, digit, last = 0.0, 0.0, 0.0, 1e15
     for atom in atoms:
         if atom < 10:
-            if digit > 0:
+            if digit:
                 return None
             digit = atom
         elif atom < 10**4:
-            section += (digit if digit > 0 else 1) * atom
-            digit = -1
+            section, digit = section + (digit or 1) * atom, 0
         else:
-            if section + max(digit, 0) == 0 or atom >= last:
+            if section + digit == 0 or atom >= last:
                 return None
-            total += (section + max(digit, 0)) * atom
-            section, digit, last = 0, -1, atom
-    return float(total + section + max(digit, 0))
+            total, section, digit, last = total + (section + digit) * atom, 0, 0, atom
+    return total + section + digit
 
 
-def _numbers(text: str, words: _Words) -> list[_Number]:
-    """The numbers of a text in order, words and signs of one number joined; marks of lists and citations left out."""
-    marks = {
-        position
-        for match in _LIST_MARK.finditer(text)
-        if not (after := _NEXT.match(text, match.end()))
-        or not _listed(words.dated, after["word"].casefold(), spaced=words.spaced)
-        for position in range(*match.span())
-    }
-    result: list[_Number] = []
-    for match in words.pattern.finditer(text):
-        kind = match.lastgroup
-        if kind == "percent":
-            if result and text[result[-1].end : match.start()].strip(" \u00a0-") == "":
-                result[-1].percent = True
-            continue
-        if kind == "word":
-            word = match.group()
-            entry = words.spelled.get(word.casefold())
-            number = _spelled(match, *entry) if entry is not None else None
-            if number is None and word in _ROMANS and len(word) > 1:
-                number = _Number(*match.span(), (_ROMANS[word],), "roman")
-        elif kind == "run":
-            number = _run(text, match, words, result)
+def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Words) -> list[_Item]:
+    """The numbers of a text in order, words and signs of one number joined."""
+    result: list[_Item] = []
+    for index in range(1, len(pieces), 2):
+        piece, start = pieces[index].casefold(), ends[index - 1]
+        if piece[0].isdecimal():
+            numbers = _digits(piece, start, index, slashes=words.base == "en")
+        elif piece in words.spelled or (piece[0] in words.signs and piece not in words.forms):
+            amount, form = words.spelled.get(piece) or (_numeral(piece, words), "numeral")
+            counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
+            month = counted and words.forms.get(piece, "w")[0] == "M"  # `1 sept` in French
+            if amount is None or month or (form == "roman" and not pieces[index].isupper()):
+                continue
+            total = amount if amount >= 1000 else 0.0
+            numbers = [_Item(start, ends[index], index, index, form, (amount,), total=total, below=total or 1e15)]
         else:
-            number = None
-            read = _digits(text, match) if match.end() - 1 not in marks else []
-            if result and read and read[0].start == result[-1].end and 1 < read[0].scale < result[-1].scale:
-                result[-1].amounts = (result[-1].amount + read[0].amount,)  # 3億2000万
-                result[-1].end, result[-1].digits = read[0].end, result[-1].digits + read[0].digits
-            else:
-                result += read
-        if number is not None and not (result and _join(result[-1], number, text, words)):
-            result.append(number)
-    return [number for number in result if not _tells_nothing(text[number.start : number.end], number, words)]
+            continue
+        result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
+    result = [number for number in result if not _tells_nothing(text, number, words)]
+    for number in result:
+        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0].is_integer()
+        if number.symbol in ("", "y") and number.form == "digits" and plain:
+            amount = number.amounts[0]
+            era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
+            thai = words.base == "th" and era is None and 2400 <= amount <= 2600
+            number.amounts = (amount - 543, amount) if thai else (amount + (era or 0),)
+        amount = number.amounts[0]
+        calendar = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
+        number.symbol = number.symbol or ("R" if number.form == "roman" else calendar if plain else "n")
+    return result
 
 
-def _tells_nothing(word: str, number: _Number, words: _Words) -> bool:
-    """Whether a number word is none when it stands alone: an article, an abbreviation, `millions`."""
-    if number.form == "ordinal":
-        return word.casefold() in words.ambiguous
-    large = number.amount in (10**6, 10**9, 10**12) and " " not in word
-    common = number.amount == 1 or len(word) == 1 or word.casefold() in words.ambiguous
-    return number.form == "word" and (large or common)
+def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]:
+    """A number, or several where the piece can be none; the parts of a date tell what they are.
+
+    With `slashes` the month stands first in `3/12/1901`.
+    """
+    parts, symbols = list(re.finditer(r"\d+", piece)), ""
+    if re.fullmatch(_DATE, piece):
+        orders = ["ymd"] if piece[:4].isdecimal() else ["mdy", "dmy"] if slashes and "/" in piece else ["dmy", "mdy"]
+        figures = [dict(zip(order, (int(part.group()) for part in parts), strict=True)) for order in orders]
+        symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
+    elif readings := _readings(piece):
+        return [_Item(start, start + len(piece), index, index, "digits", readings)]
+    return [
+        _Item(start + part.start(), start + part.end(), index, index, "digits", (float(part.group()),), symbol)
+        for part, symbol in zip_longest(parts, symbols, fillvalue="")
+        if isinstance(part, re.Match)
+    ]
 
 
-def _spelled(match: re.Match[str], amount: float, ordinal: bool) -> _Number:
-    number = _Number(*match.span(), (amount,), "ordinal" if ordinal else "word")
-    if amount >= 1000:
-        number.below = number.total = amount
-    return number
-
-
-def _run(text: str, match: re.Match[str], words: _Words, before: Sequence[_Number]) -> _Number | None:
-    atoms = [words.numerals[form] for form in words.atoms.findall(match.group())]
-    last = before[-1] if before else None
-    if last and last.form == "digits" and min(atoms) > 99 and not text[last.end : match.start()].strip():
-        for atom in atoms:
-            _scale(last, atom)
-        last.end = match.end()
-        return None
-    if len(atoms) == 1:
-        start, end = match.span()
-        alone = not text[start - 1 : start].isalpha() and not text[end : end + 1].isalpha()
-        if atoms[0] > 999 or not (text[start - 1 : start] == "第" or alone or _COUNTERS.match(text, end)):
-            return None
-    amount = _numeral(atoms)
-    return None if amount is None else _Number(*match.span(), (amount,), "numeral")
-
-
-def _digits(text: str, match: re.Match[str]) -> list[_Number]:
-    start, end = match.span("digits") if match.lastgroup == "digits" else match.span()
-    if match.lastgroup == "date" and [len(part) for part in re.split(r"\D", match.group())].count(4) == 1:
-        return [_Number(start, end, (0.0,), "date")]
-    readings = _decimal_readings(text[start:end])
-    if not readings:
-        return [
-            _Number(start + part.start(), start + part.end(), (float(part.group()),), "digits")
-            for part in re.finditer(r"\d+", text[start:end])
-        ]
-    significant = len(re.sub(r"\D", "", text[start:end]).lstrip("0").rstrip("0")) or 1
-    number = _Number(start, match.end(), readings, "digits", digits=significant)
-    for sign in text[end : match.end()]:
-        if not sign.isspace():
-            _scale(number, _SCALES[sign])
-    return [number]
-
-
-def _scale(number: _Number, factor: float) -> None:
-    number.amounts = tuple(round(amount * factor, 6) for amount in number.amounts)
-    number.scale *= factor
-
-
-def _join(last: _Number, number: _Number, text: str, words: _Words) -> bool:
-    """Put a number word to the number before it where both make one."""
-    gap = text[last.end : number.start]
-    if len(gap) > 5 or number.form not in ("word", "ordinal") or last.form not in ("word", "digits", "ordinal"):
+def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
+    """Whether a number word or sign is none when it stands alone: an article, an abbreviation, `millions`."""
+    word = text[number.start : number.end].casefold()
+    if number.form == "numeral" and word in words.numerals:
+        around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
+        counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
+        return number.amounts[0] > 999 or not counts
+    if number.form not in ("word", "ordinal"):
         return False
-    between, word = gap.strip(" \u00a0-‐‑").casefold(), text[number.start : number.end].casefold()
-    amount = number.amount
-    if last.form == "digits":
-        if between not in ("", "de", ".") or amount < 100 or number.form == "ordinal":
+    common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
+    return word in words.ambiguous or (common and number.form == "word")
+
+
+def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
+    """Put a number word to the number before it where both make one."""
+    gap, amount, word = text[last.end : number.start], number.amounts[0], text[number.start : number.end].casefold()
+    between = gap.strip(" \u00a0-‐‑").casefold()
+    ones = last.amounts[0] % 100
+    if number.form == "digits":
+        if gap or not amount < last.scale:
             return False
-        _scale(last, amount)
-    elif (
-        amount == 10
-        and 0 < (ones := last.amount % 100) < 10
-        and not between
-        and (last.form == "word" or word in words.teens)
-    ):
-        last.amounts = (last.amount + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
+        last.total, last.amounts = last.amounts[0], (last.amounts[0] + amount,)  # 3億2000万
+    elif last.form == "digits":
+        if number.form == "ordinal" or between not in ("", "de", ".") or amount < 100 or log10(amount) % 1:
+            return False
+        last.amounts = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
+        last.scale *= amount
+    elif len(gap) > 5 or not {last.form, number.form} <= {"word", "ordinal"}:
+        return False
+    elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
+        last.amounts = (last.amounts[0] + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        single = last.form == "ordinal" or word in words.units or not _AND.fullmatch(between)
-        joined = None if single else _sum(last, amount, between, "-" in gap, word in words.prefixed)
-        if joined is None:
+        apart = last.form == "ordinal" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
+        section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
+        if section is None:
             return False
-        last.amounts, last.form = (joined,), number.form
-    last.end = number.end
+        if amount >= 1000:
+            last.total, last.below, section = last.total + section, amount, 0
+        last.amounts, last.form = (last.total + section,), number.form
+    last.end, last.last = number.end, number.last
     return True
 
 
-def _goes_on(section: float, amount: float, between: str) -> bool:
-    """Whether a number below 1000 goes on after hundreds or tens: `two hundred five`, `soixante et onze`."""
+def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: bool) -> float | None:
+    """What two number words make of each other, but for earlier thousands: 20 and 1, 3 and 100, 19 and 84; None where
+    they are two numbers."""
+    section = last.amounts[0] - last.total
     tail = section % 100
-    if tail == 0:
-        return amount < (100 if section else 1000)
-    return (amount < 10 <= tail and tail % 10 == 0) or (amount < 20 and tail in (60, 80) and between in ("", "et"))
+    if amount in (12, 100) and 1 <= section < (10 if amount == 12 else 100) and not between:  # dozen
+        return section * amount
+    if amount >= 1000:
+        return (section or 1) * amount if amount < last.below and not between else None
+    goes_on = amount < (10 if tail else 100 if section else 1000) and tail % 10 == 0  # two hundred five
+    goes_on |= amount < 20 and tail in (60, 80) and between in ("", "et")  # soixante et onze
+    if amount < last.below and (goes_on or (prefixed and tail < 20 <= amount < 100)):
+        return section + amount
+    if hyphen and tail == 4 and amount == 20:  # quatre-vingt
+        return section + 76
+    if 10 < section <= 20 and 10 <= amount < 100 and not between and not last.total:
+        return 100 * section + amount
+    return None
 
 
-def _sum(last: _Number, amount: float, between: str, hyphen: bool, prefixed: bool) -> float | None:
-    """What two number words make of each other: 20 and 1, 3 and 100, 19 and 84; None where they are two numbers."""
-    section = last.amount - last.total
-    if amount >= 1000 and amount < last.below and not between:
-        last.total += (section or 1) * amount
-        last.below = amount
-        return last.total
-    tail = section % 100
-    if amount in (12, 100) and 1 <= section < 10 and not between:  # dozen
-        section *= amount
-    elif amount == 100 and 10 <= section < 100 and not between:
-        section *= 100
-    elif amount < last.below and (_goes_on(section, amount, between) or (prefixed and tail < 20 <= amount < 100)):
-        section += amount
-    elif hyphen and tail == 4 and amount == 20:  # quatre-vingt
-        section += 76
-    elif 10 < section <= 20 and 10 <= amount < 100 and not between and not last.total:
-        section = 100 * section + amount
-    else:
-        return None
-    return last.total + section
+# What a number counts, by what is around it: the numbers and the words beside them as a line of symbols.
 
 
-# What a number counts, by what is around it.
-
-
-_NEXT = re.compile(rf"(?P<gap>[\s.\-‐‑–º°ª'’]{{0,3}})(?P<word>{_WORD})")
-_BACKWARDS = re.compile(rf"(?P<gap>[\s.\-‐‑–'’(]{{0,3}})(?P<word>{_IN_WORD}+)")  # on reversed text
-_ATTACHED = ("", "-", "‑", "'", "’")
-_PERCENT = re.compile(r"\s?[%٪％﹪]")
+_GRAMMAR = re.compile(
+    r"(?P<date>y\|m\|d|d\|m\|y|m\|d\|y"  # 1901-03-12
+    "|yY(?:dO(?:dD)?)?|dO(?:dD)?"  # 1901年3月12日
+    "|(?:Ld)?Kd(?:,?Jy)?|Jy"  # ngày 12 tháng 3 năm 1901
+    "|d[ef]{0,2}M(?:[,efsU]{0,3}y)?|M[efs]?d(?:[,efsU]{0,3}y)?"  # 12 March 1901, March 12, 1901
+    "|y[ef]{0,2}M[,efs]{0,3}d|M[,efsU]{0,2}y)"  # 1901. március 12., March 1901
+    "|(?P<century>[dR][ef]{0,2}C|C[efs]?[dR]|Re?c|cR)"
+    "|(?P<decade>[dny]Z|E[efs]?[dny])"
+    "|(?P<plain>[dnRy])"
+)
+_GAP = re.compile(r"[\s.º°ª'’\-‐‑]{0,3}|[–(]")
+_COMMA = re.compile(r"\s*[,،，、]\s*")
+_ATTACHED = ("", "-", "‑", "'", "’", ".", "º")
 _ALSO_VERBS = ("may", "march", "mar")
-_LOOK_BACK = 40
+_BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 
-
-def _listed(forms: Iterable[str], word: str, *, spaced: bool, last: bool = False) -> str | None:
-    """The form that a word begins with, or ends with where `last`: whole words first, endings of cases after."""
-    if word in forms:
-        return word
-    shortest = max(len(word) - _LONGEST_ENDING, 4) if spaced else 1
-    sizes = range(min(len(word) - 1, 20), shortest - 1, -1) if not (spaced and last) else ()
-    return next((part for size in sizes if (part := word[-size:] if last else word[:size]) in forms), None)
+_PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """The words on both sides of a number."""
+def _line(text: str, words: _Words) -> list[_Item]:
+    """The numbers of a text and the words beside them, for each of which `_GRAMMAR` has a symbol.
 
-    text: str
-    words: _Words
-    memory: dict[int, tuple[str, int]] = field(default_factory=dict)  # words before positions
+    Numbers are `d`, `m`, `n`, `y` and `R`; words `e` (an ending after a number), `f` (such as `of`), `s` (short),
+    `w` (any other), or as `_forms` tells them; gaps `,` and `|`, and nothing where they only part words.
+    """
+    pieces = words.pieces.split(text)
+    ends = list(accumulate(map(len, pieces)))
+    line = [_PARTED["|"]] * 2
+    last = -1
+    for number in (*_numbers(text, pieces, ends, words), _Item(0, 0, len(pieces), -1, symbol="|")):
+        between = range(last + 2, number.first, 2)
+        beside = between if len(between) <= 2 * _BESIDE else (*between[:_BESIDE], *between[-_BESIDE:])
+        for index in (*beside, number.first):
+            gap, follows = pieces[index - 1], index - line[-1].last == 2
+            if not (follows and _GAP.fullmatch(gap)):
+                line.append(_PARTED["," if follows and _COMMA.fullmatch(gap) else "|"])
+            if index < number.first:
+                symbol, meaning = _symbol(pieces[index], words, index - last if last > 0 else 9, gap)
+                line.append(_Item(ends[index - 1], ends[index], index, index, symbol=symbol, meaning=meaning))
+        line.append(number)
+        last = number.last
+    return line
 
-    def after(self, position: int, *tables: Iterable[str], skip: bool = True) -> tuple[str, int, int] | None:
-        """The next word if one of `tables` has it, with its place; endings of ordinals and words like `of` skipped."""
-        for _ in range(3 if skip else 1):
-            match = _NEXT.match(self.text, position)
-            if match is None:
-                return None
-            word = match["word"].casefold()
-            for table in tables:
-                form = _listed(table, word, spaced=self.words.spaced)
-                if form is not None:
-                    end = match.end() if self.words.spaced else match.start("word") + len(form)
-                    return form, match.start("word"), end
-            if word not in self.words.of and not (len(word) <= 4 and match["gap"] in ("", "-", "’", "'", ".", "º")):
-                return None
-            position = match.end()
-        return None
 
-    def before(self, position: int, *tables: Iterable[str]) -> tuple[str, int, int] | None:
-        """The word before if one of `tables` has it, with its place; one word like `of` or `the` skipped."""
-        for step in range(2):
-            word, end = self._word_before(position)
-            if not word:
-                return None
-            for table in tables:
-                form = _listed(table, word, spaced=self.words.spaced, last=True)
-                if form is not None:
-                    return form, end - len(form), end
-            if step or not (word in self.words.of or len(word) <= 3):
-                return None
-            position = end - len(word)
-        return None
+@lru_cache(1 << 14)
+def _known(base: str, word: str, stems: bool) -> tuple[str, str]:
+    forms = _words_of(base).forms
+    shortest = max(len(word) - _LONGEST_ENDING, 4) if stems else len(word)
+    parts = (word[:size] for size in range(len(word) - 1, shortest - 1, -1))  # without the endings of cases
+    return forms.get(word) or next((forms[part] for part in parts if part in forms), ("w", ""))
 
-    def _word_before(self, position: int) -> tuple[str, int]:
-        """The casefolded word that ends before a position, empty where there is none, and its end."""
-        if position not in self.memory:
-            match = _BACKWARDS.match(self.text[max(0, position - _LOOK_BACK) : position][::-1])
-            word = match["word"][::-1].casefold() if match else ""
-            self.memory[position] = word, position - (match.start("word") if match else 0)
-        return self.memory[position]
 
-    def calendar(self, position: int) -> tuple[Kind, int] | None:
-        """The sign for year, month or day that follows a number, as in `1901年`, and where it ends."""
-        position += self.text[position : position + 1] == " "
-        for form, kind in self.words.calendar.items():
-            if self.text.startswith(form, position) and not self.words.spells_calendar:
-                return kind, position + len(form)
-        return None
+def _symbol(piece: str, words: _Words, distance: int, gap: str) -> tuple[str, str]:
+    """The symbol of a word and its meaning, for its distance from the number before it and the gap before the word."""
+    word, glued = piece.casefold(), distance == 2 and gap in _ATTACHED
+    symbol, meaning = _known(words.base, word, distance <= 2 * _BESIDE)
+    if symbol == "E":
+        symbol = "Z" if glued or (distance == 2 and words.base in _WITHOUT_SPACES) else "E" if len(word) > 2 else "s"
+    elif symbol == "M" and word in _ALSO_VERBS and piece.islower() and "of" in words.forms:
+        symbol = "w"
+    if symbol == "w" and len(word) <= 4:
+        symbol = "e" if glued else "s" if len(word) <= 3 else "w"
+    return symbol, meaning
 
 
 def read_values(text: str, language: str | None) -> list[Value]:
@@ -506,172 +428,58 @@ def read_values(text: str, language: str | None) -> list[Value]:
         text: any text.
         language: a BCP 47 tag; None reads what needs no words.
     """
-    base = (language or "").partition("-")[0].lower()
-    around = _Around(text, _words_of(base))
-    numbers = _numbers(text, around.words)
+    words = _words_of((language or "").partition("-")[0].lower())
+    line = _line(text, words)
+    marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
     result: list[Value] = []
-    index = 0
-    while index < len(numbers):
-        values, count = (
-            _date_in_digits(text, numbers[index], base)
-            or _period(around, numbers, index)
-            or _calendar_date(around, numbers, index)
-            or _date(around, numbers, index)
-            or (_plain(around, numbers[index], base), 1)
-        )
-        result += values
-        index += count
-    return sorted(result)
+    for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
+        items = line[match.start() : match.end()]
+        values = _date(items) if match.lastgroup == "date" else _period(items, match.lastgroup)
+        result += values or [
+            _plain(text, line, index)
+            for index in range(*match.span())
+            if line[index].form and line[index].start not in marks
+        ]
+    return result
 
 
-def _date_values(parts: Mapping[Kind, tuple[int, int, int]]) -> list[Value]:
-    """The parts of one date as values: kind to amount, start and end."""
-    year, month, day = (parts.get(kind, (0, 0, 0))[0] for kind in _PARTS)
-    date = (year, month, day)
-    return [Value(start, end, kind, (float(amount),), "", date) for kind, (amount, start, end) in parts.items()]
+def _date(items: Sequence[_Item]) -> list[Value]:
+    """The parts of a date; none where its month is none."""
+    kinds: dict[Kind, _Item] = {}
+    for before, item, after in zip([_PARTED["|"], *items], items, [*items[1:], _PARTED["|"]], strict=False):
+        if item.form or item.symbol == "M":
+            in_month = item.symbol in "mM" or after.symbol == "O" or before.symbol == "K"
+            kinds["year" if item.symbol == "y" else "month" if in_month else "day"] = item
+    amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
+    date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
+    values = [Value(item.start, item.end, kind, (float(amounts[kind]),), "", date) for kind, item in kinds.items()]
+    return values if date[1] <= 12 else []
 
 
-def _date_in_digits(text: str, number: _Number, base: str) -> tuple[list[Value], int] | None:
-    """`1901-03-12`, `12.03.1901`, `3/12/1901`; day first where nothing tells but for slashes in English."""
-    if number.form != "date":
-        return None
-    matches = re.finditer(r"\d+", text[number.start : number.end])
-    parts = [(int(match.group()), number.start + match.start(), number.start + match.end()) for match in matches]
-    if parts[0][2] - parts[0][1] == 4:
-        year, month, day = parts
-    else:
-        day, month, year = parts
-        if month[0] > 12 or (base == "en" and "/" in text[number.start : number.end] and day[0] <= 12):
-            day, month = month, day
-    if base == "th" and year[0] > 2400:
-        year = (year[0] - 543, *year[1:])
-    if not (1 <= month[0] <= 12 and 1 <= day[0] <= 31):
-        return [Value(start, end, "number", (float(amount),)) for amount, start, end in parts], 1
-    return _date_values({"year": year, "month": month, "day": day}), 1
+def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
+    """A century or a decade; none where the number is of neither."""
+    number = next(item for item in items if item.form)
+    amount = number.amounts[0]
+    if kind == "century" and amount <= 21:
+        return [Value(number.start, number.end, "century", (amount,))]
+    if kind == "decade" and not amount % 10 and (20 <= amount <= 90 or _FIRST_YEAR <= amount <= _LAST_YEAR):
+        return [Value(number.start, number.end, "decade", (amount if amount > 90 else 1900 + amount,))]
+    return []
 
 
-def _calendar_date(around: _Around, numbers: Sequence[_Number], index: int) -> tuple[list[Value], int] | None:
-    """`1901年3月12日`, `1901년 3월`, `ngày 12 tháng 3 năm 1901`."""
-    words, text = around.words, around.text
-    if not words.calendar:
-        return None
-    parts: dict[Kind, tuple[int, int, int]] = {}
-    last = numbers[index].start
-    for number in numbers[index : index + 3]:
-        kind: Kind | None = None
-        if words.spells_calendar:
-            before = around.before(number.start, words.calendar)
-            if before is not None and (not parts or before[1] - last <= 2):
-                kind, end = words.calendar[before[0]], number.end
-        else:
-            sign = around.calendar(number.end)
-            if sign is not None and (not parts or number.start - last <= 2):
-                kind, end = sign
-        if kind is None or kind in parts or not number.plain:
-            break
-        amount = _gregorian(text, number, "") if kind == "year" else number.amount
-        if not 1 <= amount <= {"year": 2200, "month": 12, "day": 31}[kind]:
-            break
-        parts[kind] = (int(amount), number.start, number.end)
-        last = end
-    if len(parts) > 1 or "month" in parts or parts.get("year", (0,))[0] >= 100:
-        return _date_values(parts), len(parts)
-    return None
-
-
-def _gregorian(text: str, number: _Number, base: str) -> float:
-    """The year of a number after the name of an era (`พ.ศ. 2444`, `昭和64年`), else the number itself."""
-    before = text[max(0, number.start - 12) : number.start].rstrip()
-    if (era := next(filter(before.endswith, _ERAS), "")) != "":
-        return number.amount + _ERAS[era]
-    return number.amount - 543 if base == "th" and 2400 <= number.amount <= 2600 else number.amount
-
-
-def _period(around: _Around, numbers: Sequence[_Number], index: int) -> tuple[list[Value], int] | None:
-    """A century or a decade."""
-    number, words, text = numbers[index], around.words, around.text
-    amount = number.amount
-    if number.scale != 1 or not amount.is_integer():
-        return None
-    if 1 <= amount <= 21 and words.centuries:
-        named = around.after(number.end, words.centuries) or around.before(number.start, words.centuries)
-        if named and (len(named[0]) > 1 or number.form == "roman"):  # `w` and `s` are also other words
-            return [Value(number.start, number.end, "century", (amount,))], 1
-    if number.form not in ("digits", "word") or amount % 10:
-        return None
-    match = _NEXT.match(text, number.end)
-    attached = match["word"].casefold() if match and (match["gap"] in _ATTACHED or not words.spaced) else ""
-    follows = attached == "s" or _listed(words.decades, attached, spaced=words.spaced) is not None
-    follows = follows or (words.spaced and around.before(number.start, words.decades) is not None)
-    if follows and (_FIRST_YEAR <= amount <= _LAST_YEAR or 20 <= amount <= 90):
-        return [Value(number.start, number.end, "decade", (amount if amount > 90 else 1900 + amount,))], 1
-    return None
-
-
-def _date(around: _Around, numbers: Sequence[_Number], index: int) -> tuple[list[Value], int] | None:
-    """A date whose month is a name: `12 March 1901`, `March 12, 1901`, `12 de marzo de 1901`, `March 1901`."""
-    number, words = numbers[index], around.words
-    if not words.months or number.form == "roman" or number.scale != 1 or not number.amount.is_integer():
-        return None
-    amount = int(number.amount)
-    if not (1 <= amount <= 31 or 100 <= amount <= 2700):
-        return None
-    month = around.after(number.end, words.months)
-    other = numbers[index + 1] if index + 1 < len(numbers) else None
-    follows = month is not None and (amount <= 31 or (other is not None and other.start - month[2] <= 2))
-    if not follows:
-        month = around.before(number.start, words.months)
-    if month is None or (month[0] in _ALSO_VERBS and around.text[month[1]].islower() and "de" not in words.of):
-        return None
-    parts: dict[Kind, tuple[int, int, int]] = {"month": (words.months[month[0]], month[1], month[2])}
-    own: Kind = "day" if amount <= 31 else "year"
-    year = int(_gregorian(around.text, number, "")) if own == "year" else amount
-    parts[own] = (year, number.start, number.end)
-    if other is not None and other.plain and other.form == "digits":
-        gap = around.text[month[2] if follows else number.end : other.start].casefold()
-        linked = len(gap) < 14 and all(
-            part in words.of or (len(part) <= 4 and not part.isdecimal()) for part in re.findall(r"\w[^\s,.]*", gap)
-        )
-        if linked and "(" not in gap and ";" not in gap and not re.search(r"[–—]", gap):
-            if own == "day" and 100 <= other.amount <= 2700:
-                parts["year"] = (int(_gregorian(around.text, other, "")), other.start, other.end)
-            elif own == "year" and follows and 1 <= other.amount <= 31:
-                parts["day"] = (int(other.amount), other.start, other.end)
-    return _date_values(parts), 1 + (len(parts) == 3)
-
-
-def _plain(around: _Around, number: _Number, base: str) -> list[Value]:
+def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
-    text, words = around.text, around.words
+    number, after, before = line[index], line[index + 1], line[index - 1]
+    before = line[index - 2] if before.symbol in "efs" else before
+    unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if before.symbol == "a" else ""
+    rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
-    amounts = number.amounts
-    year = _gregorian(text, number, base) if number.plain else 0.0
-    unit = _unit(around, number)
-    if (
-        unit in ("", "year")
-        and _FIRST_YEAR <= year <= _LAST_YEAR
-        and number.form == "digits"
-        and text[number.start] != "0"
-    ):
-        kind, amounts = "year", (year, *amounts) if year != number.amount else amounts
-    elif number.percent or _PERCENT.match(text, number.end) or text[max(0, number.start - 1)] in "%٪":
-        kind = "percent"
-    kind, unit = ("percent", "") if "percent" in (kind, unit) else (kind, unit)
-    about = number.scale > 1 or bool(around.before(number.start, words.about))
-    date = (int(year), 0, 0) if kind == "year" and not unit else None
-    return [Value(number.start, number.end, kind, amounts, unit, date, (number.digits or 1) if about else 0)]
-
-
-def _unit(around: _Around, number: _Number) -> str:
-    words = around.words
-    sign = around.calendar(number.end) if words.calendar else None
-    unit = around.after(number.end, words.units, skip=False)
-    if unit is not None:
-        return words.units[unit[0]]
-    if sign is not None:
-        return sign[0]
-    before = around.before(number.start, words.units)
-    return words.units[before[0]] if before is not None and words.units[before[0]] in ("age", "percent") else ""
+    year = number.form == "digits" and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and text[number.start] != "0"
+    if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
+        kind, unit = "percent", ""
+    elif year and number.symbol == "y" and unit in ("", "year"):
+        kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
+    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded)
 
 
 # Whether the values of one text support those of another.
@@ -686,6 +494,7 @@ _FACTORS = {
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
+_LONG = 200  # years that nothing lasts
 _FEW = 12  # numbers of the evidence that are added and subtracted
 
 
@@ -698,84 +507,67 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts the date of the
         evidence that shares most with it is absent, even if it stands elsewhere.
     """
-    evidence = _Evidence.of(evidence_values)
+    evidence = _Evidence(evidence_values)
     return [evidence.support(value) for value in response_values]
 
 
-@dataclass(frozen=True)
 class _Evidence:
-    values: Sequence[Value]
-    amounts: frozenset[float]
-    dates: Sequence[tuple[int, int, int]]
-    years: Sequence[int]
-
-    @classmethod
-    def of(cls, values: Sequence[Value]) -> _Evidence:
-        dates = sorted({value.date for value in values if value.date is not None})
-        amounts = frozenset(amount for value in values if value.kind != "month" for amount in value.amounts)
-        return cls(values, amounts, dates, sorted({date[0] for date in dates if date[0]}))
+    def __init__(self, values: Sequence[Value]) -> None:
+        self.values = values
+        self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
+        self.dates = sorted({value.date for value in values if value.date is not None})
+        self.years = {year for year, _, _ in self.dates if year}
+        self.spans = {v.amounts[0] for v in values if v.unit in ("year", "age") and v.amounts[0] < _LONG}
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
         if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
-            return self._date_part(value, value.date)
+            return 1 if self._has_part(value, value.date) else -1
         if value.kind in ("century", "decade"):
-            return 1 if self._period(value) else -1
-        if any(amount in self.amounts for amount in value.amounts) or self._rounds(value):
+            return 1 if self._has_period(*_years_of(value)) else -1
+        if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
             return 1
-        return 0 if value.amounts[0] <= _COMMON or self._computes(value) else -1
+        return 0 if value.amounts[0] <= _COMMON or self._computes(value) or self._converts(value) else -1
 
-    def _date_part(self, value: Value, date: tuple[int, int, int]) -> int:
+    def _has_part(self, value: Value, date: tuple[int, int, int]) -> bool:
         part = _PARTS.index(value.kind)
         shared = [sum(a == b for a, b in zip(date, other, strict=True) if b) for other in self.dates]
         most = max(shared, default=0)
-        best = [other for other, count in zip(self.dates, shared, strict=True) if count == most] if most else []
-        if any(other[part] == date[part] for other in best):
-            return 1
-        untold = value.kind != "month" and not any(other[part] for other in best)
-        in_another = untold or (value.kind == "year" and most < 2)
-        return 1 if in_another and value.amounts[0] in self.amounts else -1
+        best = [other[part] for other, count in zip(self.dates, shared, strict=True) if count == most > 0]
+        elsewhere = (value.kind != "month" and not any(best)) or (value.kind == "year" and most < 2)
+        return date[part] in best or (elsewhere and value.amounts[0] in self.amounts)
 
-    def _period(self, value: Value) -> bool:
-        first, last = _years_of(value)
+    def _has_period(self, first: int, last: int) -> bool:
         periods = [_years_of(other) for other in self.values if other.kind in ("century", "decade")]
         within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
         return within or any(first <= year <= last for year in self.years)
 
     def _rounds(self, value: Value) -> bool:
         """Whether the value is a number of the evidence with fewer digits."""
-        return value.kind not in _EXACT and any(
-            _is_rounded(exact, amount, value.rounded)
-            for other in self.values
-            if other.kind not in _EXACT
-            for exact in other.amounts
-            for amount in value.amounts
-        )
+        others = [amount for other in self.values if other.kind not in _EXACT for amount in other.amounts]
+        return any(_is_rounded(exact, amount, value.rounded) for exact in others for amount in value.amounts)
 
     def _computes(self, value: Value) -> bool:
+        """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
+        alike = {v.amounts[0] for v in self.values if v.kind == value.kind and v.unit == value.unit}
         if value.kind == "percent":
-            return any(other.kind == "percent" and round(100 - other.amounts[0], 6) == amount for other in self.values)
-        if value.unit in _FACTORS and self._converts(amount, value.unit):
-            return True
-        if value.unit in ("year", "age") and amount < 200:
-            spans = (amount, amount + 1) if value.unit == "age" else (amount,)  # the birthday is still to come
-            return any(later - earlier in spans for earlier in self.years for later in self.years)
-        if value.kind == "year":
-            lasted = {v.amounts[0] for v in self.values if v.unit in ("year", "age") and v.amounts[0] < 200}
-            return any(year + sign * span == amount for year in self.years for span in lasted for sign in (1, -1))
-        counts = sorted({v.amounts[0] for v in self.values if v.kind == "number" and v.unit == value.unit})
-        if amount < 10 or len(counts) > _FEW:
+            alike = {100.0 - amount} & alike | {100.0}
+        elif value.kind == "year" or (value.unit in ("year", "age") and amount < _LONG):
+            alike = self.years | self.spans
+        elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return False
-        large = {count for count in counts if 0.1 * amount <= count <= 10 * amount}
-        return any(amount - count in large or amount + count in large for count in large)
+        else:
+            alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
+        sums = (amount, amount + 1) if value.unit == "age" else (amount,)  # the birthday is still to come
+        return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
-    def _converts(self, amount: float, unit: str) -> bool:
-        dimension, factor = _FACTORS[unit]
+    def _converts(self, value: Value) -> bool:
+        dimension, factor = _FACTORS.get(value.unit, ("", 1))
         return any(
-            abs(other.amounts[0] * _FACTORS[other.unit][1] / factor - amount) <= _NEAR * amount
+            abs(other.amounts[0] * _FACTORS[other.unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]
             for other in self.values
-            if other.unit in _FACTORS and other.unit != unit and _FACTORS[other.unit][0] == dimension
+            if other.unit != value.unit and _FACTORS.get(other.unit, " ")[0] == dimension
         )
 
 
@@ -786,13 +578,10 @@ def _years_of(value: Value) -> tuple[int, int]:
     return first, first + (99 if first % 100 == 0 else 9)
 
 
-def _is_rounded(exact: float, amount: float, digits: int) -> bool:
-    """Whether `amount` is `exact` rounded or cut to fewer digits: to those that it is said to have, or at least two."""
-    if amount < 3 or exact < 3 or not 0.5 < amount / exact < 2:
+def _is_rounded(exact: float, amount: float, rounded: bool) -> bool:
+    """Whether `amount` is `exact` rounded or cut to fewer digits, at least two unless it is said to be rounded."""
+    shown = len(f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0"))
+    if shown + rounded < 2 or not (3 <= amount < 1e15 and 3 <= exact < 1e15):
         return False
-    shown = len(f"{amount:.12g}".split("e")[0].replace(".", "").strip("0"))
-    given = min(digits, shown) if digits else shown
-    if given >= len(f"{exact:.12g}".split("e")[0].replace(".", "").strip("0")) or (not digits and shown < 2):
-        return False
-    step = 10.0 ** (len(str(int(amount))) - max(given, 1))
+    step = 10.0 ** (len(str(int(amount))) - shown)
     return amount in (round(round(exact / step) * step, 6), round(exact // step * step, 6))

@@ -169,7 +169,7 @@ def join_features(words: Words, seen: Seen) -> Array:
         seen: what grounding says of the same words.
     """
     ours, by_words, sentence = words.unsupported, seen.logits[:, 0], seen.extract.sentence
-    columns = [ours, by_words]
+    columns: list[NDArray[Any]] = [ours, by_words]
     for values in (ours, by_words):
         columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
     size = np.log(len(sentence))

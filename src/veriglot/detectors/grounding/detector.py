@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILES",
+    "JUDGING_VERSION",
     "OUTPUTS",
+    "QUOTED",
     "Grounding",
     "Line",
     "Manifest",
@@ -129,7 +131,10 @@ def pool(values: NDArray[Any], sentence: Int64s, how: Literal["mean", "max"]) ->
     return highest[sentence]
 
 
-_QUOTED = -6.0  # logit of a quoted word at most
+JUDGING_VERSION = (
+    2  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
+)
+QUOTED = -6.0  # logit of a quoted word at most
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation
 
 
@@ -365,7 +370,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         absent, present = calibration.numbers
         logits, free = result.logits[:, 0], result.free
         logits = logits + absent * (result.numbers < 0) + present * (result.numbers > 0)
-        logits[result.quoted] = np.minimum(logits[result.quoted], _QUOTED)
+        logits[result.quoted] = np.minimum(logits[result.quoted], QUOTED)
         score = round(calibration.score(logits[~free]), DIGITS) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
         confidences = np.where(free, 0.0, np.maximum(confidences, _SMALLEST))
@@ -551,6 +556,7 @@ class Grounding(WordDetector):
             detector=self.name,
             weights=digest(hashes)[:12],
             features=self._manifest.features_version,
+            judging=JUDGING_VERSION,
             threshold=self._threshold,
             unit="word",
         )

@@ -18,6 +18,8 @@ import msgspec
 import numpy as np
 
 from veriglot.detectors.grounding.detector import (
+    JUDGING_VERSION,
+    QUOTED,
     Grounding,
     ScriptCalibration,
     Weights,
@@ -232,6 +234,7 @@ class Reader(WordDetector):
             detector=self.name,
             weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.grounding])[:12],
             encoder=self._manifest.reads_with[:12],
+            judging=JUDGING_VERSION,
             threshold=self._threshold,
             unit="word",
         )
@@ -253,7 +256,8 @@ class Reader(WordDetector):
         join = self._joins[relation]
         notes = () if note is None else (note,)
         if (seen.free | seen.quoted).all():
-            return replace(seen, calibration=join.calibration, notes=notes)  # there is nothing left to read
+            logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
+            return replace(seen, logits=logits, calibration=join.calibration, notes=notes)
         passages = [passage.text for passage in sample.evidence]
         bounds = seen.extract.response.bounds
         words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)

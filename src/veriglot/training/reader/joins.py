@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration, response_evidence
+from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
 from veriglot.detectors.reader.detector import RELATIONS, Join, join_features, relation_of
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
@@ -46,6 +46,7 @@ class Judged:
         labels: of its words; no word counts where only the response's label is known.
         features: of `join_features`, shape (n, 14).
         counted: words that claim something, shape (n,).
+        quoted: words of sentences that stand word for word in the evidence, shape (n,).
         relation: one of `RELATIONS`.
     """
 
@@ -53,6 +54,7 @@ class Judged:
     labels: Labels
     features: NDArray[np.float32]
     counted: NDArray[np.bool_]
+    quoted: NDArray[np.bool_]
     relation: str
 
 
@@ -81,7 +83,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
             response=example.response,
         )
         seen = by_words.see(sample, ResolvedLanguage(tag, script_of_tag(tag)), example.evidence_language)
-        if seen is None or (seen.free | seen.quoted).all():
+        if seen is None or seen.free.all():
             continue
         extract = seen.extract
         words = network.words(example.response, extract.response.bounds, tag, example.question, example.passages)
@@ -90,7 +92,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
             labels.weight[:] = 0
         relation = relation_of(tag, example.evidence_language, translation=example.translation)
         features = join_features(words, seen)
-        judged.append(Judged(row, labels, features, ~seen.free, relation))
+        judged.append(Judged(row, labels, features, ~seen.free, seen.quoted, relation))
         if not number % 500:
             say(f"judged {number} held-out rows")
     return judged
@@ -162,7 +164,11 @@ def _calibration(judged: Sequence[Judged], weights: Array) -> ScriptCalibration:
 
 def _response(judged: Sequence[Judged], weights: Array) -> tuple[float, ...]:
     """Weights of `response_evidence`, the constant last."""
-    logits = [row.features[row.counted] @ weights for row in judged]
+    logits = []
+    for row in judged:
+        values = row.features @ weights
+        values[row.quoted] = np.minimum(values[row.quoted], QUOTED)
+        logits.append(values[row.counted])
     evidence = np.array([np.append(response_evidence(values), 1.0) for values in logits])
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     shares = np.where(wrong, _WRONG / max(1, wrong.sum()), (1 - _WRONG) / max(1, (~wrong).sum()))

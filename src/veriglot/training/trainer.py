@@ -347,7 +347,7 @@ def _line(weights: NDArray[np.float64]) -> Line:
 
 
 def _response_weights(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> tuple[float, ...]:
-    evidence = np.array([np.append(response_evidence(row[:, 0]), 1.0) for row in logits])
+    evidence = np.array([response_evidence(row[:, 0]) for row in logits])
     any_marked = np.array([float((row.target >= 0.5).any()) for row in rows])
     return tuple(logistic(evidence, any_marked, np.ones(len(rows))).tolist())
 

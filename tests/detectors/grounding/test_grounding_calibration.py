@@ -41,8 +41,9 @@ def test_everything_else_has_the_default(tag: str, script: str | None) -> None:
 
 def test_evidence_of_a_response() -> None:
     logits = np.arange(30, dtype=np.float32)[::-1]
-    assert response_evidence(logits).tolist() == pytest.approx([29, 28, 14.5, math.log(30)])
-    assert response_evidence(logits[:1]).tolist() == pytest.approx([29, 29, 29, 0])
+    assert response_evidence(logits).tolist() == pytest.approx([29, 28, 14.5, math.log(30), 1])
+    assert response_evidence(logits[:1]).tolist() == pytest.approx([29, 29, 29, 0, 1])
+    assert response_evidence(logits[:1], 7.0).tolist() == pytest.approx([29, 29, 29, 0, 7, 1])
 
 
 def test_the_score_of_a_response() -> None:

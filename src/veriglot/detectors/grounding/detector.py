@@ -109,17 +109,22 @@ class ScriptCalibration(msgspec.Struct, frozen=True):
         line = self.scripts[script] if script is not None and self.covers(tag, script) else self.default
         return sigmoid(line.slope * logits.astype(np.float64) + line.offset)
 
-    def score(self, logits: Float32s) -> float:
-        """Probability that the response holds any unsupported span."""
-        evidence = np.append(response_evidence(logits), 1.0)
+    def score(self, logits: Float32s, whole: float | None = None) -> float:
+        """Probability that the response holds any unsupported span; `whole` as `response_evidence` takes it."""
+        evidence = response_evidence(logits, whole)
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_evidence(logits: NDArray[Any]) -> Float64s:
-    """What a response's score is made from: highest logit, mean of the highest tenth, mean of all, log of the words."""
+def response_evidence(logits: Float32s, whole: float | None = None) -> Float64s:
+    """What a response's score is made from, the constant last.
+
+    The highest logit, the mean of the highest tenth, the mean of all, the log of the words; and the logit of the whole
+    where a detector gives one.
+    """
     ordered = np.sort(logits.astype(np.float64))
     top = max(1, round(len(ordered) * _TOP_SHARE))
-    return np.array([ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))])
+    pooled = [ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))]
+    return np.array([*pooled, *([] if whole is None else [whole]), 1.0])
 
 
 def pool(values: NDArray[Any], sentence: Int64s, how: Literal["mean", "max"]) -> NDArray[Any]:
@@ -134,6 +139,7 @@ def pool(values: NDArray[Any], sentence: Int64s, how: Literal["mean", "max"]) ->
 JUDGING_VERSION = (
     2  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
 )
+_ABSENT = 0.86  # share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing
 QUOTED = -6.0  # logit of a quoted word at most
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation
 
@@ -324,6 +330,7 @@ class Seen:
             shape (n,).
         numbers: 1 for words of numbers and dates that the evidence has by value, -1 for those that it lacks and that
             cannot be computed from it, else 0, shape (n,).
+        whole: a logit that anything in the response is unsupported, where the detector gives one.
         notes: what a reader of the prediction must know.
     """
 
@@ -336,6 +343,7 @@ class Seen:
     numbers: Int64s
     negated: Bools
     notes: tuple[str, ...] = ()
+    whole: float | None = None
 
 
 class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
@@ -371,8 +379,13 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         logits, free = result.logits[:, 0], result.free
         logits = logits + absent * (result.numbers < 0) + present * (result.numbers > 0)
         logits[result.quoted] = np.minimum(logits[result.quoted], QUOTED)
-        score = round(calibration.score(logits[~free]), DIGITS) if not free.all() else 0.0
+        score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
+        lacked = (result.numbers < 0) & ~free
+        if lacked.any():
+            confidences[lacked] = np.maximum(confidences[lacked], _ABSENT)
+            score = max(score, _ABSENT)
+        score = round(score, DIGITS)
         confidences = np.where(free, 0.0, np.maximum(confidences, _SMALLEST))
         # rounded before marking, so that what is shown and what is marked agree
         confidences = agreed(confidences, score, self._default).round(DIGITS)

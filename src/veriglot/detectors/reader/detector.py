@@ -48,13 +48,14 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 __all__ = [
-    "FILES", "READS_WITH", "RELATIONS", "Join", "Manifest", "Network", "Reader", "join_features", "read_network",
-    "relation_of", "save_network",
+    "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader", "join_features",
+    "read_network", "relation_of", "save_network",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")
 READS_WITH = "e5-multilingual"
 RELATIONS = ("same", "across", "translation")
+WHOLE = 8  # column of `join_features` with the reader's logit of the response
 _HEADS = ("tokens", "response")
 
 
@@ -257,7 +258,7 @@ class Reader(WordDetector):
         notes = () if note is None else (note,)
         if (seen.free | seen.quoted).all():
             logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
-            return replace(seen, logits=logits, calibration=join.calibration, notes=notes)
+            return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=QUOTED)
         passages = [passage.text for passage in sample.evidence]
         bounds = seen.extract.response.bounds
         words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
@@ -265,7 +266,8 @@ class Reader(WordDetector):
         unsupported = features @ np.array(join.weights, np.float32)
         types = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
-        return replace(seen, logits=logits, calibration=join.calibration, notes=notes)
+        whole = float(words.response.max())
+        return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole)
 
 
 def save_network(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

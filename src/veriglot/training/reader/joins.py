@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
-from veriglot.detectors.reader.detector import RELATIONS, Join, join_features, relation_of
+from veriglot.detectors.reader.detector import RELATIONS, WHOLE, Join, join_features, relation_of
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.training.calibration import logistic
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.reader.detector import Network
-    from veriglot.training.grounding.examples import Labels
+    from veriglot.training.grounding.examples import Example, Labels
     from veriglot.training.reader.sources import Row
 
     Array = NDArray[np.float64]
@@ -33,7 +33,8 @@ __all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]
 
 _A_SOURCE = 120  # held-out rows of a source that calibrate
 _A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
-_WRONG = 0.4  # share of responses with anything unsupported: natural answers are mostly right
+_WRONG = 0.5  # share of responses with anything unsupported: a false alarm weighs as much as a miss
+_NATURAL, _PAIRS = 3.0, 0.3  # what responses of models count for the response score, and bare pairs of sentences
 _PULL = 20.0  # towards the mean of reader and grounding
 
 
@@ -127,7 +128,7 @@ def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> Sc
     numbers = float(weights[absent] / weights[network]), float(weights[present] / weights[network])
     of_words = np.zeros(len(weights))
     of_words[[network, absent, present]] = 1.0, *numbers
-    response = _response(rows, of_words)
+    response = _response(rows, of_words, by_reader=False)
     return msgspec.structs.replace(calibration, numbers=numbers, response=response)
 
 
@@ -159,17 +160,25 @@ def _calibration(judged: Sequence[Judged], weights: Array) -> ScriptCalibration:
         slope, offset = logistic(values, targets, counts, start=np.array([1.0, 0.0]), pull=_A_LINE)
         lines[script] = Line(float(slope), float(offset))
     tags = {(row.row.example.language or "").split("-")[0] for rows in by_script.values() for row in rows}
-    return ScriptCalibration(lines, tuple(sorted(tags)), Line(1.0, 0.0), _response(judged, weights))
+    return ScriptCalibration(lines, tuple(sorted(tags)), Line(1.0, 0.0), _response(judged, weights, by_reader=True))
 
 
-def _response(judged: Sequence[Judged], weights: Array) -> tuple[float, ...]:
-    """Weights of `response_evidence`, the constant last."""
+def _response(judged: Sequence[Judged], weights: Array, *, by_reader: bool) -> tuple[float, ...]:
+    """Weights of `response_evidence`, with the reader's logit of the response where it has a say."""
     logits = []
     for row in judged:
         values = row.features @ weights
         values[row.quoted] = np.minimum(values[row.quoted], QUOTED)
         logits.append(values[row.counted])
-    evidence = np.array([np.append(response_evidence(values), 1.0) for values in logits])
+    wholes = [float(row.features[:, WHOLE].max()) if by_reader else None for row in judged]
+    evidence = np.array([response_evidence(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in judged])
-    shares = np.where(wrong, _WRONG / max(1, wrong.sum()), (1 - _WRONG) / max(1, (~wrong).sum()))
-    return tuple(logistic(evidence, wrong.astype(np.float64), shares * len(judged)).tolist())
+    weight = np.array([_weight(row.row.example) for row in judged])
+    of_side = np.where(wrong, _WRONG / max(1.0, weight[wrong].sum()), (1 - _WRONG) / max(1.0, weight[~wrong].sum()))
+    return tuple(logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
+
+
+def _weight(example: Example) -> float:
+    if example.kind in ("natural", "calibrating"):
+        return _NATURAL
+    return 1.0 if example.question is not None or example.kind not in ("clean", "wrong") else _PAIRS

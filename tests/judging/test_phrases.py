@@ -158,6 +158,20 @@ def test_odd_input() -> None:
             is_refusal(text, language)
 
 
+@pytest.mark.parametrize("run", ["-" * 300, "'" * 300, "a-" * 300, "a'" * 300, " " * 300, "' - " * 100])
+def test_long_runs_of_signs_after_a_negation_end(run: str) -> None:
+    """What parts words is in no word: with two ways to match it, each of these took hours."""
+    for language, begin in (
+        ("en", "The text does not "),
+        ("de", "Der Text sagt nicht "),
+        ("fr", "Le texte ne dit pas "),
+        ("ru", "Текст не "),
+        ("sv", "Texten säger"),
+    ):
+        is_refusal(begin + run, language)
+        is_refusal(begin + run + "z", language)
+
+
 @pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)
 def test_the_frames_of_minimal_pairs(path: Path) -> None:
     """Every language that rows are written in has a table, which covers their frames and leaves their `yes` alone."""

@@ -54,6 +54,7 @@ _NOTHING = re.compile(rf"(?:[{_GAP}]|(?<!\d)\d{{1,3}}(?!\d))*")
 _SOFT = " \t\n\"'*_()-"  # may stand inside an opening
 _SPACE = r"[\s,'-]"  # between the words of a phrase
 _REST = r"[^\s,.;:!?)\"]*"  # of a word
+_PART = r"[^\s,.;:!?)\"'-]+"  # shares no sign with what parts words, so that there is one way only to match
 _FEW = 4  # letters
 _SORRY = 4  # words before "but" that claim nothing: "I am sorry"
 _CLASSES = ("source", "info", "lead", "fill", "intro")
@@ -233,10 +234,10 @@ def _denials(make: _Compiler, wording: _Wording) -> re.Pattern[str]:
     negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
     if negations:
         negation, say = (make.any_of([make.word(word) for word in words]) for words in (negations, says))
-        expressions.append(rf"{negation}(?:[\s'-]+{_REST}){{0,3}}?[\s'-]+{say}")
+        expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
         if wording.inverted:
             that = f"(?!{make.words(wording.that).pattern})"
-            expressions.append(rf"{say}(?:\s+{that}{_REST}){{0,3}}?\s+{negation}")
+            expressions.append(rf"{say}(?:\s+{that}[^\s,.;:!?)\"]+){{0,3}}?\s+{negation}")
     return re.compile(make.before + make.any_of(expressions), re.MULTILINE)
 
 

@@ -168,13 +168,40 @@ def quoted(extract: Extract, free: NDArray[np.bool_], passages: Sequence[str], l
 
 
 def number_support(sample: Sample, bounds: Int64s, language: str, evidence_language: str) -> Int64s:
-    """See `Seen.numbers`; of words, half-open code point ranges in order, shape (n, 2)."""
+    """See `Seen.numbers`; of words, half-open code point ranges in order, shape (n, 2).
+
+    A passage is read in its own language, or in `evidence_language` where it states none.
+    """
+    passages = [(passage.text, passage.language or evidence_language) for passage in sample.evidence]
+    return _number_support(sample.response, bounds, language, passages)
+
+
+def _number_support(text: str, bounds: Int64s, language: str, passages: Iterable[tuple[str, str]]) -> Int64s:
     result = np.zeros(len(bounds), np.int64)
-    values = read_values(sample.response, language)
+    values = read_values(text, language)
     if values:
-        known = [value for passage in sample.evidence for value in read_values(passage.text, evidence_language)]
+        known = [value for passage, tag in passages for value in read_values(passage, tag)]
         for value, verdict in zip(values, support(values, known), strict=True):
             result[(bounds[:, 0] < value.end) & (bounds[:, 1] > value.start)] = verdict
+    return result
+
+
+def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> Bools:
+    """The words of sentences that say that the evidence does not say, but for numbers that it and the question lack.
+
+    Args:
+        sample: has a response.
+        bounds: its words, half-open code point ranges in order, shape (n, 2).
+        language: BCP 47 tag of the response.
+        numbers: as `Seen.numbers`, shape (n,).
+    """
+    result = np.zeros(len(bounds), bool)
+    for start, end in sentences(sample.response, language):
+        if is_refusal(sample.response[start:end], language):
+            result |= (bounds[:, 0] >= start) & (bounds[:, 1] <= end)
+    if (result & (numbers < 0)).any():
+        asked = _number_support(sample.response, bounds, language, [(sample.question or "", language)])
+        result &= (numbers >= 0) | (asked > 0)
     return result
 
 
@@ -594,13 +621,12 @@ class Grounding(WordDetector):
         free = extracted.markup | harmless_words(
             sample.response, extracted.response.bounds, resolved.tag, sample.question
         )
-        for start, end in sentences(sample.response, resolved.tag):
-            if is_refusal(sample.response[start:end], resolved.tag):
-                free |= (extracted.response.bounds[:, 0] >= start) & (extracted.response.bounds[:, 1] <= end)
-        verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
+        evidence_tag = evidence_language or resolved.tag
+        numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_tag)
+        free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
+        verbatim = quoted(extracted, free, passages, evidence_tag)
         notes = evidence_notes(sample, resolved)
-        numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_language or resolved.tag)
-        negated = negation_contrast(extracted, sample, resolved.tag, evidence_language or resolved.tag)
+        negated = negation_contrast(extracted, sample, resolved.tag, evidence_tag)
         return Seen(extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, notes)
 
 

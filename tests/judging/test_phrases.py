@@ -100,6 +100,9 @@ def test_yes_and_no_and_facts_are_judged() -> None:
     [
         ("en", "The provided context does not include any details on when the mill burned in 1874."),
         ("en", "I'm sorry, but the documents do not specify this."),
+        ("en", "The text does not mention his age, or his wife."),
+        ("de", "Der Text erwähnt leider nicht, wann die alte Mühle in Norva im Jahr 1874 abgebrannt ist."),
+        ("cs", "Kontext bohužel neuvádí, kdy starý mlýn v Norvě vyhořel."),
         ("de", "Wann die Mühle brannte, geht aus dem Kontext leider nicht hervor."),
         ("fr", "Le document ne contient aucune information sur le moulin."),
         ("es", "El contexto proporcionado no especifica cuándo ardió el molino."),
@@ -129,6 +132,13 @@ def test_refusals(language: str, sentence: str) -> None:
         ("en", "The text says that the mill was not mentioned in the will."),
         ("en", "The text does not give a year, but the mill burned in 1874."),
         ("en", "No, the text does not say so."),
+        ("en", "According to the text, the company did not disclose its losses of 5 million."),
+        ("en", "The text does not mention Berlin, Paris is the capital of Spain."),
+        ("en", "The document does not say this because Napoleon died in 1950."),
+        ("en", "The report does not state that the bank lost 5 million; it won 10 million."),
+        ("de", "Laut Bericht hat die Firma ihre Verluste nicht genannt."),
+        ("de", "Der Text nennt das nicht, denn Napoleon starb 1950 in Wien."),
+        ("zh-Hans", "文本没有提到柏林，巴黎是西班牙的首都。"),
         ("en", "The mill does not contain any stones."),
         ("de", "Der Text sagt, dass die Mühle nicht erwähnt wurde."),
         ("tr", "Değirmen metinde belirtilmektedir."),
@@ -156,6 +166,20 @@ def test_odd_input() -> None:
         for language in ("en", "th", "xx", None):
             left(text, language, text)
             is_refusal(text, language)
+
+
+@pytest.mark.parametrize("run", ["-" * 300, "'" * 300, "a-" * 300, "a'" * 300, " " * 300, "' - " * 100])
+def test_long_runs_of_signs_after_a_negation_end(run: str) -> None:
+    """What parts words is in no word: with two ways to match it, each of these took hours."""
+    for language, begin in (
+        ("en", "The text does not "),
+        ("de", "Der Text sagt nicht "),
+        ("fr", "Le texte ne dit pas "),
+        ("ru", "Текст не "),
+        ("sv", "Texten säger"),
+    ):
+        is_refusal(begin + run, language)
+        is_refusal(begin + run + "z", language)
 
 
 @pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)

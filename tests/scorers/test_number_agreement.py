@@ -34,6 +34,12 @@ def test_agreement_by_hand() -> None:
     assert score_of("一" * 5000, "一" * 5000).value == 1.0, "models repeat themselves"
 
 
+def test_a_passage_is_read_in_its_own_language() -> None:
+    sample = Sample("1", "21 people", language="en", evidence=(Evidence("einundzwanzig Einwohner", language="de"),))
+    (score,) = load_scorer("number-agreement").score([sample])
+    assert score.value == 1.0
+
+
 def test_nothing_to_compare_is_not_scored() -> None:
     found = score_of("no figures", "1990")
     assert (found.status, found.value) == (Status.NOTHING_TO_COMPARE, None)

@@ -54,8 +54,12 @@ _NOTHING = re.compile(rf"(?:[{_GAP}]|(?<!\d)\d{{1,3}}(?!\d))*")
 _SOFT = " \t\n\"'*_()-"  # may stand inside an opening
 _SPACE = r"[\s,'-]"  # between the words of a phrase
 _REST = r"[^\s,.;:!?)\"]*"  # of a word
+_PART = r"[^\s,.;:!?)\"'-]+"  # shares no sign with what parts words, so that there is one way only to match
 _FEW = 4  # letters
-_SORRY = 4  # words before "but" that claim nothing: "I am sorry"
+_SORRY = 4  # words before a denial that claim nothing: "I am sorry"
+_AFTER = 3  # words after one: "or his wife"
+_WRITTEN = 2.5  # code points that make a word where words are not parted
+_CLAUSE = re.compile(r"[,،、;؛:()](?!\d)|\s[-–—]+\s|[.!?।۔。](?=\s)")
 _CLASSES = ("source", "info", "lead", "fill", "intro")
 
 
@@ -80,6 +84,9 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     say: str = ""
     but: str = ""
     although: str = ""
+    because: str = ""
+    according: str = ""  # of what follows the evidence says something: "according to", but not "in"
+    asking: str = ""  # what a clause begins with that says what is not known
     that: str = ""
     condition: str = ""  # a closing that begins so
     offer: str = ""  # must hold one of these: "If you need a visa, apply early" is none
@@ -105,6 +112,8 @@ class _Patterns:
     refusals: re.Pattern[str]
     but: re.Pattern[str]
     although: re.Pattern[str]
+    according: re.Pattern[str]
+    asking: re.Pattern[str]
     that: re.Pattern[str]
     negation: re.Pattern[str]
     spaced: bool
@@ -139,6 +148,12 @@ class _Patterns:
     def cites(self, inside: str) -> bool:
         """Whether what stands in brackets is "Document 1", "see the text" and the like."""
         return bool(self.source.search(inside) and _NOTHING.fullmatch(self.run.sub(" ", inside)))
+
+    def claims_nothing(self, clause: str, most: int) -> bool:
+        """Whether a clause has few words and no number, or says what is asked."""
+        words = re.findall(rf"[^{_GAP}]+", clause)
+        count = len(words) if self.spaced else len("".join(words)) / _WRITTEN
+        return bool(words and self.asking.match(clause)) or (count <= most and not re.search(r"\d", clause))
 
     def parts(self, text: str, start: int, end: int) -> Iterator[Range]:
         """A sentence, parted at its spaces where words have none: Thai has no other mark between sentences."""
@@ -219,8 +234,10 @@ def _compiled(base: str) -> _Patterns | None:
         offer=make.words(wording.offer),
         denials=_denials(make, wording),
         refusals=make.phrases(wording.refusals),
-        but=make.words(wording.but, wording.although),
+        but=make.words(wording.but, wording.although, wording.because),
         although=make.words(wording.although),
+        according=make.words(wording.according),
+        asking=make.words(wording.asking),
         that=make.words(wording.that),
         negation=make.words(wording.negation),
         spaced=make.spaced,
@@ -233,10 +250,10 @@ def _denials(make: _Compiler, wording: _Wording) -> re.Pattern[str]:
     negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
     if negations:
         negation, say = (make.any_of([make.word(word) for word in words]) for words in (negations, says))
-        expressions.append(rf"{negation}(?:[\s'-]+{_REST}){{0,3}}?[\s'-]+{say}")
+        expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
         if wording.inverted:
             that = f"(?!{make.words(wording.that).pattern})"
-            expressions.append(rf"{say}(?:\s+{that}{_REST}){{0,3}}?\s+{negation}")
+            expressions.append(rf"{say}(?:\s+{that}[^\s,.;:!?)\"]+){{0,3}}?\s+{negation}")
     return re.compile(make.before + make.any_of(expressions), re.MULTILINE)
 
 
@@ -344,8 +361,9 @@ def is_negated(sentence: str, language: str | None) -> bool | None:
 def is_refusal(sentence: str, language: str | None) -> bool:
     """Whether a sentence says that the evidence does not say, or that the answer is not known.
 
-    What follows a "but" must do so, and what stands before it too, or be as short as "I am sorry". An answer that
-    begins with "No," is none, nor what begins with "although".
+    Of its clauses one must do so, and every other too, or be as short as "I am sorry", or say what is not known ("when
+    the mill burned"). An answer that begins with "No," is none, nor what begins with "although", nor what says that
+    according to the evidence somebody did not say something.
 
     Args:
         sentence: one sentence.
@@ -359,11 +377,18 @@ def is_refusal(sentence: str, language: str | None) -> bool:
     answer = patterns.answers.match(text, start)
     if patterns.although.match(text, start) or (answer and re.match(r"\s*[,.:;!-]", text[answer.end() :])):
         return False
-    source = patterns.source.search(text)
-    parts = [part for part in patterns.but.split(text) if part.strip()]
-    *before, last = [_denies(patterns, part, bool(source)) for part in parts] or [False]
-    short = [len(re.findall(rf"[^{_GAP}]+", part)) <= _SORRY for part in parts]
-    return last and all(denied or brief for denied, brief in zip(before, short, strict=False))
+    has_source = bool(patterns.source.search(text)) and not patterns.according.search(text)
+    parts = (part.lstrip() for clause in patterns.but.split(text) for part in _CLAUSE.split(clause))
+    clauses = [part for part in parts if not _NOTHING.fullmatch(part)]
+    denials = [
+        _denies(patterns, clause, has_source) and not (number and patterns.that.match(clause))
+        for number, clause in enumerate(clauses)
+    ]
+    first = denials.index(True) if True in denials else len(clauses)
+    return first < len(clauses) and all(
+        denies or patterns.claims_nothing(clause, _AFTER if number > first else _SORRY)
+        for number, (clause, denies) in enumerate(zip(clauses, denials, strict=True))
+    )
 
 
 def _denies(patterns: _Patterns, clause: str, has_source: bool) -> bool:

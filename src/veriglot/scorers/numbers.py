@@ -50,7 +50,8 @@ class NumberAgreement(SampleScorer):
     def measure(self, sample: Sample) -> Measured | NotScored:
         """P, R and F1 of the distinct numbers, with their counts."""
         response = _readings(sample.response, sample.language)
-        evidence = [reading for passage in sample.evidence for reading in _readings(passage.text, sample.language)]
+        passages = [(passage.text, passage.language or sample.language) for passage in sample.evidence]
+        evidence = [reading for text, language in passages for reading in _readings(text, language)]
         certain = {value for reading in (*response, *evidence) if len(reading) == 1 for value in reading}
         response_numbers = {_settled(reading, certain) for reading in response}
         evidence_numbers = {_settled(reading, certain) for reading in evidence}

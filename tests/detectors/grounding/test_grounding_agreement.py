@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.grounding.detector import Grounding, agreed, pool, quoted
+from veriglot.detectors.grounding.detector import Grounding, agreed, number_support, pool, quoted, refused
 from veriglot.detectors.grounding.features import extract
 from veriglot.records import Evidence, Sample, Status
 from veriglot.testing import ordinary_samples
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.document import Lexicon
@@ -100,6 +101,21 @@ def test_words_that_claim_nothing_have_no_confidence() -> None:
     words = {sample.response[w.start : w.end]: w.confidence for w in prediction.words or ()}
     assert [words[number] for number in "123"] == [0.0] * 3
     assert words["mill"] > 0
+
+
+def test_a_passage_is_read_in_its_own_language() -> None:
+    response = "It had 21 people."
+    german = (Evidence("Es hatte einundzwanzig Einwohner.", language="de"),)
+    sample = Sample("x", response, language="en", evidence=german)
+    assert number_support(sample, word_bounds(response, "en"), "en", "en").tolist() == [0, 0, 1, 0]
+
+
+def test_a_refusal_frees_no_number_that_neither_evidence_nor_question_has() -> None:
+    response = "The text does not say why 7000 mills burned in 1874."
+    sample = Sample("x", response, language="en", question="What of 1874?", evidence=(Evidence("An inn."),))
+    bounds = word_bounds(response, "en")
+    free = refused(sample, bounds, "en", number_support(sample, bounds, "en", "en"))
+    assert [response[start:end] for start, end in bounds[~free].tolist()] == ["7000"]
 
 
 def test_values_are_pooled_by_sentence() -> None:

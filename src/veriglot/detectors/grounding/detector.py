@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -153,39 +153,69 @@ def quoted(extract: Extract, free: NDArray[np.bool_], passages: Sequence[str], l
         passages: the evidence.
         language: BCP 47 tag of the evidence.
     """
-    response, evidence = extract.response, extract.evidence
-    result = np.zeros(len(free), bool)
-    starts: dict[int, set[int]] = {}
-    for number in range(int(extract.sentence[-1]) + 1):
-        chosen = np.flatnonzero((extract.sentence == number) & ~free)
+    evidence, result = extract.evidence, np.zeros(len(free), bool)
+    edge = np.zeros(len(evidence) + 1, bool)  # whether a sentence or a passage begins with a word
+    for number, text in enumerate(passages):
+        low, high = np.searchsorted(evidence.passage, [number, number + 1])
+        words = evidence.bounds[low:high, 0] - int(evidence.offsets[number])
+        edge[low + np.searchsorted(words, [start for start, _ in sentences(text, language)])] = True
+        edge[[low, high]] = True
+    starts = np.flatnonzero(edge[:-1])
+    verbatim: dict[bytes, bool] = {}  # a response may repeat itself
+    for words in _words_by_sentence(extract):
+        chosen = words[~free[words]]
+        wanted = extract.response.word[chosen]
         if len(chosen) < _LEAST_WORDS:
             continue
-        wanted = response.word[chosen]
-        last = max(0, len(evidence) - len(chosen) + 1)
-        for first in np.flatnonzero(evidence.word[:last] == wanted[0]).tolist():
-            after = first + len(chosen)
-            passage = int(evidence.passage[first])
-            if evidence.passage[after - 1] != passage or (evidence.word[first:after] != wanted).any():
-                continue
-            if passage not in starts:
-                words = evidence.bounds[evidence.passage == passage, 0] - int(evidence.offsets[passage])
-                begins = [start for start, _ in sentences(passages[passage], language)]
-                low = int(np.flatnonzero(evidence.passage == passage)[0])
-                starts[passage] = {low + int(at) for at in np.searchsorted(words, begins)} | {low + len(words)}
-            if first in starts[passage] and after in starts[passage]:
-                result[chosen] = True
-                break
+        if wanted.tobytes() not in verbatim:
+            first = starts[starts + len(wanted) <= len(evidence)]
+            for ahead, word in enumerate(wanted):
+                first = first[evidence.word[first + ahead] == word]
+            within = evidence.passage[first] == evidence.passage[first + len(wanted) - 1]
+            verbatim[wanted.tobytes()] = bool((within & edge[first + len(wanted)]).any())
+        result[chosen] = verbatim[wanted.tobytes()]
     return result
 
 
+def _words_by_sentence(extract: Extract) -> list[Int64s]:
+    return np.split(np.arange(len(extract.sentence)), np.flatnonzero(np.diff(extract.sentence)) + 1)
+
+
 def number_support(sample: Sample, bounds: Int64s, language: str, evidence_language: str) -> Int64s:
-    """See `Seen.numbers`; of words, half-open code point ranges in order, shape (n, 2)."""
+    """See `Seen.numbers`; of words, half-open code point ranges in order, shape (n, 2).
+
+    A passage is read in its own language, or in `evidence_language` where it states none.
+    """
+    passages = [(passage.text, passage.language or evidence_language) for passage in sample.evidence]
+    return _number_support(sample.response, bounds, language, passages)
+
+
+def _number_support(text: str, bounds: Int64s, language: str, passages: Iterable[tuple[str, str]]) -> Int64s:
     result = np.zeros(len(bounds), np.int64)
-    values = read_values(sample.response, language)
+    values = read_values(text, language)
     if values:
-        known = [value for passage in sample.evidence for value in read_values(passage.text, evidence_language)]
+        known = [value for passage, tag in passages for value in read_values(passage, tag)]
         for value, verdict in zip(values, support(values, known), strict=True):
             result[(bounds[:, 0] < value.end) & (bounds[:, 1] > value.start)] = verdict
+    return result
+
+
+def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> Bools:
+    """The words of sentences that say that the evidence does not say, but for numbers that it and the question lack.
+
+    Args:
+        sample: has a response.
+        bounds: its words, half-open code point ranges in order, shape (n, 2).
+        language: BCP 47 tag of the response.
+        numbers: as `Seen.numbers`, shape (n,).
+    """
+    result = np.zeros(len(bounds), bool)
+    for start, end in sentences(sample.response, language):
+        if is_refusal(sample.response[start:end], language):
+            result |= (bounds[:, 0] >= start) & (bounds[:, 1] <= end)
+    if (result & (numbers < 0)).any():
+        asked = _number_support(sample.response, bounds, language, [(sample.question or "", language)])
+        result &= (numbers >= 0) | (asked > 0)
     return result
 
 
@@ -205,18 +235,23 @@ def negation_contrast(extract: Extract, sample: Sample, language: str, evidence_
     stems, inverse = np.unique(evidence.stem, return_inverse=True)
     stem, of = np.divmod(np.unique(inverse * len(texts) + sentence_of), len(texts))  # each stem once a sentence
     rarity = np.log1p(len(texts) / np.bincount(stem))
+    edges = np.searchsorted(stem, np.arange(len(stems) + 1))  # the sentences of stem k are of[edges[k] : edges[k + 1]]
     bounds = sentences(sample.response, language)
-    for number in range(int(extract.sentence[-1]) + 1):
-        chosen = np.flatnonzero(extract.sentence == number)
-        ours = np.unique(response.stem[chosen])
-        shared = np.isin(stems, ours)[stem]
-        best = int(np.bincount(of[shared], rarity[stem[shared]], len(texts)).argmax())
-        if (shared & (of == best)).sum() < _SHARED * len(ours):
+    begins = np.array([start for start, _ in bounds])
+    evidence_negated = cache(lambda best: is_negated(texts[best], evidence_language))
+    for words in _words_by_sentence(extract):
+        ours = np.unique(response.stem[words])
+        at = np.minimum(np.searchsorted(stems, ours), len(stems) - 1)
+        shared = at[stems[at] == ours]
+        if not len(shared):
             continue
-        first = int(response.bounds[chosen[0], 0])
-        text = next(sample.response[start:end] for start, end in bounds if start <= first < end)
-        verdicts = is_negated(text, language), is_negated(texts[best], evidence_language)
-        result[chosen] = None not in verdicts and verdicts[0] != verdicts[1]
+        hits = np.concatenate([of[edges[k] : edges[k + 1]] for k in shared])
+        best = int(np.bincount(hits, np.repeat(rarity[shared], edges[shared + 1] - edges[shared])).argmax())
+        if (hits == best).sum() < _SHARED * len(ours):
+            continue
+        start, end = bounds[int(np.searchsorted(begins, response.bounds[words[0], 0], side="right")) - 1]
+        verdicts = is_negated(sample.response[start:end], language), evidence_negated(best)
+        result[words] = None not in verdicts and verdicts[0] != verdicts[1]
     return result
 
 
@@ -613,13 +648,12 @@ class Grounding(WordDetector):
         free = extracted.markup | harmless_words(
             sample.response, extracted.response.bounds, resolved.tag, sample.question
         )
-        for start, end in sentences(sample.response, resolved.tag):
-            if is_refusal(sample.response[start:end], resolved.tag):
-                free |= (extracted.response.bounds[:, 0] >= start) & (extracted.response.bounds[:, 1] <= end)
-        verbatim = quoted(extracted, free, passages, evidence_language or resolved.tag)
+        evidence_tag = evidence_language or resolved.tag
+        numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_tag)
+        free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
+        verbatim = quoted(extracted, free, passages, evidence_tag)
         notes = evidence_notes(sample, resolved)
-        numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_language or resolved.tag)
-        negated = negation_contrast(extracted, sample, resolved.tag, evidence_language or resolved.tag)
+        negated = negation_contrast(extracted, sample, resolved.tag, evidence_tag)
         return Seen(extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, notes)
 
 

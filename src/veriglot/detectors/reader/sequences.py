@@ -7,6 +7,7 @@ that have most in common with the part of the response and with the question, by
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,6 +108,7 @@ class _Evidence:
         self.ids = np.concatenate([np.zeros(0, np.int64), *ids])
         self.places: Int64s = np.concatenate([np.zeros((0, 3), np.int64), *places])
         self._window = np.concatenate(windows)
+        self._count = count
 
     def chosen(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
         """The places of the tokens that are shown, in order."""
@@ -120,14 +122,18 @@ class _Evidence:
             return np.arange(room)
         return np.flatnonzero(np.isin(self._window, taken))
 
-    def _scores(self, response: Sequence[int], question: Sequence[int]) -> NDArray[np.float64]:
-        count = int(self._window[-1]) + 1
+    @cached_property
+    def _tokens(self) -> tuple[Int64s, Int64s, Int64s]:
+        """The distinct tokens, and each once a window: which of them it is, and the window."""
         tokens, inverse = np.unique(self.ids, return_inverse=True)
-        token, window = np.divmod(np.unique(inverse * count + self._window), count)  # each token once a window
-        windows = np.bincount(token)
-        rarity = np.log((count + 1) / windows)
+        token, window = np.divmod(np.unique(inverse * self._count + self._window), self._count)
+        return tokens, token, window
+
+    def _scores(self, response: Sequence[int], question: Sequence[int]) -> NDArray[np.float64]:
+        tokens, token, window = self._tokens
+        rarity = np.log((self._count + 1) / np.bincount(token))
         worth = rarity * (np.isin(tokens, response) + _ASKED * np.isin(tokens, question))
-        scores = np.bincount(window, worth[token], count)
+        scores = np.bincount(window, worth[token], self._count)
         beside = np.maximum(np.append(scores[1:], 0.0), np.insert(scores[:-1], 0, 0.0))
         both: NDArray[np.float64] = scores + _BESIDE * beside
         return both

@@ -534,8 +534,8 @@ class _Evidence:
         shared = [sum(a == b for a, b in zip(date, other, strict=True) if b) for other in self.dates]
         most = max(shared, default=0)
         best = [other[part] for other, count in zip(self.dates, shared, strict=True) if count == most > 0]
-        other_dates = (value.kind != "month" and not any(best)) or (value.kind == "year" and most < 2)
-        return date[part] in best or (other_dates and value.amounts[0] in self.amounts)
+        by_itself = (value.kind != "month" and not any(best)) or (value.kind == "year" and most < 2)
+        return date[part] in best or (by_itself and value.amounts[0] in self.amounts)
 
     def _has_period(self, first: int, last: int) -> bool:
         periods = [_years_of(other) for other in self.values if other.kind in ("century", "decade")]

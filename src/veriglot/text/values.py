@@ -7,17 +7,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import accumulate, zip_longest
+from itertools import accumulate, combinations, zip_longest
 from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Value", "month_names", "read_values", "support"]
 
@@ -33,10 +35,11 @@ class Value(NamedTuple):
         end: one past the last one.
         kind: what it counts. The parts of a date are values of their own, joined by `date`.
         amounts: what it may mean, likeliest first: `1.234` is 1234 or 1.234. A century by its number, a decade by
-            its first year, a month from 1 to 12.
+            its first year, a month from 1 to 12. Whole numbers that no float holds are ints.
         unit: the English name of a unit of time, length or mass that follows, `age` beside a word for age, or empty.
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
+        swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
     """
 
     start: int
@@ -46,6 +49,7 @@ class Value(NamedTuple):
     unit: str = ""
     date: tuple[int, int, int] | None = None
     rounded: bool = False
+    swapped: tuple[int, int, int] | None = None
 
 
 # What is known of a language.
@@ -495,6 +499,7 @@ _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never round
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
 _LONG = 200  # years that nothing lasts
+_LARGE = 1e15  # amounts from there on are compared as they are
 _FEW = 12  # numbers of the evidence that are added and subtracted
 
 
@@ -508,53 +513,119 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         evidence that shares most with it is absent, even if it stands elsewhere.
     """
     evidence = _Evidence(evidence_values)
-    return [evidence.support(value) for value in response_values]
+    verdicts: dict[tuple[object, ...], int] = {}
+    for value in response_values:
+        if value[2:] not in verdicts:
+            verdicts[value[2:]] = evidence.support(value)
+    return [verdicts[value[2:]] for value in response_values]
+
+
+_Date = tuple[int, int, int]
+
+
+def _masked(date: _Date, count: int) -> Iterator[_Date]:
+    """The date with all but `count` of the parts that it tells set to 0, for each choice of them."""
+    for parts in combinations([part for part in range(3) if date[part]], count):
+        yield tuple(amount * (part in parts) for part, amount in enumerate(date))  # type: ignore[misc]
 
 
 class _Evidence:
     def __init__(self, values: Sequence[Value]) -> None:
         self.values = values
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
-        self.dates = sorted({value.date for value in values if value.date is not None})
+        self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
         self.years = {year for year, _, _ in self.dates if year}
         self.spans = {v.amounts[0] for v in values if v.unit in ("year", "age") and v.amounts[0] < _LONG}
+        self._rounded: dict[int, set[float]] = {}
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
         if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
-            return 1 if self._has_part(value, value.date) else -1
+            part = _PARTS.index(value.kind)
+            other = part and 3 - part  # what is the month in one order is the day in the other
+            swapped = value.swapped is not None and self._has_part(value.swapped, other)
+            return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
         if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
             return 1
+        if value.amounts[0] >= _LARGE:
+            return -1
         return 0 if value.amounts[0] <= _COMMON or self._computes(value) or self._converts(value) else -1
 
-    def _has_part(self, value: Value, date: tuple[int, int, int]) -> bool:
-        part = _PARTS.index(value.kind)
-        shared = [sum(a == b for a, b in zip(date, other, strict=True) if b) for other in self.dates]
-        most = max(shared, default=0)
-        best = [other[part] for other, count in zip(self.dates, shared, strict=True) if count == most > 0]
-        elsewhere = (value.kind != "month" and not any(best)) or (value.kind == "year" and most < 2)
-        return date[part] in best or (elsewhere and value.amounts[0] in self.amounts)
+    @cached_property
+    def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
+        """Years, months and days of the dates that share the parts of a date that are not 0."""
+        sharing: dict[_Date, tuple[set[int], ...]] = defaultdict(lambda: (set(), set(), set()))
+        for date in self.dates:
+            for masked in (masked for count in (1, 2, 3) for masked in _masked(date, count)):
+                for amounts, amount in zip(sharing[masked], date, strict=True):
+                    amounts.add(amount)
+        return dict(sharing)
+
+    def _has_part(self, date: _Date, part: int) -> bool:
+        """Whether the dates that share most with a date have one of its parts, or else the evidence."""
+        best: set[int] = set()
+        most = 4
+        while most and not best:
+            most -= 1
+            shared = [masked for masked in _masked(date, most) if masked in self._sharing]
+            best = {amount for masked in shared for amount in self._sharing[masked][part]}
+        elsewhere = (part != 1 and not any(best)) or (part == 0 and most < 2)
+        return date[part] in best or (elsewhere and date[part] in self.amounts)
+
+    @cached_property
+    def _periods(self) -> set[tuple[int, int]]:
+        return {_years_of(other) for other in self.values if other.kind in ("century", "decade")}
 
     def _has_period(self, first: int, last: int) -> bool:
-        periods = [_years_of(other) for other in self.values if other.kind in ("century", "decade")]
-        within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
+        within = any(first - 1 <= start and end <= last + 1 for start, end in self._periods)
         return within or any(first <= year <= last for year in self.years)
 
+    @cached_property
+    def _to_round(self) -> set[float]:
+        others = {amount for other in self.values if other.kind not in _EXACT for amount in other.amounts}
+        return {amount for amount in others if 3 <= amount < _LARGE}
+
     def _rounds(self, value: Value) -> bool:
-        """Whether the value is a number of the evidence with fewer digits."""
-        others = [amount for other in self.values if other.kind not in _EXACT for amount in other.amounts]
-        return any(_is_rounded(exact, amount, value.rounded) for exact in others for amount in value.amounts)
+        """Whether the value is a number of the evidence rounded or cut to fewer digits.
+
+        At least to two unless it is said to be rounded.
+        """
+        for amount in value.amounts:
+            if 3 <= amount < _LARGE:
+                shown = len(f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0"))
+                if shown + value.rounded >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
+                    return True
+        return False
+
+    def _rounded_to(self, places: int) -> set[float]:
+        if places not in self._rounded:
+            step = 10.0**places
+            rounded = {round(round(exact / step) * step, 6) for exact in self._to_round}
+            self._rounded[places] = rounded | {round(exact // step * step, 6) for exact in self._to_round}
+        return self._rounded[places]
+
+    @cached_property
+    def _alike(self) -> dict[tuple[Kind, str], set[float]]:
+        """Amounts by kind and unit."""
+        alike: dict[tuple[Kind, str], set[float]] = defaultdict(set)
+        for value in self.values:
+            alike[value.kind, value.unit].add(value.amounts[0])
+        return dict(alike)
+
+    @cached_property
+    def _lasting(self) -> set[float]:
+        return self.years | self.spans
 
     def _computes(self, value: Value) -> bool:
         """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
-        alike = {v.amounts[0] for v in self.values if v.kind == value.kind and v.unit == value.unit}
+        alike = self._alike.get((value.kind, value.unit), set())
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
         elif value.kind == "year" or (value.unit in ("year", "age") and amount < _LONG):
-            alike = self.years | self.spans
+            alike = self._lasting
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return False
         else:
@@ -562,13 +633,24 @@ class _Evidence:
         sums = (amount, amount + 1) if value.unit == "age" else (amount,)  # the birthday is still to come
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
+    @cached_property
+    def _measures(self) -> dict[str, list[float]]:
+        """Amounts by unit, in order."""
+        units = {unit for _, unit in self._alike if unit in _FACTORS}
+        amounts = {
+            unit: [a for (_, other), alike in self._alike.items() if other == unit for a in alike] for unit in units
+        }
+        return {unit: sorted(amount for amount in amounts[unit] if amount < _LARGE) for unit in units}
+
     def _converts(self, value: Value) -> bool:
         dimension, factor = _FACTORS.get(value.unit, ("", 1))
-        return any(
-            abs(other.amounts[0] * _FACTORS[other.unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]
-            for other in self.values
-            if other.unit != value.unit and _FACTORS.get(other.unit, " ")[0] == dimension
-        )
+        for unit, amounts in self._measures.items():
+            if unit != value.unit and _FACTORS[unit][0] == dimension:
+                at = bisect_left(amounts, value.amounts[0] * factor / _FACTORS[unit][1])
+                for amount in amounts[max(0, at - 1) : at + 1]:  # the nearest below and above
+                    if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
+                        return True
+        return False
 
 
 def _years_of(value: Value) -> tuple[int, int]:
@@ -576,12 +658,3 @@ def _years_of(value: Value) -> tuple[int, int]:
     if value.kind == "century":
         return 100 * first - 99, 100 * first
     return first, first + (99 if first % 100 == 0 else 9)
-
-
-def _is_rounded(exact: float, amount: float, rounded: bool) -> bool:
-    """Whether `amount` is `exact` rounded or cut to fewer digits, at least two unless it is said to be rounded."""
-    shown = len(f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0"))
-    if shown + rounded < 2 or not (3 <= amount < 1e15 and 3 <= exact < 1e15):
-        return False
-    step = 10.0 ** (len(str(int(amount))) - shown)
-    return amount in (round(round(exact / step) * step, 6), round(exact // step * step, 6))

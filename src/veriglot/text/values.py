@@ -179,6 +179,8 @@ _MARKED = (
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
+_LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
+_MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _COUNTERS = re.compile(
@@ -204,13 +206,22 @@ class _Item:
     scale: float = 1.0  # of words or signs of magnitude after digits
 
 
+def _whole(digits: str) -> float:
+    """The value of digits: a float, or an int where that would be another number."""
+    value = int(digits[:_MOST_DIGITS])
+    return float(value) if value <= 2**53 else value
+
+
 def _readings(written: str) -> tuple[float, ...]:
     """The values of digits with marks between them, likeliest first; none where they can be no number."""
     if written.isdecimal():
-        return (float(written),)
+        return (_whole(written),)
     plain = re.sub(r"\s", " ", written).translate({ord("，"): ",", ord("．"): "."})
     matches = [match for pattern in _MARKED if (match := pattern.fullmatch(plain))]
-    return tuple(float(re.sub(r"\D", "", match[1]) + "." + (match["part"] or "0")) for match in matches)
+    wholes = [(re.sub(r"\D", "", match[1]), match["part"]) for match in matches]
+    return tuple(
+        float(f"{whole}.{part}") if float(part or 0) and len(whole) <= 16 else _whole(whole) for whole, part in wholes
+    )
 
 
 def _numeral(piece: str, words: _Words) -> float | None:
@@ -220,7 +231,7 @@ def _numeral(piece: str, words: _Words) -> float | None:
     if "".join(forms) != piece or min(atoms) >= 100:
         return prod(atoms) if "".join(forms) == piece else None
     if max(atoms) < 10:
-        return float("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
+        return _whole("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
     total, section, digit, last = 0.0, 0.0, 0.0, 1e15
     for atom in atoms:
         if atom < 10:
@@ -256,7 +267,7 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
     result = [number for number in result if not _tells_nothing(text, number, words)]
     for number in result:
-        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0].is_integer()
+        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0] % 1 == 0
         if number.symbol in ("", "y") and number.form == "digits" and plain:
             amount = number.amounts[0]
             era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
@@ -271,17 +282,22 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
 def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]:
     """A number, or several where the piece can be none; the parts of a date tell what they are.
 
-    With `slashes` the month stands first in `3/12/1901`.
+    With `slashes` the month or the day stands first in `3/12/1901`.
     """
+    meaning = ""
     parts, symbols = list(re.finditer(r"\d+", piece)), ""
     if re.fullmatch(_DATE, piece):
         orders = ["ymd"] if piece[:4].isdecimal() else ["mdy", "dmy"] if slashes and "/" in piece else ["dmy", "mdy"]
         figures = [dict(zip(order, (int(part.group()) for part in parts), strict=True)) for order in orders]
+        if orders[0] == "mdy" and figures[0]["m"] <= 12 and figures[0]["d"] <= 12:
+            meaning = "either"
         symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
     elif readings := _readings(piece):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
     return [
-        _Item(start + part.start(), start + part.end(), index, index, "digits", (float(part.group()),), symbol)
+        _Item(
+            start + part.start(), start + part.end(), index, index, "digits", (_whole(part.group()),), symbol, meaning
+        )
         for part, symbol in zip_longest(parts, symbols, fillvalue="")
         if isinstance(part, re.Match)
     ]
@@ -306,11 +322,12 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     between = gap.strip(" \u00a0-‐‑").casefold()
     ones = last.amounts[0] % 100
     if number.form == "digits":
-        if gap or not amount < last.scale:
+        if gap or not amount < last.scale or last.amounts[0] >= _LARGE:
             return False
         last.total, last.amounts = last.amounts[0], (last.amounts[0] + amount,)  # 3億2000万
     elif last.form == "digits":
-        if number.form == "ordinal" or between not in ("", "de", ".") or amount < 100 or log10(amount) % 1:
+        large = max(last.amounts) >= _LARGE or amount < 100
+        if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
         last.amounts = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
         last.scale *= amount
@@ -456,7 +473,11 @@ def _date(items: Sequence[_Item]) -> list[Value]:
             kinds["year" if item.symbol == "y" else "month" if in_month else "day"] = item
     amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
     date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
-    values = [Value(item.start, item.end, kind, (float(amounts[kind]),), "", date) for kind, item in kinds.items()]
+    swapped = (date[0], date[2], date[1]) if "either" in [item.meaning for item in kinds.values()] else None
+    values = [
+        Value(item.start, item.end, kind, (float(amounts[kind]),), "", date, False, swapped)
+        for kind, item in kinds.items()
+    ]
     return values if date[1] <= 12 else []
 
 
@@ -474,8 +495,10 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
 def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
     number, after, before = line[index], line[index + 1], line[index - 1]
-    before = line[index - 2] if before.symbol in "efs" else before
-    unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if before.symbol == "a" else ""
+    place = index - 2 if before.symbol in "efs" else index - 1
+    before = line[place]
+    own = before.symbol == "a" and not line[place - 1].form  # "5 percent to 7": it belongs to the 5
+    unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     year = number.form == "digits" and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and text[number.start] != "0"
@@ -499,7 +522,6 @@ _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never round
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
 _LONG = 200  # years that nothing lasts
-_LARGE = 1e15  # amounts from there on are compared as they are
 _FEW = 12  # numbers of the evidence that are added and subtracted
 
 

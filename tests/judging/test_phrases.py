@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from veriglot.judging import phrases
-from veriglot.judging.phrases import harmless_words, is_refusal, restated_words
+from veriglot.judging.phrases import harmless_words, is_refusal
 from veriglot.text.segmentation import word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
@@ -149,16 +149,6 @@ def test_refusals(language: str, sentence: str) -> None:
 )
 def test_denied_facts_are_no_refusals(language: str, sentence: str) -> None:
     assert not is_refusal(sentence, language)
-
-
-def test_restated_words_keep_their_order() -> None:
-    question, text = "When did the old mill of Norva burn?", "The old mill of Norva burned when Norva fell."
-    bounds = word_bounds(text, "en")
-    expected = [True] * 5 + [False] * 4
-    assert restated_words(text, bounds, "en", question).tolist() == expected
-    assert not restated_words("The Norva mill", word_bounds("The Norva mill"), "en", question).any()
-    assert not restated_words(text, bounds, "en", None).any()
-    assert restated_words("", np.empty((0, 2), np.int32), "en", question).shape == (0,)
 
 
 def test_odd_input() -> None:

@@ -100,6 +100,7 @@ def test_yes_and_no_and_facts_are_judged() -> None:
         ("en", "The provided context does not include any details on when the mill burned in 1874."),
         ("en", "I'm sorry, but the documents do not specify this."),
         ("en", "The text does not mention his age, or his wife."),
+        ("en", "Based on the provided context, the year is not specified."),
         ("de", "Der Text erwähnt leider nicht, wann die alte Mühle in Norva im Jahr 1874 abgebrannt ist."),
         ("cs", "Kontext bohužel neuvádí, kdy starý mlýn v Norvě vyhořel."),
         ("de", "Wann die Mühle brannte, geht aus dem Kontext leider nicht hervor."),

@@ -149,10 +149,11 @@ class _Patterns:
         return bool(self.source.search(inside) and _NOTHING.fullmatch(self.run.sub(" ", inside)))
 
     def claims_nothing(self, clause: str, most: int) -> bool:
-        """Whether a clause has few words and no number, or says what is asked."""
+        """Whether a clause has few words and no number, is an opening, or says what is asked."""
         words = re.findall(rf"[^{_GAP}]+", clause)
         count = len(words) if self.spaced else len("".join(words)) / _WRITTEN
-        return bool(words and self.asking.match(clause)) or (count <= most and not re.search(r"\d", clause))
+        opening = self.run_end(clause, 0, len(clause)) == len(clause.rstrip(_SOFT))
+        return opening or bool(words and self.asking.match(clause)) or (count <= most and not re.search(r"\d", clause))
 
     def parts(self, text: str, start: int, end: int) -> Iterator[Range]:
         """A sentence, parted at its spaces where words have none: Thai has no other mark between sentences."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from veriglot.judging import phrases
-from veriglot.judging.phrases import harmless_words, is_refusal, restated_words
+from veriglot.judging.phrases import harmless_words, is_refusal
 from veriglot.text.segmentation import word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
@@ -101,6 +100,7 @@ def test_yes_and_no_and_facts_are_judged() -> None:
         ("en", "The provided context does not include any details on when the mill burned in 1874."),
         ("en", "I'm sorry, but the documents do not specify this."),
         ("en", "The text does not mention his age, or his wife."),
+        ("en", "Based on the provided context, the year is not specified."),
         ("de", "Der Text erwähnt leider nicht, wann die alte Mühle in Norva im Jahr 1874 abgebrannt ist."),
         ("cs", "Kontext bohužel neuvádí, kdy starý mlýn v Norvě vyhořel."),
         ("de", "Wann die Mühle brannte, geht aus dem Kontext leider nicht hervor."),
@@ -149,16 +149,6 @@ def test_refusals(language: str, sentence: str) -> None:
 )
 def test_denied_facts_are_no_refusals(language: str, sentence: str) -> None:
     assert not is_refusal(sentence, language)
-
-
-def test_restated_words_keep_their_order() -> None:
-    question, text = "When did the old mill of Norva burn?", "The old mill of Norva burned when Norva fell."
-    bounds = word_bounds(text, "en")
-    expected = [True] * 5 + [False] * 4
-    assert restated_words(text, bounds, "en", question).tolist() == expected
-    assert not restated_words("The Norva mill", word_bounds("The Norva mill"), "en", question).any()
-    assert not restated_words(text, bounds, "en", None).any()
-    assert restated_words("", np.empty((0, 2), np.int32), "en", question).shape == (0,)
 
 
 def test_odd_input() -> None:

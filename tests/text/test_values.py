@@ -166,3 +166,39 @@ def test_a_month_alone_is_compared_with_months() -> None:
     evidence = read_values("2001年3月に3人が来た。", "ja")
     assert support(read_values("3月", "ja"), evidence) == [1]
     assert support(read_values("4月", "ja"), evidence) == [-1]
+
+
+@pytest.mark.parametrize(
+    ("response", "evidence", "verdicts"),
+    [
+        ("05/06/2020", "5 June 2020", [1, 1, 1]),
+        ("05/06/2020", "May 6, 2020", [1, 1, 1]),
+        ("6 May 2020", "05/06/2020", [1, 1, 1]),
+        ("05/06/2020", "5 May 2020", [1, -1, 1]),
+        ("25/06/2020", "6 May 2020", [-1, -1, 1]),
+    ],
+)
+def test_an_english_date_in_slashes_may_begin_with_day_or_month(
+    response: str, evidence: str, verdicts: list[int]
+) -> None:
+    assert support(read_values(response, "en"), read_values(evidence, "en")) == verdicts
+
+
+def test_a_percentage_ends_before_the_next_number() -> None:
+    values = read_values("It rose by 5 percent to 1.234 million in 1990, about 7000.", "en")
+    assert [(value.kind, value.rounded) for value in values] == [
+        ("percent", False),
+        ("number", True),
+        ("year", False),
+        ("number", True),
+    ]
+    assert [value.kind for value in read_values("yüzde 5", "tr")] == ["percent"]
+
+
+@pytest.mark.parametrize("digits", ["1234567890123456789%d", "9" * 400 + "%d", "1" * 400 + "%d.5"])
+def test_whole_numbers_of_any_length_are_exact(digits: str) -> None:
+    first, second = read_values(digits % 0, "en"), read_values(digits % 1, "en")
+    assert (support(first, first), support(first, second)) == ([1], [-1])
+    for odd in ("9" * 9000, "9" * 400 + " million", "9" * 400 + " km", "1." + "0" * 9000, "%" + "9" * 400):
+        support(read_values(odd, "en"), [*read_values("5 miles, 7 and 1990", "en"), *first])
+        support(read_values("5 miles, 7, 30% and 1990", "en"), [*read_values(odd, "en"), *first])

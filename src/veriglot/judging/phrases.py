@@ -1,4 +1,4 @@
-"""Words of a response that claim nothing: list numbers, citations, openings, closings, refusals, restated questions.
+"""Words of a response that claim nothing: list numbers, citations, openings, closings, refusals.
 
 The phrases of each language are in `phrases.toml`. They are classes of words rather than sentences: an opening is a
 run of words at the beginning of a sentence that all belong to a class and that name a source ("text") and how it is
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     Bounds = NDArray[np.int32] | NDArray[np.int64]
     Range = tuple[int, int]
 
-__all__ = ["harmless_words", "is_negated", "is_refusal", "restated_words"]
+__all__ = ["harmless_words", "is_negated", "is_refusal"]
 
 
-_RUN = 3  # words that a response must share with its question, in order, to restate it
 _STEM = 5  # code points: words that agree in their first five count as one stem
 _LIST_ITEM = re.compile(
     r"^[ \t>*+•·–—-]*\(?(\d{1,3})[.)．）、](?=\s|\*|[^\W\d_])|(?<![\w(])(\d{1,2})\)(?=\s)", re.MULTILINE
@@ -150,10 +149,11 @@ class _Patterns:
         return bool(self.source.search(inside) and _NOTHING.fullmatch(self.run.sub(" ", inside)))
 
     def claims_nothing(self, clause: str, most: int) -> bool:
-        """Whether a clause has few words and no number, or says what is asked."""
+        """Whether a clause has few words and no number, is an opening, or says what is asked."""
         words = re.findall(rf"[^{_GAP}]+", clause)
         count = len(words) if self.spaced else len("".join(words)) / _WRITTEN
-        return bool(words and self.asking.match(clause)) or (count <= most and not re.search(r"\d", clause))
+        opening = self.run_end(clause, 0, len(clause)) == len(clause.rstrip(_SOFT))
+        return opening or bool(words and self.asking.match(clause)) or (count <= most and not re.search(r"\d", clause))
 
     def parts(self, text: str, start: int, end: int) -> Iterator[Range]:
         """A sentence, parted at its spaces where words have none: Thai has no other mark between sentences."""
@@ -399,34 +399,6 @@ def _denies(patterns: _Patterns, clause: str, has_source: bool) -> bool:
         return False
     source = patterns.source.search(clause, 0, denial.start())  # "the text says that it was not mentioned"
     return source is None or patterns.that.search(clause, source.end(), denial.start()) is None
-
-
-def restated_words(response: str, bounds: Bounds, language: str | None, question: str | None) -> Bools:
-    """The words of a response that stand in a run of three words or more that the question has too.
-
-    Runs keep their order and compare words folded, by their first five code points. What was exchanged between two
-    such runs may still be wrong.
-
-    Args:
-        response: the response.
-        bounds: its words, half-open code point ranges in order, shape (n, 2).
-        language: BCP 47 tag of both.
-        question: the question, if there is one.
-
-    Returns:
-        Shape (n,).
-    """
-    restated = np.zeros(len(bounds), bool)
-    asked = [word[:_STEM] for word in folded_words(question, language)] if question else []
-    if len(asked) < _RUN or len(bounds) < _RUN:
-        return restated
-    folded = fold(response)
-    stems = np.array([folded[start : min(end, start + _STEM)] for start, end in bounds.tolist()])
-    same = stems[:, None] == np.array(asked)[None]
-    runs = (same[:-2, :-2] & same[1:-1, 1:-1] & same[2:, 2:]).any(axis=1)
-    for offset in range(_RUN):
-        restated[offset : offset + len(runs)] |= runs
-    return restated
 
 
 def _stems(text: str, language: str | None) -> set[str]:

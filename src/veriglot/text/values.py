@@ -7,17 +7,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import accumulate, zip_longest
+from itertools import accumulate, combinations, zip_longest
 from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Value", "month_names", "read_values", "support"]
 
@@ -33,10 +35,11 @@ class Value(NamedTuple):
         end: one past the last one.
         kind: what it counts. The parts of a date are values of their own, joined by `date`.
         amounts: what it may mean, likeliest first: `1.234` is 1234 or 1.234. A century by its number, a decade by
-            its first year, a month from 1 to 12.
+            its first year, a month from 1 to 12. Whole numbers that no float holds are ints.
         unit: the English name of a unit of time, length or mass that follows, `age` beside a word for age, or empty.
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
+        swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
     """
 
     start: int
@@ -46,6 +49,7 @@ class Value(NamedTuple):
     unit: str = ""
     date: tuple[int, int, int] | None = None
     rounded: bool = False
+    swapped: tuple[int, int, int] | None = None
 
 
 # What is known of a language.
@@ -175,6 +179,8 @@ _MARKED = (
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
+_LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
+_MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _COUNTERS = re.compile(
@@ -200,13 +206,22 @@ class _Item:
     scale: float = 1.0  # of words or signs of magnitude after digits
 
 
+def _whole(digits: str) -> float:
+    """The value of digits: a float, or an int where that would be another number."""
+    value = int(digits[:_MOST_DIGITS])
+    return float(value) if value <= 2**53 else value
+
+
 def _readings(written: str) -> tuple[float, ...]:
     """The values of digits with marks between them, likeliest first; none where they can be no number."""
     if written.isdecimal():
-        return (float(written),)
+        return (_whole(written),)
     plain = re.sub(r"\s", " ", written).translate({ord("，"): ",", ord("．"): "."})
     matches = [match for pattern in _MARKED if (match := pattern.fullmatch(plain))]
-    return tuple(float(re.sub(r"\D", "", match[1]) + "." + (match["part"] or "0")) for match in matches)
+    wholes = [(re.sub(r"\D", "", match[1]), match["part"]) for match in matches]
+    return tuple(
+        float(f"{whole}.{part}") if float(part or 0) and len(whole) <= 16 else _whole(whole) for whole, part in wholes
+    )
 
 
 def _numeral(piece: str, words: _Words) -> float | None:
@@ -216,7 +231,7 @@ def _numeral(piece: str, words: _Words) -> float | None:
     if "".join(forms) != piece or min(atoms) >= 100:
         return prod(atoms) if "".join(forms) == piece else None
     if max(atoms) < 10:
-        return float("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
+        return _whole("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
     total, section, digit, last = 0.0, 0.0, 0.0, 1e15
     for atom in atoms:
         if atom < 10:
@@ -252,7 +267,7 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
     result = [number for number in result if not _tells_nothing(text, number, words)]
     for number in result:
-        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0].is_integer()
+        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0] % 1 == 0
         if number.symbol in ("", "y") and number.form == "digits" and plain:
             amount = number.amounts[0]
             era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
@@ -267,17 +282,22 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
 def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]:
     """A number, or several where the piece can be none; the parts of a date tell what they are.
 
-    With `slashes` the month stands first in `3/12/1901`.
+    With `slashes` the month or the day stands first in `3/12/1901`.
     """
+    meaning = ""
     parts, symbols = list(re.finditer(r"\d+", piece)), ""
     if re.fullmatch(_DATE, piece):
         orders = ["ymd"] if piece[:4].isdecimal() else ["mdy", "dmy"] if slashes and "/" in piece else ["dmy", "mdy"]
         figures = [dict(zip(order, (int(part.group()) for part in parts), strict=True)) for order in orders]
+        if orders[0] == "mdy" and figures[0]["m"] <= 12 and figures[0]["d"] <= 12:
+            meaning = "either"
         symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
     elif readings := _readings(piece):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
     return [
-        _Item(start + part.start(), start + part.end(), index, index, "digits", (float(part.group()),), symbol)
+        _Item(
+            start + part.start(), start + part.end(), index, index, "digits", (_whole(part.group()),), symbol, meaning
+        )
         for part, symbol in zip_longest(parts, symbols, fillvalue="")
         if isinstance(part, re.Match)
     ]
@@ -302,11 +322,12 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     between = gap.strip(" \u00a0-‐‑").casefold()
     ones = last.amounts[0] % 100
     if number.form == "digits":
-        if gap or not amount < last.scale:
+        if gap or not amount < last.scale or last.amounts[0] >= _LARGE:
             return False
         last.total, last.amounts = last.amounts[0], (last.amounts[0] + amount,)  # 3億2000万
     elif last.form == "digits":
-        if number.form == "ordinal" or between not in ("", "de", ".") or amount < 100 or log10(amount) % 1:
+        large = max(last.amounts) >= _LARGE or amount < 100
+        if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
         last.amounts = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
         last.scale *= amount
@@ -452,7 +473,11 @@ def _date(items: Sequence[_Item]) -> list[Value]:
             kinds["year" if item.symbol == "y" else "month" if in_month else "day"] = item
     amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
     date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
-    values = [Value(item.start, item.end, kind, (float(amounts[kind]),), "", date) for kind, item in kinds.items()]
+    swapped = (date[0], date[2], date[1]) if "either" in [item.meaning for item in kinds.values()] else None
+    values = [
+        Value(item.start, item.end, kind, (float(amounts[kind]),), "", date, False, swapped)
+        for kind, item in kinds.items()
+    ]
     return values if date[1] <= 12 else []
 
 
@@ -470,8 +495,10 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
 def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
     number, after, before = line[index], line[index + 1], line[index - 1]
-    before = line[index - 2] if before.symbol in "efs" else before
-    unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if before.symbol == "a" else ""
+    place = index - 2 if before.symbol in "efs" else index - 1
+    before = line[place]
+    own = before.symbol == "a" and not line[place - 1].form  # "5 percent to 7": it belongs to the 5
+    unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     year = number.form == "digits" and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and text[number.start] != "0"
@@ -505,56 +532,122 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date,
         or a rounded number); 0 where it can be computed from it (a difference or sum, another unit, the rest of a
         percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts the date of the
-        evidence that shares most with it is absent, even if it stands elsewhere.
+        evidence that shares most with it is absent, even if it stands by_itself.
     """
     evidence = _Evidence(evidence_values)
-    return [evidence.support(value) for value in response_values]
+    verdicts: dict[tuple[object, ...], int] = {}
+    for value in response_values:
+        if value[2:] not in verdicts:
+            verdicts[value[2:]] = evidence.support(value)
+    return [verdicts[value[2:]] for value in response_values]
+
+
+_Date = tuple[int, int, int]
+
+
+def _masked(date: _Date, count: int) -> Iterator[_Date]:
+    """The date with all but `count` of the parts that it tells set to 0, for each choice of them."""
+    for parts in combinations([part for part in range(3) if date[part]], count):
+        yield tuple(amount * (part in parts) for part, amount in enumerate(date))  # type: ignore[misc]
 
 
 class _Evidence:
     def __init__(self, values: Sequence[Value]) -> None:
         self.values = values
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
-        self.dates = sorted({value.date for value in values if value.date is not None})
+        self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
         self.years = {year for year, _, _ in self.dates if year}
         self.spans = {v.amounts[0] for v in values if v.unit in ("year", "age") and v.amounts[0] < _LONG}
+        self._rounded: dict[int, set[float]] = {}
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
         if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
-            return 1 if self._has_part(value, value.date) else -1
+            part = _PARTS.index(value.kind)
+            other = part and 3 - part  # what is the month in one order is the day in the other
+            swapped = value.swapped is not None and self._has_part(value.swapped, other)
+            return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
         if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
             return 1
+        if value.amounts[0] >= _LARGE:
+            return -1
         return 0 if value.amounts[0] <= _COMMON or self._computes(value) or self._converts(value) else -1
 
-    def _has_part(self, value: Value, date: tuple[int, int, int]) -> bool:
-        part = _PARTS.index(value.kind)
-        shared = [sum(a == b for a, b in zip(date, other, strict=True) if b) for other in self.dates]
-        most = max(shared, default=0)
-        best = [other[part] for other, count in zip(self.dates, shared, strict=True) if count == most > 0]
-        by_itself = (value.kind != "month" and not any(best)) or (value.kind == "year" and most < 2)
-        return date[part] in best or (by_itself and value.amounts[0] in self.amounts)
+    @cached_property
+    def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
+        """Years, months and days of the dates that share the parts of a date that are not 0."""
+        sharing: dict[_Date, tuple[set[int], ...]] = defaultdict(lambda: (set(), set(), set()))
+        for date in self.dates:
+            for masked in (masked for count in (1, 2, 3) for masked in _masked(date, count)):
+                for amounts, amount in zip(sharing[masked], date, strict=True):
+                    amounts.add(amount)
+        return dict(sharing)
+
+    def _has_part(self, date: _Date, part: int) -> bool:
+        """Whether the dates that share most with a date have one of its parts, or else the evidence."""
+        best: set[int] = set()
+        most = 4
+        while most and not best:
+            most -= 1
+            shared = [masked for masked in _masked(date, most) if masked in self._sharing]
+            best = {amount for masked in shared for amount in self._sharing[masked][part]}
+        by_itself = (part != 1 and not any(best)) or (part == 0 and most < 2)
+        return date[part] in best or (by_itself and date[part] in self.amounts)
+
+    @cached_property
+    def _periods(self) -> set[tuple[int, int]]:
+        return {_years_of(other) for other in self.values if other.kind in ("century", "decade")}
 
     def _has_period(self, first: int, last: int) -> bool:
-        periods = [_years_of(other) for other in self.values if other.kind in ("century", "decade")]
-        within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
+        within = any(first - 1 <= start and end <= last + 1 for start, end in self._periods)
         return within or any(first <= year <= last for year in self.years)
 
+    @cached_property
+    def _to_round(self) -> set[float]:
+        others = {amount for other in self.values if other.kind not in _EXACT for amount in other.amounts}
+        return {amount for amount in others if 3 <= amount < _LARGE}
+
     def _rounds(self, value: Value) -> bool:
-        """Whether the value is a number of the evidence with fewer digits."""
-        others = [amount for other in self.values if other.kind not in _EXACT for amount in other.amounts]
-        return any(_is_rounded(exact, amount, value.rounded) for exact in others for amount in value.amounts)
+        """Whether the value is a number of the evidence rounded or cut to fewer digits.
+
+        At least to two unless it is said to be rounded.
+        """
+        for amount in value.amounts:
+            if 3 <= amount < _LARGE:
+                shown = len(f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0"))
+                if shown + value.rounded >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
+                    return True
+        return False
+
+    def _rounded_to(self, places: int) -> set[float]:
+        if places not in self._rounded:
+            step = 10.0**places
+            rounded = {round(round(exact / step) * step, 6) for exact in self._to_round}
+            self._rounded[places] = rounded | {round(exact // step * step, 6) for exact in self._to_round}
+        return self._rounded[places]
+
+    @cached_property
+    def _alike(self) -> dict[tuple[Kind, str], set[float]]:
+        """Amounts by kind and unit."""
+        alike: dict[tuple[Kind, str], set[float]] = defaultdict(set)
+        for value in self.values:
+            alike[value.kind, value.unit].add(value.amounts[0])
+        return dict(alike)
+
+    @cached_property
+    def _lasting(self) -> set[float]:
+        return self.years | self.spans
 
     def _computes(self, value: Value) -> bool:
         """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
-        alike = {v.amounts[0] for v in self.values if v.kind == value.kind and v.unit == value.unit}
+        alike = self._alike.get((value.kind, value.unit), set())
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
         elif value.kind == "year" or (value.unit in ("year", "age") and amount < _LONG):
-            alike = self.years | self.spans
+            alike = self._lasting
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return False
         else:
@@ -562,13 +655,24 @@ class _Evidence:
         sums = (amount, amount + 1) if value.unit == "age" else (amount,)  # the birthday is still to come
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
+    @cached_property
+    def _measures(self) -> dict[str, list[float]]:
+        """Amounts by unit, in order."""
+        units = {unit for _, unit in self._alike if unit in _FACTORS}
+        amounts = {
+            unit: [a for (_, other), alike in self._alike.items() if other == unit for a in alike] for unit in units
+        }
+        return {unit: sorted(amount for amount in amounts[unit] if amount < _LARGE) for unit in units}
+
     def _converts(self, value: Value) -> bool:
         dimension, factor = _FACTORS.get(value.unit, ("", 1))
-        return any(
-            abs(other.amounts[0] * _FACTORS[other.unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]
-            for other in self.values
-            if other.unit != value.unit and _FACTORS.get(other.unit, " ")[0] == dimension
-        )
+        for unit, amounts in self._measures.items():
+            if unit != value.unit and _FACTORS[unit][0] == dimension:
+                at = bisect_left(amounts, value.amounts[0] * factor / _FACTORS[unit][1])
+                for amount in amounts[max(0, at - 1) : at + 1]:  # the nearest below and above
+                    if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
+                        return True
+        return False
 
 
 def _years_of(value: Value) -> tuple[int, int]:
@@ -576,12 +680,3 @@ def _years_of(value: Value) -> tuple[int, int]:
     if value.kind == "century":
         return 100 * first - 99, 100 * first
     return first, first + (99 if first % 100 == 0 else 9)
-
-
-def _is_rounded(exact: float, amount: float, rounded: bool) -> bool:
-    """Whether `amount` is `exact` rounded or cut to fewer digits, at least two unless it is said to be rounded."""
-    shown = len(f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0"))
-    if shown + rounded < 2 or not (3 <= amount < 1e15 and 3 <= exact < 1e15):
-        return False
-    step = 10.0 ** (len(str(int(amount))) - shown)
-    return amount in (round(round(exact / step) * step, 6), round(exact // step * step, 6))

@@ -115,7 +115,7 @@ class ScriptCalibration(msgspec.Struct, frozen=True):
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_evidence(logits: Float32s, whole: float | None = None) -> Float64s:
+def response_evidence(logits: NDArray[Any], whole: float | None = None) -> Float64s:
     """What a response's score is made from, the constant last.
 
     The highest logit, the mean of the highest tenth, the mean of all, the log of the words; and the logit of the whole

@@ -78,7 +78,8 @@ def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None =
     folder.mkdir(parents=True)
     save_network(folder / FILES[0], learned() if arrays is None else arrays)
     further = features_of(np.zeros(1), np.zeros(1), np.zeros(1, int)).shape[1] - 3
-    calibration = ScriptCalibration({"Latn": Line(1.0, 0.0)}, ("de", "en"), Line(1.0, 0.0), (1.0, 0.0, 0.0, 0.0, -5.0))
+    line = Line(1.0, 0.0)
+    calibration = ScriptCalibration({"Latn": line}, ("de", "en"), line, (1.0, 0.0, 0.0, 0.0, 0.0, -5.0))
     joins = {
         relation: Join((0.5, 0.5, *[0.0] * further, 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS

@@ -15,7 +15,7 @@ pytest.importorskip("onnxscript", reason="training writes ONNX: install the extr
 
 from tiny_reader import features_of
 from veriglot.detectors.grounding.detector import Line, ScriptCalibration
-from veriglot.detectors.reader.detector import RELATIONS
+from veriglot.detectors.reader.detector import RELATIONS, WHOLE
 from veriglot.training.grounding.examples import Example, Labels
 from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, recalibrated
 from veriglot.training.reader.sources import Row
@@ -41,7 +41,8 @@ def judged(
         weight = np.full(WORDS, float(located), np.float32)
         labels = Labels(example, target, weight, np.zeros((WORDS, 6), np.float32))
         row = Row(example, bool(target.any()), located)
-        rows.append(Judged(row, labels, features, np.ones(WORDS, bool), relation))
+        counted, quoted = np.ones(WORDS, bool), np.zeros(WORDS, bool)
+        rows.append(Judged(row, labels, features, counted, quoted, relation))
     return rows
 
 
@@ -78,7 +79,8 @@ def test_probabilities_of_words_and_responses_are_calibrated() -> None:
     targets = np.concatenate([row.labels.target for row in held_out])
     assert words.mean() == pytest.approx(targets.mean(), abs=0.04)
     assert words[targets > 0].mean() > words[targets == 0].mean() + 0.4
-    scores = np.array([join.calibration.score(values) for values in logits])
+    wholes = [float(row.features[:, WHOLE].max()) for row in held_out]
+    scores = np.array([join.calibration.score(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in held_out])
     assert ((scores >= 0.5) == wrong).mean() > 0.8
 

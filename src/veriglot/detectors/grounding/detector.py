@@ -416,7 +416,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         logits[result.quoted] = np.minimum(logits[result.quoted], QUOTED)
         score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
-        lacked = (result.numbers < 0) & ~free
+        lacked = (result.numbers < 0) & ~free & ~result.quoted
         if lacked.any():
             confidences[lacked] = np.maximum(confidences[lacked], _ABSENT)
             score = max(score, _ABSENT)

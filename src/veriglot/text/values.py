@@ -495,9 +495,9 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
 def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
     number, after, before = line[index], line[index + 1], line[index - 1]
-    index = index - 2 if before.symbol in "efs" else index - 1
-    before = line[index]
-    own = before.symbol == "a" and not line[index - 1].form  # "5 percent to 7": it belongs to the 5
+    earlier = index - 2 if before.symbol in "efs" else index - 1
+    before = line[earlier]
+    own = before.symbol == "a" and not line[earlier - 1].form  # "5 percent to 7": it belongs to the 5
     unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"

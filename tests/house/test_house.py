@@ -26,16 +26,16 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
-ALLOWED = {
-    "files": 244,  # the aim is 350
-    "lines": 80_950,  # 80,000, and 3,000 for what judges better
-    "tokens": 547_500,  # 520,000: without `semantic` it was 513,800, and the reader, phrases and values came to that
-    "exported names": 1_140,  # 1,200
-    "options": 290,
-    "words of docs": 40_000,
+ALLOWED = {  # what House closes at, and what Judge and Door may add
+    "files": 260,  # the aim is 350
+    "lines": 84_000,  # 80,000, and 3,000 an issue
+    "tokens": 567_000,  # 520,000: without `semantic` it was 513,800; the reader came to 33,000
+    "exported names": 1_200,
+    "options": 301,  # 300, and 12 an issue
+    "words of docs": 41_500,
     "words of the README": 900,
     "words of Markdown": 55_000,
-    "files with one importer": 25,  # the aim is 40
+    "files with one importer": 32,  # the aim is 40
     "odd locals": 0,
     "old words": 0,
 }

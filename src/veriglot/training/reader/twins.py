@@ -7,7 +7,8 @@ of them, a right answer, and a wrong one whose words stand in the evidence too.
 - `[[state]]`: the wrong answer says another state (accepted or refused, rose or fell, all, some or none). Answer k of
   each state is the counterpart of answer k of the others. The first state is the yes of `ask`.
 - `[[role]]`: the names in brackets change places.
-- `[[fact]]`: the value in brackets is that of another thing in the evidence, or has a digit changed.
+- `[[fact]]`: the value in brackets is that of another thing in the evidence, of the same kind or of any, or has a digit
+  changed.
 
 Slots: `{A}` and `{B}` are people, `{P}` and `{Q}` places, `{O}` and `{R}` companies, `{W}` and `{V}` books, `{y}` and
 `{z}` years (the first is earlier), `{n}` and `{m}` numbers (the first is smaller); `{A:gen}` is a form of a name that
@@ -38,18 +39,21 @@ __all__ = ["TYPES", "Twin", "draw_case", "draw_twin", "languages", "wordings"]
 LISTS = {"A": "people", "B": "people", "C": "people", "P": "places", "Q": "places", "O": "companies", "R": "companies"}
 LISTS |= {"W": "works", "V": "works"}
 EXCHANGED = {"A": "B", "O": "R", "P": "Q", "W": "V"}
-KINDS = ("negation", "contrast", "direction", "quantity", "order", "polarity", "roles", "entity", "number")
+KINDS = ("negation", "contrast", "direction", "quantity", "order", "polarity", "roles", "entity", "crossed", "number")
 TYPES = dict.fromkeys(KINDS, "contradictory") | {
     "order": "relation",
     "roles": "relation",
     "entity": "entity",
+    "crossed": "entity",
     "number": "entity",
 }
 SLOT = re.compile(r"\{([A-Za-z])(?::(\w+))?\}")
 STOP = re.compile(r"[.。！!।؟?۔]*$")
 HELD_OUT = 0.2  # share of the facts that trains nothing, in any language
 SENTENCES = (2, 6)  # of the evidence
-ASKED, RIVALLED = 0.3, 0.6  # shares of states asked with yes or no, and of facts beside one of the same kind
+ASKED, RIVALLED = 0.3, 0.5  # shares of states asked with yes or no, and of facts beside one of the same kind
+CROSSED = 0.6  # of the other facts with a number: the wrong one takes that of any other fact
+OFTEN = {"role": 2.0, "state": 1.5, "fact": 1.5}  # roles take the longest to learn
 SHAPES = ("plain", "plain", "plain", "opened", "several", "list", "cited")
 BULLETS = ("- ", "* ", "• ", "{}. ", "{}) ", "**{}.** ")
 
@@ -196,15 +200,30 @@ class World:
             which = "order" if frame["id"] == "succeeded" else "roles"
             wrong = cast.exchanged(first).fill(answer, self.answer_language)
             return Twin(which, self._stated(source["evidence"], cast, rival), asked, right, wrong)
-        letter = slots[0]
-        telling = [wording for wording in source["evidence"] if re.search(rf"\{{{letter}\b", wording)]
-        if not telling or (rival is None and letter not in "yznm"):
+        letter, beside = slots[0], list[str]()
+        telling = _with_slot(source["evidence"], letter)
+        if not telling:
             return None
-        last = not (letter in "nm" and self.round)
-        value = rival.values[letter] if rival is not None else _changed(cast.values[letter], self.rng, last=last)
+        if rival is not None:
+            which, value = "entity", rival.values[letter]
+        elif letter in LISTS or self.rng.random() < CROSSED:
+            which, beside, value = "crossed", *self._other_fact(frame["id"], letter)
+        else:
+            last = not (letter in "nm" and self.round)
+            which, value = "number", _changed(cast.values[letter], self.rng, last=last)
+        if value is None:
+            return None
         wrong = cast.with_value(letter, value).fill(answer, self.answer_language)
-        which = "entity" if rival is not None else "number"
-        return Twin(which, self._stated(telling, cast, rival), asked, right, wrong)
+        return Twin(which, [*self._stated(telling, cast, rival), *beside], asked, right, wrong)
+
+    def _other_fact(self, name: str, letter: str) -> tuple[list[str], int | None]:
+        """A sentence about any other fact that has such a slot, and what stands in it."""
+        names = facts(held_out=name in facts(held_out=True))
+        for other in self.rng.sample(names, len(names)):
+            texts = _with_slot(wordings(self.tag)["frames"][other][1].get("evidence", ()), letter)
+            if other != name and texts and (cast := self.cast(other)) is not None:
+                return self._stated(texts, cast), cast.values[letter]
+        return [], None
 
     def _stated(self, texts: Sequence[str], *casts: Cast | None) -> list[str]:
         return [cast.fill(self.rng.choice(texts), self.tag).text for cast in casts if cast is not None]
@@ -246,6 +265,10 @@ def _with_prefix(prefix: str, answer: Text, lower: Sequence[str], *, wrong: bool
     return answer.after(before, *opening)
 
 
+def _with_slot(texts: Sequence[str], letter: str) -> list[str]:
+    return [text for text in texts if re.search(rf"\{{{letter}\b", text)]
+
+
 def _names(template: str) -> bool:
     return any(slot[1] in LISTS for slot in SLOT.finditer(template))
 
@@ -259,8 +282,8 @@ def _changed(value: int, rng: Random, *, last: bool) -> int:
 
 
 def _twins(world: World, *, held_out: bool) -> Iterator[Twin]:
-    names = facts(held_out)
-    for name in world.rng.sample(names, len(names)):
+    kinds = {name: OFTEN[kind] for name, (kind, _) in wordings("en")["frames"].items()}
+    for name in sorted(facts(held_out), key=lambda name: world.rng.random() ** (1 / kinds[name]), reverse=True):
         twin = world.twin(name)
         if twin is not None:
             yield twin

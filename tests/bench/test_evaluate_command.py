@@ -53,8 +53,33 @@ def figures(outcome: Outcome) -> dict[tuple[str, str, str], dict[str, object]]:
     return {(f["level"], f["name"], f["language"]): f for f in json.loads(outcome.out)["figures"]}
 
 
-def test_tables_for_people(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_a_line_for_each_language_and_one_for_all(evaluate: Callable[..., Outcome], data: Path) -> None:
     outcome = evaluate(data, *DETECTOR, "--resamples", 50)
+    values = figures(evaluate(data, *DETECTOR, "--resamples", 50, "--json"))
+    lines = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines() if line.split()}
+    for tag in ("de", "en", "pooled"):
+        shown = [("response", "recall"), ("response", "fpr"), *(("unit", name) for name in ("precision", "recall", "f1"))]
+        cells = [float(cell) for cell in lines[tag][2:] if not cell.startswith("[") and not cell.endswith("]")]
+        assert cells == [round(float(str(values[level, name, tag]["value"])), 3) for level, name in shown]
+    assert "mean" not in lines
+    assert lines["de"][:2] == ["3", "2"]
+    assert len(lines["de"]) == 7, "three texts give no interval"
+    assert any(cell.startswith("[") for cell in lines["pooled"]), "six texts do"
+    assert outcome.out.count("\n") < 12
+
+
+def test_a_summary_says_how_many_were_not_scored(
+    evaluate: Callable[..., Outcome], data: Path, predictions: Path
+) -> None:
+    predictions.write_bytes(b"".join(predictions.read_bytes().splitlines(keepends=True)[1:]))
+    outcome = evaluate(data, "--predictions", predictions, "--resamples", 0)
+    assert "2 of 3" in outcome.out
+    assert "5 of 6" in outcome.out
+    assert "1 of 6 labelled samples not scored: missing 1" in outcome.out
+
+
+def test_every_table(evaluate: Callable[..., Outcome], data: Path) -> None:
+    outcome = evaluate(data, *DETECTOR, "--resamples", 50, "--full")
     assert outcome.code == 0
     for part in (
         "Units (word), unsupported or not",
@@ -226,12 +251,12 @@ def test_data_without_labels_gives_a_note_and_no_empty_tables(evaluate: Callable
 
 
 def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[..., Outcome], data: Path) -> None:
-    drawn, plain = (evaluate(data, *DETECTOR, "--resamples", count).out for count in (50, 0))
+    drawn, plain = (evaluate(data, *DETECTOR, "--full", "--resamples", count).out for count in (50, 0))
     assert "Under each value: its 95% interval" in drawn
     assert "95% interval" not in plain
 
 
 def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Callable[..., Outcome], data: Path) -> None:
-    notes = [line for line in evaluate(data, *DETECTOR, "--resamples", 50).out.splitlines() if "resamples;" in line]
+    notes = [line for line in evaluate(data, *DETECTOR, "--full", "--resamples", 50).out.splitlines() if "resamples;" in line]
     assert len(notes) == 1
     assert "undefined in part of the 50 resamples" in notes[0]

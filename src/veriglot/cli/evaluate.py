@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _LEVELS = ("unit", "category", "type", "span", "char", "fact", "sentence", "response")
+_OF_SUMMARY = ("unit", "response")
 
 
 class EvaluateOptions(Options):
@@ -72,8 +73,8 @@ class EvaluateOptions(Options):
     levels: Annotated[
         tuple[str, ...],
         Setting(
-            "Give only figures of these levels: unit, category, type, span, char, fact, sentence, response."
-            " Default: all."
+            "Give only figures of these levels, and all of them: unit, category, type, span, char, fact, sentence,"
+            " response. Default: every level."
         ),
     ] = ()
     seed: int = 0
@@ -82,7 +83,8 @@ class EvaluateOptions(Options):
     counts: Annotated[
         str | None, Setting("Write the counts of every response into this file, as JSON. Default: none.")
     ] = None
-    json: Annotated[bool, Help("Every figure. Default: tables.")] = False
+    full: Annotated[bool, Option("Show every table: types, spans, characters, facts, sentences, confidences.")] = False
+    json: Annotated[bool, Help("Every figure. Default: one line a language, and all pooled.")] = False
     language: Annotated[str | None, Help("Default: what the detector identifies.")] = None
     format_: str | None = None
     processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
@@ -98,12 +100,13 @@ class EvaluateOptions(Options):
     @property
     def figures(self) -> dict[str, Any]:
         """Which figures are given, and how their intervals are made."""
-        return {"seed": self.seed, "resamples": self.resamples, "levels": self.levels or None}
+        levels = self.levels or (None if self.full or self.json else _OF_SUMMARY)
+        return {"seed": self.seed, "resamples": self.resamples, "levels": levels}
 
 
 @command
 def evaluate(options: EvaluateOptions) -> int:
-    """Measure a detector against labels: figures with 95% intervals, and the error profile.
+    """Measure a detector against labels: a line of figures a language, with 95% intervals, and the error profile.
 
     A detector:     veriglot evaluate gold.jsonl --detector grounding -o profile.json
 
@@ -113,8 +116,8 @@ def evaluate(options: EvaluateOptions) -> int:
 
     Once more:      veriglot evaluate gold.jsonl --config c.toml (counts = "c.json"); veriglot evaluate c.json --seed 2
 
-    Intervals come from a bootstrap that draws whole texts, within each language. Samples without labels, and samples
-    that the detector did not score, are in no figure; how many there are is shown.
+    Intervals come from a bootstrap that draws whole texts, within each language; tables show them from five texts up.
+    Samples without labels, and samples that the detector did not score, are in no figure; how many there are is shown.
     """
     from veriglot.metrics.counts import CountsFile
     from veriglot.records.taxonomy import taxonomy
@@ -332,7 +335,10 @@ def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calib
     if options.json:
         print_json(_plain(evaluation, calibration))
         return
-    _show_figures(evaluation, options.levels)
+    if options.full or options.levels:
+        _show_figures(evaluation, options.levels)
+    else:
+        _show_summary(evaluation)
     if calibration is not None:
         show_measured(
             calibration.quality,
@@ -372,7 +378,60 @@ def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str,
     return plain
 
 
-# Tables of figures by language.
+# The summary: a line a language.
+
+
+# Head, level and name of a figure; {} is the unit.
+_SUMMARY = (
+    ("wrong,\nmarked", "response", "recall"),
+    ("right,\nmarked", "response", "fpr"),
+    ("{}\nprecision", "unit", "precision"),
+    ("{}\nrecall", "unit", "recall"),
+    ("{}\nF1", "unit", "f1"),
+)
+_WIDE = 120  # columns from which an interval stands beside its figure, and a language takes one line
+_SUMMARY_LEGEND = (
+    "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: the share of"
+    " them that the detector marks anywhere. Right, marked: its false alarms, the share of the right ones that it marks."
+    " --full and --json give every figure."
+)
+
+
+def _show_summary(evaluation: Evaluation) -> None:
+    """Print a line for each language and one for all: responses found and marked in vain, and units."""
+    from veriglot.metrics.estimate import MEAN, POOLED
+    from veriglot.report.tables import Table, open_console
+
+    console = open_console()
+    by_key = {(figure.level, figure.name, figure.language): figure for figure in evaluation.figures}
+    unit, about = evaluation.counts.unit.partition(":")[0], evaluation.stored.about
+    rows = []
+    for tag in _shown_languages([figure.language for figure in evaluation.figures]):
+        first = by_key["response", "recall", tag]
+        labelled = sum(row.labelled for of, row in evaluation.coverage.items() if tag in (of, POOLED))
+        number = f"{first.n_responses:,}" + (f" of {labelled:,}" if labelled > first.n_responses else "")
+        wrong = round((first.prevalence or 0.0) * first.n_responses)
+        cells = [_cell(by_key[level, name, tag], beside=console.width >= _WIDE) for _, level, name in _SUMMARY]
+        if tag != MEAN:
+            rows.append((tag, number, f"{wrong:,}", *cells))
+    if any(figure.coverage is not None for figure in evaluation.figures):  # else nothing was labelled
+        title = f"{about['detector']}, threshold {about['threshold']}, labels of {about['annotator']}"
+        heads = ("language", "n", "wrong", *(head.format("token" if unit == "hf" else unit) for head, _, _ in _SUMMARY))
+        Table("", title, heads, rows, totals=1 if len(rows) > 1 else 0, lead=3).print(console)
+        beside = _INTERVALS.replace("Under", "Beside") if console.width >= _WIDE else _INTERVALS
+        print(_SUMMARY_LEGEND + (beside if any(figure.low is not None for figure in evaluation.figures) else ""))
+    for note in evaluation.notes:
+        print(f"Note: {note}")
+    print(f"Signature: {evaluation.signature}")
+
+
+def _shown_languages(tags: Iterable[str]) -> list[str]:
+    """Each once; of one language, the mean and the pooled figures say the same once more."""
+    languages = list(dict.fromkeys(tags))
+    return languages[:1] if len(languages) == 3 else languages
+
+
+# All figures, a table a level.
 
 
 _LEGEND = (
@@ -380,7 +439,7 @@ _LEGEND = (
     " pooled: all counts added. prevalence: share that the labels call unsupported; figures at one prevalence do not"
     " carry over to another."
 )
-_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
+_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts; from 5 texts up."
 _GAP = re.compile(r"undefined in \d+ of (\d+) resamples")
 _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
 _RANKING = {"AP": "average_precision", "AUROC": "auroc"}
@@ -454,9 +513,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
     from veriglot.report.tables import Table
 
-    languages = list(dict.fromkeys(figure.language for figure in figures))
-    if len(languages) == 3:  # of one language, the mean and the pooled figures say the same once more
-        languages = languages[:1]
+    languages = _shown_languages(figure.language for figure in figures)
     by_key = {(figure.name, figure.language): figure for figure in figures}
     present = {head: name for head, name in names.items() if any((name, tag) in by_key for tag in languages)}
     rows = []
@@ -519,14 +576,17 @@ def _short(value: float) -> str:
     return {"1.00": "1.0", "-0.00": ".00"}.get(text, text.replace("0.", ".", 1))
 
 
-def _cell(figure: MetricResult | None) -> Cell:
+def _cell(figure: MetricResult | None, *, beside: bool = False) -> Cell:
+    """A figure with its interval, below it or beside it."""
+    from veriglot.metrics.estimate import too_few
     from veriglot.report.tables import Cell
 
     if figure is None or figure.value is None:
         return Cell("-")
-    if figure.low is None or figure.high is None:
+    if figure.low is None or figure.high is None or too_few(figure.n_clusters):
         return Cell(_number(figure.value))
-    return Cell(_number(figure.value), f"\n{_short(figure.low)} {_short(figure.high)}")
+    low, high = _short(figure.low), _short(figure.high)
+    return Cell(_number(figure.value), f"[{low}, {high}]" if beside else f"\n{low} {high}")
 
 
 def _reasons(shown: Sequence[MetricResult]) -> Iterator[str]:

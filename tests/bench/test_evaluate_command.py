@@ -58,7 +58,11 @@ def test_a_line_for_each_language_and_one_for_all(evaluate: Callable[..., Outcom
     values = figures(evaluate(data, *DETECTOR, "--resamples", 50, "--json"))
     lines = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines() if line.split()}
     for tag in ("de", "en", "pooled"):
-        shown = [("response", "recall"), ("response", "fpr"), *(("unit", name) for name in ("precision", "recall", "f1"))]
+        shown = [
+            ("response", "recall"),
+            ("response", "fpr"),
+            *(("unit", name) for name in ("precision", "recall", "f1")),
+        ]
         cells = [float(cell) for cell in lines[tag][2:] if not cell.startswith("[") and not cell.endswith("]")]
         assert cells == [round(float(str(values[level, name, tag]["value"])), 3) for level, name in shown]
     assert "mean" not in lines
@@ -257,6 +261,8 @@ def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[...
 
 
 def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Callable[..., Outcome], data: Path) -> None:
-    notes = [line for line in evaluate(data, *DETECTOR, "--full", "--resamples", 50).out.splitlines() if "resamples;" in line]
+    notes = [
+        line for line in evaluate(data, *DETECTOR, "--full", "--resamples", 50).out.splitlines() if "resamples;" in line
+    ]
     assert len(notes) == 1
     assert "undefined in part of the 50 resamples" in notes[0]

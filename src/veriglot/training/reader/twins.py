@@ -201,6 +201,7 @@ class World:
             wrong = cast.exchanged(first).fill(answer, self.answer_language)
             return Twin(which, self._stated(source["evidence"], cast, rival), asked, right, wrong)
         letter, beside = slots[0], list[str]()
+        value: int | None
         telling = _with_slot(source["evidence"], letter)
         if not telling:
             return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from veriglot.studio.app import server_of
+from veriglot.studio.app import studio_server
 from veriglot.studio.items import import_all
 from veriglot.studio.people import invite
 from veriglot.studio.project import load
@@ -155,7 +155,7 @@ def on_loopback(studios: Studios, settings: Settings) -> Iterator[tuple[str, uvi
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    server = server_of(studios, settings, host="127.0.0.1", port=port)
+    server = studio_server(studios, settings, host="127.0.0.1", port=port)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30

@@ -16,6 +16,7 @@ import msgspec
 from fastapi import Request, Response  # noqa: TC002  # the call reads its annotations
 
 from veriglot.errors import InputError
+from veriglot.http.server import json_response
 from veriglot.records.languages import get_language
 from veriglot.signatures import __version__
 from veriglot.studio.project import LANGUAGE_TAG, Form
@@ -31,7 +32,6 @@ from veriglot.studio.web import (
     Writer,
     client_address,
     delete_cookie,
-    json_response,
     set_cookie,
     view,
 )

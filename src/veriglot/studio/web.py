@@ -16,10 +16,8 @@ import math
 import os
 import secrets
 import time
-import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
@@ -33,6 +31,15 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.http.server import (
+    CallRefused,
+    ErrorAnswer,
+    ErrorView,
+    ServerSettings,
+    error_json,
+    internal_error,
+    json_response,
+)
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
 from veriglot.studio.store import Store, open_store
@@ -45,7 +52,6 @@ if TYPE_CHECKING:
     from veriglot.studio.project import Project
 
 __all__ = [
-    "CallRefused",
     "Caller",
     "InvitationError",
     "Lead",
@@ -63,7 +69,6 @@ __all__ = [
     "delete_cookie",
     "error_response",
     "install_handlers",
-    "json_response",
     "record_schemas",
     "require_lead",
     "set_cookie",
@@ -77,86 +82,19 @@ RATES: Mapping[str, str] = {
     "write": "600/minute",  # by session
     "heavy": "30/minute",  # by session: figures and exports
 }
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of a server.
+class Settings(ServerSettings):
+    """Settings of a studio's server.
 
     Attributes:
-        base_url: where people reach the studio, such as `https://studio.example.org` or one with a path below a host;
-            None where they reach it as it listens. Links, cookies and what counts as our own origin follow it.
-        hosts: further names that requests may come to; empty allows loopback's names, or any where `any_host` is set.
-        any_host: take requests to any name: for a server that listens to the network without a `base_url`.
-        trusted_proxies: addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; empty for
-            none.
-        max_body: the most bytes of a request.
-        body_seconds: how long a request may take to arrive.
         rates: how often what may be called, in the notation of `limits`; see `RATES`.
         open_api: whether everybody may read `/api/openapi.json`, and not only leads.
     """
 
-    base_url: str | None = None
-    hosts: tuple[str, ...] = ()
-    any_host: bool = False
-    trusted_proxies: tuple[str, ...] = ()
-    max_body: int = 2_000_000
-    body_seconds: float = 30.0
     rates: Mapping[str, str] = field(default_factory=lambda: dict(RATES))
     open_api: bool = False
-
-    def __post_init__(self) -> None:
-        if self.base_url is None:
-            return
-        try:
-            parts = urlsplit(self.base_url)
-            sound = parts.scheme in {"http", "https"} and parts.hostname and not parts.query and not parts.fragment
-            sound = bool(sound) and parts.username is None and (parts.port is None or parts.port > 0)
-        except ValueError:
-            sound = False
-        if not sound:
-            raise UsageError(
-                f"{self.base_url!r} is no address of a studio.", remedy="Write it like https://studio.example.org."
-            )
-
-    @property
-    def origin(self) -> str | None:
-        """Scheme, host and port of `base_url`."""
-        if self.base_url is None:
-            return None
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc}".lower()
-
-    @property
-    def is_https(self) -> bool:
-        """Whether people reach the studio by HTTPS, as far as `base_url` says."""
-        return (self.origin or "").startswith("https:")
-
-    @property
-    def path(self) -> str:
-        """What stands before every path: empty, or `/below/a/host`."""
-        return "" if self.base_url is None else urlsplit(self.base_url).path.rstrip("/")
-
-    def knows_host(self, host: str) -> bool:
-        """Whether requests may come to a host, whatever its port."""
-        named = {name.lower() for name in self.hosts} | _LOOPBACK
-        if self.base_url is not None:
-            named.add(_without_port(urlsplit(self.base_url).netloc))
-        return self.any_host or _without_port(host) in named
-
-    def is_ours(self, origin: str, scheme: str, host: str) -> bool:
-        """Whether a request to a host came from a page of our own."""
-        if self.origin is None:
-            return origin.lower() == f"{scheme}://{host}".lower()
-        local = _without_port(host) in _LOOPBACK  # whoever runs it, on the machine itself
-        return origin.lower() == self.origin or (local and origin.lower() == f"http://{host}".lower())
-
-
-def _without_port(netloc: str) -> str:
-    """A host without its port; an IPv6 address keeps its brackets."""
-    netloc = netloc.lower()
-    return netloc[: netloc.find("]") + 1] if netloc.startswith("[") else netloc.partition(":")[0]
 
 
 _VARIABLE = "VERIGLOT_STUDIO_SECRET"
@@ -333,23 +271,13 @@ class Studios:
 _LOG = logging.getLogger("veriglot.studio")
 
 
-class CallRefused(UsageError):  # noqa: N818  # reads as what happened
-    """A call that is refused before any rule looks at it, with the status and the code of the answer, and headers."""
-
-    def __init__(self, status: int, code: str, message: str, remedy: str = "", **headers: str) -> None:
-        super().__init__(message, remedy=remedy)
-        self.status = status
-        self.code = code
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
-
-
 def error_response(error: Exception) -> Response:
     """The answer to an error."""
     match error:
         case VeriglotError() if not isinstance(error, StoreError):
             return _expected_error(error)
         case DataError():  # such as a null character, which PostgreSQL keeps in no text
-            return _error(422, "malformed", "This holds characters or numbers that cannot be kept.")
+            return error_json(422, "malformed", "This holds characters or numbers that cannot be kept.")
         case StoreError() | SQLAlchemyError():
             return _internal_error(error, 503, "unavailable", "The database does not answer; nothing was changed.")
         case HTTPException():
@@ -357,9 +285,9 @@ def error_response(error: Exception) -> Response:
                 404: ("not_found", "There is no such page."),
                 405: ("no_such_call", "This cannot be called in this way."),
             }.get(error.status_code, ("refused", "This cannot be answered."))
-            return _error(error.status_code, code, message, headers=error.headers)
+            return error_json(error.status_code, code, message, headers=error.headers)
         case RequestValidationError():
-            return _error(422, "malformed", "A part of the address or the query does not fit.")
+            return error_json(422, "malformed", "A part of the address or the query does not fit.")
         case _:
             return _internal_error(error, 500, "internal", "Something went wrong here.")
 
@@ -369,38 +297,23 @@ def _expected_error(error: VeriglotError) -> Response:
     message, remedy = error.message, error.remedy
     match error:
         case CallRefused():
-            return _error(error.status, error.code, message, remedy, headers=error.headers)
+            return error_json(error.status, error.code, message, remedy, headers=error.headers)
         case Conflict():
-            return _error(409, "conflict", message, remedy, version=error.version, state=error.state, layer=error.layer)
+            return error_json(
+                409, "conflict", message, remedy, version=error.version, state=error.state, layer=error.layer
+            )
         case InputError():
-            return _error(422, "unfit", error.detail, remedy, field=error.field)
+            return error_json(422, "unfit", error.detail, remedy, field=error.field)
         case NotFound():
-            return _error(404, "not_found", message, remedy)
+            return error_json(404, "not_found", message, remedy)
         case InvitationError():
-            return _error(403, f"invitation_{error.reason}", message, remedy)
+            return error_json(403, f"invitation_{error.reason}", message, remedy)
         case _:
-            return _error(422, "refused", message, remedy)
+            return error_json(422, "refused", message, remedy)
 
 
 def _internal_error(error: Exception, status: int, code: str, message: str) -> Response:
-    """The details are for the operator's log, under a number that the user can pass on."""
-    number = uuid.uuid4().hex[:12]
-    _LOG.error("failure %s", number, exc_info=error)
-    return _error(status, code, message, f"Try again; if it stays, tell whoever runs this: {number}.")
-
-
-def _error(
-    status: int,
-    code: str,
-    message: str,
-    remedy: str = "",
-    *,
-    field: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    **more: Any,
-) -> Response:
-    body = {"error": ErrorView(code, message, remedy, field), **more}
-    return json_response(body, status, {"cache-control": "no-store", **(headers or {})})
+    return internal_error(status, code, message, lambda number: _LOG.error("failure %s", number, exc_info=error))
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -584,21 +497,6 @@ _MEANINGS = {
 _described: dict[str, Any] = {}
 
 
-class ErrorView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What went wrong: a word for programs, what happened, what to do, and the field it is about."""
-
-    code: str
-    message: str
-    remedy: str
-    field: str | None = None
-
-
-class ErrorAnswer(msgspec.Struct, frozen=True):
-    """The answer to a call that failed."""
-
-    error: ErrorView
-
-
 class ConflictAnswer(msgspec.Struct, frozen=True):
     """The answer to an event that came too late: what is there now. What was sent is kept in the history."""
 
@@ -606,11 +504,6 @@ class ConflictAnswer(msgspec.Struct, frozen=True):
     version: int
     state: State
     layer: Layer
-
-
-def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON; what stands in it is data for every reader, whatever it says."""
-    return Response(msgspec.json.encode(data), status, headers, media_type="application/json")
 
 
 class Router(APIRouter):

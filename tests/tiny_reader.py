@@ -10,7 +10,7 @@ import numpy as np
 from tiny_e5 import INNER, LAYERS, WIDTH, write_e5
 from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration
 from veriglot.detectors.reader.detector import FILES, RELATIONS, Join, Manifest, Words, join_features, save_network
-from veriglot.encoders.e5 import packed
+from veriglot.encoders.e5 import ADDED_BITS, packed
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import write_json
 
@@ -40,7 +40,7 @@ def learned(seed: int = 0) -> dict[str, Any]:
     for layer in range(_FIRST, LAYERS):
         for name in ("q", "k", "v", "ao", "fi", "fo"):
             rows, columns = (INNER if name == "fi" else WIDTH), (INNER if name == "fo" else WIDTH)
-            weights, scales = packed(normal(rows, columns).astype(np.float32))
+            weights, scales = packed(normal(rows, columns).astype(np.float32), ADDED_BITS)
             arrays |= {f"l{layer}.{name}.w": weights, f"l{layer}.{name}.scales": scales}
             arrays[f"l{layer}.{name}.b"] = normal(rows)
         for name in ("aln", "oln"):

@@ -1,4 +1,4 @@
-"""The reader on ONNX Runtime and in PyTorch are the same network, and blocks of 8 bits keep what was learned."""
+"""The reader on ONNX Runtime and in PyTorch are the same network, and blocks keep what was learned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 from tiny_e5 import WIDTH, write_e5
-from veriglot.encoders.e5 import BLOCK, PARTS, E5File, E5Reader, Tokeniser, packed, padded
+from veriglot.encoders.e5 import BLOCK, PARTS, E5File, E5Reader, Tokeniser, packed, padded, unpacked
 from veriglot.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -31,15 +31,16 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_packed_numbers_are_near_those_that_were_packed() -> None:
+@pytest.mark.parametrize("bits", [4, 8])
+def test_packed_numbers_are_near_those_that_were_packed(bits: int) -> None:
     matrix = np.random.default_rng(0).normal(0, 0.1, (6, 3 * BLOCK)).astype(np.float32)
     matrix[2, :BLOCK] = 0.0
-    numbers, scales = packed(matrix)
+    numbers, scales = packed(matrix, bits)
     assert (numbers.shape, scales.shape) == ((6, 3, BLOCK), (6, 3))
     assert (numbers.dtype, scales.dtype) == (np.uint8, np.float16)
-    again = ((numbers.astype(np.float32) - 128) * scales.astype(np.float32)[..., None]).reshape(matrix.shape)
+    again = unpacked(numbers, scales, bits)
     highest = np.abs(matrix.reshape(6, 3, BLOCK)).max(axis=-1, keepdims=True)
-    assert (np.abs(again - matrix).reshape(6, 3, BLOCK) <= highest / 200).all()
+    assert (np.abs(again - matrix).reshape(6, 3, BLOCK) <= highest / (2**bits - 4)).all()
     assert not again[2, :BLOCK].any()
 
 
@@ -75,7 +76,7 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
             if values.requires_grad:
                 values += 0.05 * torch.randn_like(values)
             assert values.requires_grad == (not name.startswith(("_norm", *(f"layers.{n}." for n in range(FIRST)))))
-    save_network(tmp_path / "network.npz", arrays_of(network))
+    save_network(tmp_path / "network.npz", arrays_of(network, E5File(path)))
     reader, tokeniser = Network(tmp_path / "network.npz", path), Tokeniser(path)
     pairs = [tokeniser.pair(*(tokeniser.tokens(text)[0] for text in texts)) for texts in TEXTS]
     with torch.no_grad():

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     Float32s = NDArray[np.float32]
     Int64s = NDArray[np.int64]
 
-__all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded", "tokenizer_of"]
+__all__ = [
+    "ADDED_BITS", "E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
+    "tokenizer_of", "trained", "unpacked",
+]  # fmt: skip
 
 
 # The file that carries multilingual-e5-small in 4-bit numbers, read where it lies on the disk.
@@ -40,6 +43,7 @@ __all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "p
 
 
 BLOCK = 32  # numbers that share a scale
+ADDED_BITS = 4  # of what training added to a matrix: it is a sixth of the numbers, which are of 4 bits themselves
 _MAGIC = b"E5S1"
 _HALF = BLOCK // 2
 _BLOCKS = np.dtype([("scale", "<f2"), ("pairs", "u1", (_HALF,))])
@@ -223,7 +227,7 @@ def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None =
     reader, `parts` (b, t, p), 1 where a token is of a part; out come `tokens` and `last` (b, t, width), of `layer`,
     counted from 1, and of the last one; of a reader `last` alone. What a reader has `learned`: `part` (p, width), what
     is added to the tokens of each part before its first layer, and the tensors of its layers by their names in the
-    file; matrices are in blocks, as `packed` makes them.
+    file; of matrices what training added to those in the file, in blocks of 4-bit numbers as `packed` makes them.
     """
     graph = _Graph(file, learned or {})
     first = min((int(name[1 : name.index(".")]) for name in graph.learned if name.startswith("l")), default=None)
@@ -239,15 +243,28 @@ def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None =
     return graph.model([*inputs, _vectors("parts", len(graph.learned["part"]))], [_vectors(state, width)])
 
 
-def packed(matrix: Float32s) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """A matrix in blocks of 8-bit numbers: shape (rows, blocks, 32), each plus 128; and scales, shape (rows, blocks).
+def packed(matrix: Float32s, bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """A matrix in blocks of numbers of so many bits: shape (rows, blocks, 32), half of their range being 0; and scales.
 
-    Four bits would round away most of what training added to numbers that were rounded to four bits before.
+    The scales have the shape (rows, blocks).
     """
+    half = 2 ** (bits - 1)
     blocks = matrix.reshape(len(matrix), -1, BLOCK)
-    scales = (np.abs(blocks).max(axis=-1) / 127.0).astype(np.float16)
+    scales = (np.abs(blocks).max(axis=-1) / (half - 1)).astype(np.float16)
     divisor = np.where(scales == 0, 1.0, scales.astype(np.float32))[..., None]
-    return np.clip(np.rint(blocks / divisor) + 128, 0, 255).astype(np.uint8), scales
+    return np.clip(np.rint(blocks / divisor) + half, 0, 2 * half - 1).astype(np.uint8), scales
+
+
+def unpacked(numbers: NDArray[np.uint8], scales: NDArray[Any], bits: int) -> Float32s:
+    """The matrix that `packed` was given, about."""
+    values: Float32s = (numbers.astype(np.float32) - 2 ** (bits - 1)) * scales.astype(np.float32)[..., None]
+    return values.reshape(len(numbers), -1)
+
+
+def trained(file: E5File, learned: Mapping[str, NDArray[Any]], name: str) -> Float32s:
+    """A matrix of a layer after training: that of the file, and what was added."""
+    added = unpacked(learned[f"{name}.w"], learned[f"{name}.scales"], ADDED_BITS)
+    return file.dense(f"{name}.w", added.shape[1]) + added
 
 
 def _vectors(name: str, width: int) -> ValueInfoProto:
@@ -300,13 +317,13 @@ class _Graph:
     def _dense(self, state: str, name: str, columns: int) -> str:
         bits = 4
         if f"{name}.w" in self.learned:
-            bits = 8
-            numbers, scales = self.learned[f"{name}.w"], self.learned[f"{name}.scales"].astype(np.float32)
+            bits = 8  # 4 would round away most of what was added
+            numbers, scales = packed(trained(self._file, self.learned, name), bits)
         else:
             numbers, scales = self._file.matrix(f"{name}.w", columns)
         product = self._node(
             "MatMulNBits",
-            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
+            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.astype(np.float32).ravel())],
             f"{name}.product",
             domain=_THEIRS, K=columns, N=len(numbers), bits=bits, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip

@@ -272,9 +272,11 @@ class Reader(WordDetector):
 
 def save_network(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays; equal numbers make equal files, which `numpy.savez` does not."""
-    with ZipFile(path, "w", ZIP_DEFLATED) as file:
+    with ZipFile(path, "w") as file:
         for name, values in arrays.items():
-            with file.open(ZipInfo(f"{name}.npy"), "w") as stream:
+            entry = ZipInfo(f"{name}.npy")
+            entry.compress_type = ZIP_DEFLATED  # an entry of its own does not take that of the file
+            with file.open(entry, "w") as stream:
                 np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
 
 

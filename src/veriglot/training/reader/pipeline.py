@@ -19,7 +19,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from veriglot.detectors.grounding.detector import Grounding
 from veriglot.detectors.reader.detector import FILES, READS_WITH, Manifest, Network, read_network, save_network
-from veriglot.encoders.e5 import E5File, Tokeniser, packed
+from veriglot.encoders.e5 import ADDED_BITS, E5File, Tokeniser, packed, trained
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
@@ -89,9 +89,10 @@ def train(
     torch.set_num_threads(1)
     torch.manual_seed(seed)  # the heads to start from are drawn here
     on_gpu = device == "cuda"
-    network = ReaderNetwork(E5File(encoder), torch.device(device))
+    file = E5File(encoder)
+    network = ReaderNetwork(file, torch.device(device))
     if start is not None:
-        network.start_from(unpacked(start / FILES[0]))
+        network.start_from(learned_of(start / FILES[0], file))
     batch = _BATCH_GPU if on_gpu else _BATCH
     chunks = Chunks(material, Tokeniser(encoder), seed=seed, tokens=_CHUNK, batch=batch)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
@@ -101,24 +102,22 @@ def train(
     checkpoint.unlink()
 
 
-def unpacked(path: Path) -> dict[str, NDArray[np.float32]]:
-    """What is in a file of weights, its matrices as the numbers that the blocks stand for."""
+def learned_of(path: Path, file: E5File) -> dict[str, NDArray[np.float32]]:
+    """What is in a file of weights, its matrices as they are after training."""
     arrays = read_network(path)
-    for name in [name for name in arrays if name.endswith("scales")]:
-        scales, numbers = arrays.pop(name), arrays[name.removesuffix("scales") + "w"].astype(np.float32)
-        arrays[name.removesuffix("scales") + "w"] = ((numbers - 128) * scales[..., None]).reshape(len(numbers), -1)
-    return arrays
+    names = [name.removesuffix(".scales") for name in arrays if name.endswith(".scales")]
+    return arrays | {f"{name}.w": trained(file, arrays, name) for name in names}
 
 
 def ship(
     network: ReaderNetwork, material: Material, encoder: Path, out: Path, *, seed: int, say: Callable[[str], None]
 ) -> None:
-    """Write the folder: the network in 8-bit blocks, and how it is joined with grounding.
+    """Write the folder: the network, and how it is joined with grounding.
 
     `grounding.json` is what the same rows make of grounding's own calibration.
     """
     with whole_folder(out) as part:
-        save_network(part / FILES[0], arrays_of(network))
+        save_network(part / FILES[0], arrays_of(network, E5File(encoder)))
         judged = judge(calibration_rows(material.held_out, seed), Network(part / FILES[0], encoder), say)
         write_json(part / FILES[1], fit_joins(judged))
         write_json(part / "grounding.json", recalibrated(judged, Grounding().calibration))
@@ -150,12 +149,13 @@ def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
     )
 
 
-def arrays_of(network: ReaderNetwork) -> dict[str, NDArray[Any]]:
-    """What was learned as its file holds it: matrices of layers in 8-bit blocks, the rest in 16 bits."""
+def arrays_of(network: ReaderNetwork, file: E5File) -> dict[str, NDArray[Any]]:
+    """What was learned as its file holds it: of matrices of layers what was added, in 4-bit blocks, the rest in 16 bits."""
     arrays = dict[str, Any]()
     for name, values in network.learned().items():
         if name.startswith("l") and values.ndim == 2:
-            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(values)
+            added = values - file.dense(name, values.shape[1])
+            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(added, ADDED_BITS)
         else:
             arrays[name] = values.astype("float16")
     return arrays

@@ -244,9 +244,10 @@ def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None =
 
 
 def packed(matrix: Float32s, bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """A matrix in blocks of numbers of so many bits: shape (rows, blocks, 32), half of their range being 0; and scales.
+    """A matrix in blocks of numbers of so many bits, (rows, blocks, 32), half their range being 0.
 
-    The scales have the shape (rows, blocks).
+    Returns:
+        The numbers, and the scales, shape (rows, blocks).
     """
     half = 2 ** (bits - 1)
     blocks = matrix.reshape(len(matrix), -1, BLOCK)
@@ -323,7 +324,7 @@ class _Graph:
             numbers, scales = self._file.matrix(f"{name}.w", columns)
         product = self._node(
             "MatMulNBits",
-            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.astype(np.float32).ravel())],
+            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel().astype("float32"))],
             f"{name}.product",
             domain=_THEIRS, K=columns, N=len(numbers), bits=bits, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip

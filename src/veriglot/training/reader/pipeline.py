@@ -13,7 +13,6 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from veriglot.training.reader.joins import Judged
@@ -150,7 +150,7 @@ def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
 
 
 def arrays_of(network: ReaderNetwork, file: E5File) -> dict[str, NDArray[Any]]:
-    """What was learned as its file holds it: of matrices of layers what was added, in 4-bit blocks, the rest in 16 bits."""
+    """What was learned as its file holds it: what was added to matrices in 4-bit blocks, the rest in 16 bits."""
     arrays = dict[str, Any]()
     for name, values in network.learned().items():
         if name.startswith("l") and values.ndim == 2:

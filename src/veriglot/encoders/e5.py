@@ -319,12 +319,13 @@ class _Graph:
         bits = 4
         if f"{name}.w" in self.learned:
             bits = 8  # 4 would round away most of what was added
-            numbers, scales = packed(trained(self._file, self.learned, name), bits)
+            numbers, halves = packed(trained(self._file, self.learned, name), bits)
+            scales = halves.astype(np.float32)
         else:
             numbers, scales = self._file.matrix(f"{name}.w", columns)
         product = self._node(
             "MatMulNBits",
-            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel().astype("float32"))],
+            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
             f"{name}.product",
             domain=_THEIRS, K=columns, N=len(numbers), bits=bits, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip

@@ -242,10 +242,10 @@ CASES = (
     Case(
         "evaluate-mfava",
         (
-            "veriglot evaluate ../mfava/rows.jsonl --predictions ../grounding-mfava/out.jsonl --resamples 100 -j 1"
-            " -o profile.json --json > figures.json",
+            "veriglot evaluate ../mfava/rows.jsonl --predictions ../grounding-mfava/out.jsonl -j 1 -o profile.json"
+            " --config few.toml --json > figures.json",
         ),
-        ("profile.json",), ("data",), ("mfava", "grounding-mfava"),
+        ("profile.json",), ("data",), ("mfava", "grounding-mfava"), {"few.toml": "resamples = 100"},
     ),
     # Detectors on the examples: every form of the output.
     Case(
@@ -284,15 +284,19 @@ CASES = (
     Case(
         "evaluate",
         (
-            "veriglot evaluate {examples}/samples.jsonl --resamples 200 -j 1 -o profile.json"
+            "veriglot evaluate {examples}/samples.jsonl -j 1 -o profile.json"
             " --config counts.toml --json > figures.json",
-            "veriglot evaluate counts.json --seed 2 --resamples 100 --config unit.toml > again.txt",
-            "veriglot evaluate {examples}/samples.jsonl --resamples 0 --unit char -j 1 --json > char.json",
-            "veriglot evaluate {examples}/samples.jsonl --resamples 0 -j 1 --calibrate calibration.json > fit.txt",
+            "veriglot evaluate counts.json --seed 2 --config unit.toml > again.txt",
+            "veriglot evaluate {examples}/samples.jsonl --config none.toml --unit char -j 1 --json > char.json",
+            "veriglot evaluate {examples}/samples.jsonl --config none.toml -j 1 --calibrate calibration.json > fit.txt",
             "veriglot detect {examples}/samples.jsonl --calibration calibration.json -j 1 -o calibrated.jsonl",
         ),
         ("profile.json", "counts.json", "calibration.json", "calibrated.jsonl"),
-        files={"counts.toml": 'counts = "counts.json"', "unit.toml": 'levels = ["unit"]'},
+        files={
+            "counts.toml": 'counts = "counts.json"\nresamples = 200',
+            "unit.toml": 'levels = ["unit"]\nresamples = 100',
+            "none.toml": "resamples = 0",
+        },
     ),
     Case("judged", (f"veriglot detect {STUDY} --words -j 1 -o open.jsonl",), ("open.jsonl",)),
     Case(

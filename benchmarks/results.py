@@ -67,7 +67,9 @@ def main() -> int:
     parser.add_argument("--smoke", type=int, help="samples of a language, to try it; default: as results.toml says")
     given = parser.parse_args()
     parted(given.data, given.out / "data")
-    words = ["bench", "run", str(HERE / "results.toml"), "--data-root", str(given.out / "data")]
+    bench = given.out / "data" / "results.toml"  # paths are relative to it
+    shutil.copyfile(HERE / "results.toml", bench)
+    words = ["bench", "run", str(bench)]
     words += ["--output", str(given.out), "--processes", str(given.jobs)]
     words += ["--limit", str(given.smoke)] if given.smoke else []
     code = veriglot_command(words)

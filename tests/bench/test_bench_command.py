@@ -7,10 +7,12 @@ import json
 from io import StringIO
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from small_bench import samples, written
 
 from veriglot.cli import main
+from veriglot.records import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +84,36 @@ def test_wrong_calls_say_what_to_do(
 ) -> None:
     assert main(["bench", *(word.format(place=place) for word in words)]) in {1, 2}
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("spans", "levels"), [(True, ["word", "response"]), (False, ["response"])], ids=["of words", "none"]
+)
+def test_labelled_data_and_names_are_a_bench(tmp_path: Path, *, spans: bool, levels: list[str]) -> None:
+    rows = samples() if spans else [msgspec.structs.replace(sample, annotations=()) for sample in samples()]
+    path = tmp_path / "gold.jsonl"
+    path.write_bytes(b"".join(encode(sample) + b"\n" for sample in rows))
+    assert main(["bench", str(path), "--systems", "absent_words:AbsentWords,rouge-l", "-q"]) == 0
+    results = json.loads((tmp_path / "gold-bench" / "results.json").read_bytes())
+    assert [system["name"] for system in results["systems"]] == ["absent_words:AbsentWords", "rouge-l"]
+    assert [system["kind"] for system in results["systems"]] == ["detector", "scorer"]
+    assert results["data"][0]["levels"] == levels
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{place}/animals.jsonl", "--systems", "groundin"], "Did you mean grounding"),
+        (["{place}/bench.toml", "--systems", "grounding"], "names its systems itself"),
+        (["{place}/nowhere.csv"], "there is no such file or folder"),
+        (["statitics", "{place}"], "Did you mean 'statistics'"),
+    ],
+)
+def test_what_is_no_bench_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main(["bench", *(word.format(place=place) for word in words)]) in {1, 2}
+    assert message in capsys.readouterr().err
 
 
 def test_statistics_are_by_language(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,12 +59,12 @@ def test_predictions_say_which_data_they_are_of_where_there_are_several(tmp_path
     assert load(written(tmp_path, named)).systems[2].name == "animals.jsonl"
 
 
-def test_paths_of_data_are_relative_to_the_file_or_to_the_root(tmp_path: Path) -> None:
+def test_paths_of_data_are_relative_to_the_file(tmp_path: Path) -> None:
     path = written(tmp_path)
     assert load(path).places("animals.jsonl") == [tmp_path / "animals.jsonl"]
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(InputError, match="there is no file"):
-        load(path, data_root=tmp_path / "elsewhere")
+        load(path.rename(tmp_path / "elsewhere" / "bench.toml"))
 
 
 def test_a_limit_lowers_what_the_file_says_and_never_raises_it(tmp_path: Path) -> None:

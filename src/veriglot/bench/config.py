@@ -256,15 +256,9 @@ _OF_RESPONSES = (
 
 
 class Config(Entries, frozen=True, kw_only=True):
-    """A bench file with its place.
-
-    Attributes:
-        path: the file.
-        data_root: the folder that paths of data are relative to; None for the folder of the file.
-    """
+    """A bench file with its place; of data without a file, their place."""
 
     path: Path
-    data_root: Path | None = None
 
     @property
     def title(self) -> str:
@@ -279,15 +273,15 @@ class Config(Entries, frozen=True, kw_only=True):
 
     def places(self, paths: Paths) -> list[Path]:
         """Where the paths of a data set, or of predictions, lead."""
-        return paths_in(self.data_root or self.path.parent, paths)
+        return paths_in(self.path.parent, paths)
 
 
-def load(path: Path, *, data_root: Path | None = None, limit: int | None = None) -> Config:
-    """Read a bench file.
+def load(path: Path, *, systems: Sequence[str] | None = None, limit: int | None = None) -> Config:
+    """Read a bench file, or make a bench of labelled data.
 
     Args:
-        path: the file.
-        data_root: the folder that paths of data are relative to; None for the folder of the file.
+        path: the file; or, with `systems`, a file or folder of labelled samples.
+        systems: names of detectors and scorers; None for those of the bench file.
         limit: the most test and dev samples of each language, for a trial; None for what the file says.
 
     Raises:
@@ -295,7 +289,8 @@ def load(path: Path, *, data_root: Path | None = None, limit: int | None = None)
             values do not go together; a file that it names does not exist.
     """
     with errors_of(path):
-        entries = msgspec.structs.asdict(read_toml_records(path, Entries, "bench"))
+        bench = read_toml_records(path, Entries, "bench") if systems is None else _of_data(path, systems)
+        entries = msgspec.structs.asdict(bench)
         if limit is not None:
             entries["data"] = tuple(
                 msgspec.structs.replace(
@@ -303,11 +298,30 @@ def load(path: Path, *, data_root: Path | None = None, limit: int | None = None)
                 )
                 for entry in entries["data"]
             )
-        config = Config(**entries, path=path, data_root=data_root)
+        config = Config(**entries, path=path)
         _check_bench(config)
         _check_data(config)
         _check_systems(config)
     return config
+
+
+def _of_data(path: Path, systems: Sequence[str]) -> Entries:
+    """A bench of one data set; levels are those that its labels tell of."""
+    from veriglot.detectors.registry import DETECTORS
+    from veriglot.formats.reader import read
+    from veriglot.scorers.registry import SCORERS
+
+    require(path.exists(), "there is no such file or folder", "data", "Check the path.")
+    annotations = (annotation for sample in read(path) for annotation in sample.annotations)
+    of_words = any(annotation.spans is not None or annotation.units is not None for annotation in annotations)
+    entries = []
+    for name in systems:
+        if name not in DETECTORS and name not in SCORERS and ":" not in name:
+            raise UnknownNameError("detector or scorer", name, [*DETECTORS.names(), *SCORERS.names()])
+        entries.append(SystemEntry(scorer=name) if name in SCORERS else SystemEntry(detector=name))
+    levels: tuple[Level, ...] = ("word", "response") if of_words else ("response",)
+    data = DataEntry(name=path.stem, path=path.name, levels=levels)
+    return Entries(data=(data,), systems=tuple(entries))
 
 
 def _check_bench(config: Config) -> None:
@@ -353,7 +367,7 @@ def _check_data(config: Config) -> None:
 
 
 def _require_files(config: Config, paths: Paths, field: str) -> None:
-    remedy = "Paths of data and predictions are relative to the folder of the bench file, or to --data-root."
+    remedy = "Paths of data and predictions are relative to the folder of the bench file."
     for path in config.places(paths):
         require(path.exists(), f"there is no file {path}", field, remedy)
 

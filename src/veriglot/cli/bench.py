@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer.core import TyperGroup
 
 from veriglot.cli.command import Argument, Help, Option, command, new_app
-from veriglot.cli.console import Steps, print_json, say
-from veriglot.cli.inputs import readable
+from veriglot.cli.console import Steps, print_json, say, write_example
+from veriglot.cli.inputs import parts, readable
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -20,25 +22,53 @@ if TYPE_CHECKING:
 __all__ = ["app", "show_results"]
 
 
-app = new_app()
+class _Bench(TyperGroup):
+    """`veriglot bench gold.csv` is `veriglot bench run gold.csv`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `run` before a path."""
+        path = Path(args[0]) if args and args[0] not in self.commands else None
+        if path is not None and not str(path).startswith("-") and (path.suffix or path.exists()):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = new_app(_Bench)
 
 
 @app.callback()
 def _bench() -> None:
-    """Compare detectors and scorers on labelled data: thresholds, figures with intervals, win rates, cost."""
+    """Compare detectors and scorers on labelled data: thresholds, figures with intervals, win rates, cost.
+
+    The shortest form: veriglot bench gold.csv --systems grounding,reader
+    """
+
+
+@app.command("init")
+@command
+def init(file: Annotated[Path, Argument("FILE", "The bench file to write, such as bench.toml.")]) -> None:
+    """Write a bench file with comments, to change and to run."""
+    write_example(file, "veriglot.bench", "bench.toml", then="veriglot bench run")
 
 
 @app.command("run")
 @command
 def run(
-    bench: Annotated[Path, Argument("BENCH", "The bench file, as TOML.")],
+    bench: Annotated[
+        Path, Argument("BENCH", "The bench file, as TOML; or labelled samples: a file in any format, or a folder.")
+    ],
     *,
+    systems: Annotated[
+        str | None,
+        Option(
+            "Detectors and scorers to judge labelled samples, separated by commas. Default: grounding,reader, or those"
+            " of the bench file.",
+            "NAMES",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
-        Help("Folder of the run; one that was begun goes on. Default: beside the bench file, named after it."),
-    ] = None,
-    data_root: Annotated[
-        Path | None, Option("Folder that paths of data are relative to. Default: the folder of the bench file.", "DIR")
+        Help("Folder of the run; one that was begun goes on. Default: beside BENCH, named after it."),
     ] = None,
     limit: Annotated[
         int | None,
@@ -62,6 +92,8 @@ def run(
     shown as unavailable, with what to do, and the rest goes on. The folder then holds results.json, leaderboard.html,
     leaderboard.md, leaderboard.tex and tables as CSV.
 
+    Without a file:  veriglot bench gold.csv --systems grounding,reader,rouge-l
+
     Leaves with 3 where a system broke off or samples failed.
     """
     from veriglot.bench.config import load
@@ -70,8 +102,12 @@ def run(
     from veriglot.report.bench import render_bench
     from veriglot.report.tables import open_console
 
-    config = load(bench, data_root=data_root, limit=limit)
-    folder = bench.with_suffix("") if output is None else Path(output)
+    of_data = bench.is_dir() or bench.suffix != ".toml"
+    if systems is not None and not of_data:
+        raise UsageError(f"{bench} names its systems itself.", remedy="Give --systems with labelled samples.")
+    bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
+    config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
+    folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
     with Steps(shown=not quiet, resumes=True) as steps:
         results = run_bench(
             config,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, dataclass_transform, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 
@@ -143,9 +144,9 @@ _CONFIG = Option(
 )
 
 
-def new_app() -> typer.Typer:
+def new_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """A verb that has verbs of its own."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+    return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import EXIT_ROWS_FAILED
+from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from rich.progress import Progress, TaskID
 
@@ -18,12 +19,31 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
-__all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say"]
+__all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say", "write_example"]
 
 
 def say(text: str) -> None:
     """One line on standard error."""
     print(f"veriglot: {text}", file=sys.stderr)
+
+
+def write_example(path: Path, package: str, name: str, *, then: str) -> None:
+    """Write a commented file that a package carries, and print its path; `then` is the command to type next.
+
+    Raises:
+        UsageError: there is a file already.
+    """
+    from importlib.resources import files
+
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(files(package).joinpath(name).read_text("utf-8"))
+    except FileExistsError:
+        raise UsageError(f"{path} exists already.", remedy="Name another file.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.", remedy="Check the folder.") from error
+    print(path)
+    say(f"look through it, then type: {then} {path}")
 
 
 def print_json(data: Any) -> None:

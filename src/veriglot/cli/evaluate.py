@@ -78,7 +78,9 @@ class EvaluateOptions(Options):
         ),
     ] = ()
     seed: int = 0
-    resamples: int = 1000
+    resamples: Annotated[
+        int, Setting("Bootstrap resamples of whole texts, which make the intervals; 0 gives none.", 0)
+    ] = 1000
     output: Annotated[str | None, Help("The error profile, as JSON.")] = None
     counts: Annotated[
         str | None, Setting("Write the counts of every response into this file, as JSON. Default: none.")

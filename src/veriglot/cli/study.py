@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from veriglot.cli.command import Argument, Help, command, new_app
-from veriglot.cli.console import Steps, print_json, say
+from veriglot.cli.console import Steps, print_json, say, write_example
 from veriglot.errors import EXIT_ROWS_FAILED
 
 if TYPE_CHECKING:
@@ -30,7 +30,13 @@ def _study() -> None:
     """Measure how much models hallucinate in each language: responses, detection, rates, report."""
 
 
-@app.command("run")
+@app.command("init")
+@command
+def init(file: Annotated[Path, Argument("FILE", "The study file to write, such as study.toml.")]) -> None:
+    """Write a study file with comments, to change and to run."""
+    write_example(file, "veriglot.study", "study.toml", then="veriglot study run --dry-run")
+
+
 @app.command("run")
 @command
 def run(
@@ -99,7 +105,6 @@ def run(
     return EXIT_ROWS_FAILED if outcome.failed else 0
 
 
-@app.command("status")
 @app.command("status")
 @command
 def status(

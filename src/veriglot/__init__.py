@@ -4,16 +4,33 @@ One response and its evidence:
 
 >>> import veriglot
 >>> prediction = veriglot.detect("The bridge was opened in 1879.", "The bridge was opened in 1907.")
->>> [span["text"] for span in prediction.as_dicts()]
+>>> prediction.verdict
+<Verdict.UNSUPPORTED: 'unsupported'>
+>>> [span.text for span in prediction.spans]
 ['1907']
 
-Many, with a detector that is loaded once; what cannot be judged has another status than `scored`:
+What was not checked has no spans, and asking for them is an error, for none would read as clean:
+
+>>> unchecked = veriglot.detect("", "The bridge was opened in 1907.")
+>>> unchecked.verdict, unchecked.status
+(<Verdict.NOT_CHECKED: 'not_checked'>, <Status.NO_EVIDENCE: 'no_evidence'>)
+>>> unchecked.spans  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+veriglot.errors.NotChecked: The response 'response' was not checked (no_evidence): ...
+
+Many, lazily and in order; rows are dictionaries, samples or a DataFrame:
+
+>>> rows = [{"evidence": "It was opened in 1879.", "response": text} for text in ("In 1879.", "In 1907.")]
+>>> [prediction.verdict.value for prediction in veriglot.detect_many(rows)]
+['supported', 'unsupported']
+
+A detector, as plug-ins are made, takes samples and gives records, which have a status:
 
 >>> evidence = (veriglot.Evidence("The bridge was opened in 1879."),)
 >>> sample = veriglot.Sample(id="a", response="The bridge was opened in 1907.", language="en", evidence=evidence)
 >>> detector = veriglot.load_detector("grounding")
->>> (prediction,) = detector.predict([sample])
->>> prediction.status is veriglot.Status.SCORED
+>>> (record,) = detector.predict([sample])
+>>> record.status is veriglot.Status.SCORED
 True
 
 Scores of the same samples, by name:
@@ -46,8 +63,9 @@ from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
     from veriglot.bench.evaluation import evaluate
-    from veriglot.detectors.registry import detect, load_detector
-    from veriglot.errors import VeriglotError
+    from veriglot.detection import Prediction, detect, detect_many
+    from veriglot.detectors.registry import load_detector
+    from veriglot.errors import NotChecked, VeriglotError
     from veriglot.formats.reader import read
     from veriglot.formats.writer import write
     from veriglot.records import (
@@ -56,13 +74,13 @@ if TYPE_CHECKING:
         ErrorProfile,
         Evidence,
         Generator,
-        Prediction,
         Sample,
         Score,
         Scorer,
         Span,
         Status,
         Task,
+        Verdict,
         Word,
     )
     from veriglot.scorers.registry import load_scorer
@@ -73,6 +91,7 @@ __all__ = [
     "ErrorProfile",
     "Evidence",
     "Generator",
+    "NotChecked",
     "Prediction",
     "Sample",
     "Score",
@@ -80,10 +99,12 @@ __all__ = [
     "Span",
     "Status",
     "Task",
+    "Verdict",
     "VeriglotError",
     "Word",
     "__version__",
     "detect",
+    "detect_many",
     "evaluate",
     "load_detector",
     "load_scorer",
@@ -93,8 +114,11 @@ __all__ = [
 
 _HOMES = {
     "evaluate": "bench.evaluation",
-    "detect": "detectors.registry",
+    "Prediction": "detection",
+    "detect": "detection",
+    "detect_many": "detection",
     "load_detector": "detectors.registry",
+    "NotChecked": "errors",
     "VeriglotError": "errors",
     "read": "formats.reader",
     "write": "formats.writer",

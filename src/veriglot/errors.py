@@ -18,7 +18,9 @@ __all__ = [
     "EXIT_ROWS_FAILED",
     "EXIT_USAGE",
     "InputError",
+    "InputTypeError",
     "MissingExtraError",
+    "NotChecked",
     "UnknownNameError",
     "UsageError",
     "VeriglotError",
@@ -123,13 +125,22 @@ class InputError(VeriglotError):
 
     def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:
         """The same error with the parts of its place that were not known where it was raised."""
-        return InputError(
+        kind = InputTypeError if isinstance(self, InputTypeError) else InputError
+        return kind(
             self.detail,
             remedy=self.remedy,
             path=self.path or path,
             line=self.line if self.line is not None else line,
             field=self.field or field,
         )
+
+
+class InputTypeError(InputError, TypeError):
+    """A field that holds a value of the wrong type, such as a number where a text belongs."""
+
+
+class NotChecked(VeriglotError):  # noqa: N818  the verdict's own word
+    """Spans were asked for of a response that was not checked: no spans would read as clean."""
 
 
 class WeightsError(VeriglotError):

@@ -89,7 +89,8 @@ def test_weights_that_are_missing_are_an_error_and_no_reason_to_step_in(stand_in
 WITHOUT_A_PACKAGE = """
 import sys
 sys.modules["tokenizers"] = None  # as if it were not installed
-from veriglot.detectors.registry import detect, load_detector
+from veriglot.detection import detect
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import MissingExtraError
 auto = load_detector("auto", figures="none")
 print(auto.name, detect("Der Turm ist alt.", "Der Turm ist neu.", detector=auto).notes[-1])

@@ -10,9 +10,10 @@ import pytest
 from many_languages import TEXTS
 
 import veriglot
-from veriglot.detectors.registry import DETECTORS, detect, load_detector
-from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError, WeightsError
-from veriglot.records import Evidence, Sample, Status, Task
+from veriglot.detection import detect
+from veriglot.detectors.registry import DETECTORS, load_detector
+from veriglot.errors import InputError, NotChecked, UnknownNameError, UsageError, WeightsError
+from veriglot.records import Evidence, Sample, Status, Task, Verdict
 
 WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))
 ENGLISH = TEXTS["en"]
@@ -35,8 +36,8 @@ def test_detect_says_what_the_detector_says() -> None:
         "response", ENGLISH.changed, question="When?", language="en", evidence=tuple(map(Evidence, SEVERAL))
     )
     (wanted,) = detector.predict([sample])
-    assert detect(SEVERAL, ENGLISH.changed, "When?", "en", words=True, threshold=0.3) == wanted
-    assert detect(tuple(SEVERAL), ENGLISH.changed, "When?", "en", detector=detector) == wanted
+    assert detect(SEVERAL, ENGLISH.changed, question="When?", language="en", words=True, threshold=0.3).record == wanted
+    assert detect(tuple(SEVERAL), ENGLISH.changed, question="When?", language="en", detector=detector).record == wanted
     assert wanted.words is not None
 
 
@@ -64,9 +65,9 @@ def test_a_name_of_an_earlier_version_says_what_it_is_called_now() -> None:
 @pytest.mark.parametrize("response", ["", " ", "\n\t\r\n", "\u3000\u00a0"])
 def test_an_empty_response_is_not_checked(response: str) -> None:
     prediction = detect(ENGLISH.evidence, response)
-    assert (prediction.status, prediction.spans, prediction.score) == (Status.FAILED, None, None)
+    assert (prediction.status, prediction.get_spans(None), prediction.score) == (Status.FAILED, None, None)
     assert "empty" in str(prediction.reason)
-    with pytest.raises(VeriglotError, match="not checked"):
+    with pytest.raises(NotChecked, match="not checked"):
         prediction.as_dicts()
 
 
@@ -80,12 +81,12 @@ def test_a_response_without_words_is_not_checked(response: str) -> None:
 @pytest.mark.parametrize("evidence", [[], "", [""], [" ", "\n"], ["\u3000"], ["?!", "…"]])
 def test_without_evidence_nothing_is_checked(evidence: list[str] | str) -> None:
     prediction = detect(evidence, ENGLISH.sentence)
-    assert (prediction.status, prediction.spans, prediction.words) == (Status.NO_EVIDENCE, None, None)
+    assert (prediction.status, prediction.get_spans(None), prediction.words) == (Status.NO_EVIDENCE, None, None)
     assert "evidence" in str(prediction.reason)
 
 
 def test_one_blank_passage_among_others_does_no_harm() -> None:
-    assert detect(["", ENGLISH.evidence, " "], ENGLISH.changed, words=True).spans is not None
+    assert detect(["", ENGLISH.evidence, " "], ENGLISH.changed, words=True).verdict is Verdict.UNSUPPORTED
 
 
 @pytest.mark.parametrize("text", ["ᚠᚢᚦᚨᚱᚲ ᚠᚢᚦ", "42 17", "𐌰𐌱𐌲 𐌰𐌱"])
@@ -101,7 +102,7 @@ def test_the_language_is_taken_from_the_question_or_the_evidence_and_the_predict
     assert detect(ENGLISH.evidence, ENGLISH.sentence, language="eng").notes == ()
     german = TEXTS["de"]
     question = "Wann wurde die steinerne Brücke über die Lenna eröffnet?"
-    asked = detect(german.evidence, "1862", question)
+    asked = detect(german.evidence, "1862", question=question)
     assert (asked.language, asked.notes) == ("de", ("language:from_question",))
     unasked = detect(german.evidence, "1862")
     assert (unasked.language, unasked.notes) == ("de", ("language:from_evidence",))
@@ -129,7 +130,7 @@ def test_control_tokens_of_chat_templates_are_never_marked() -> None:
     assert prediction.words is not None
     said = {response[word.start : word.end]: word.confidence for word in prediction.words}
     assert said["im_start"] == said["im_end"] == 0
-    assert any("1907" in str(span.text) for span in prediction.spans or ())
+    assert any("1907" in str(span.text) for span in prediction.spans)
     assert not any("im_" in str(span.text) for span in prediction.spans or ())
 
 
@@ -181,7 +182,7 @@ def test_arguments_that_are_no_text_are_refused_by_name() -> None:
 
 def test_a_response_of_control_tokens_alone_was_not_checked() -> None:
     prediction = detect(ENGLISH.evidence, "<|im_end|>", language="en")
-    assert (prediction.status, prediction.spans) == (Status.FAILED, None)
+    assert (prediction.status, prediction.get_spans(None)) == (Status.FAILED, None)
 
 
 def test_a_given_language_counts_in_the_script_that_the_text_is_in() -> None:

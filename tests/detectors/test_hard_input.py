@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from many_languages import TEXTS
 
-from veriglot.detectors.registry import detect, load_detector
+from veriglot.detection import detect
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Detector, Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping
 
 if TYPE_CHECKING:
@@ -63,25 +64,25 @@ HALVES = ["a lone high surrogate", "a lone low surrogate"]
 @pytest.mark.parametrize("name", HALVES)
 def test_half_of_a_surrogate_pair_is_refused_for_it_could_not_be_written(detector: Detector, name: str) -> None:
     found = detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector)
-    assert (found.status, found.spans) == (Status.FAILED, None)
+    assert (found.status, found.get_spans(None)) == (Status.FAILED, None)
     assert "surrogate" in str(found.reason)
-    assert from_mapping(decode_json(encode(found)), Prediction) == found
+    assert from_mapping(decode_json(encode(found.record)), Prediction) == found.record
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TRICKY if name not in HALVES])
 def test_a_tricky_response(detector: Detector, name: str) -> None:
-    check(detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector), TRICKY[name])
-    check(detect([ENGLISH.evidence, TRICKY[name]], TRICKY[name], language="en", detector=detector), TRICKY[name])
+    check(detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector).record, TRICKY[name])
+    check(detect([ENGLISH.evidence, TRICKY[name]], TRICKY[name], language="en", detector=detector).record, TRICKY[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRICKY)
 def test_tricky_evidence_and_question(detector: Detector, name: str) -> None:
     tricky = TRICKY[name]
-    found = detect([tricky, ENGLISH.evidence], ENGLISH.changed, tricky, language="en", detector=detector)
-    check(found, ENGLISH.changed)
-    assert from_mapping(decode_json(encode(found)), Prediction) == found
+    found = detect([tricky, ENGLISH.evidence], ENGLISH.changed, question=tricky, language="en", detector=detector)
+    check(found.record, ENGLISH.changed)
+    assert from_mapping(decode_json(encode(found.record)), Prediction) == found.record
 
 
 @pytest.mark.parametrize("name", ["NUL", "bidi controls", "carriage returns", "zero width", "emoji"])
@@ -149,6 +150,6 @@ def test_a_long_response_without_stops_is_held_in_bounded_memory(detector: Detec
     found = detect(text, text, language="en", detector=detector)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    check(found, text)
+    check(found.record, text)
     # The square of its words would be 72 MB for one of the arrays alone, and 144 MB as similarities.
     assert peak < (60e6 if detector.name.startswith("grounding") else 150e6)

@@ -22,8 +22,9 @@ FLOORS = {
     "datasets": 7,
     "training": 8, "bench": 8, "study": 8, "testing": 8,
     "report": 9,
-    "studio": 10,
-    "cli": 11,
+    "detection": 10,
+    "studio": 11, "server": 11, "integrations": 11,
+    "cli": 12,
 }  # fmt: skip
 
 BANNED = {"utils", "util", "common", "core", "helpers", "scripts", "misc"}

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.pipeline.progress import Bar, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from rich.progress import Progress, TaskID
 
     from veriglot.formats.base import FileReport, Report
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
 __all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say", "write_example"]
-
-
-def say(text: str) -> None:
-    """One line on standard error."""
-    print(f"veriglot: {text}", file=sys.stderr)
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:
@@ -57,82 +50,6 @@ def print_json(data: Any) -> None:
 def listed(counts: Mapping[str, int]) -> str:
     """Counts by name, as they come: `glued 3, empty 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
-
-
-_PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not load what draws it
-
-
-class Bar:
-    """A progress bar that appears once the work proves long.
-
-    Args:
-        shown: whether to show it at all; it is shown only where standard error is a terminal.
-        total: counts the rows, or says None where they cannot be counted; asked only when the bar appears.
-        resumes: whether a run that is interrupted goes on when it is started again, which is then said.
-        clock: tells the seconds.
-    """
-
-    def __init__(
-        self,
-        *,
-        shown: bool,
-        total: Callable[[], int | None],
-        resumes: bool = False,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._hint = shown and resumes
-        self._shown = shown and sys.stderr.isatty()
-        self._total = total
-        self._clock = clock
-        self._began = clock()
-        self._rows = 0
-        self._skipped = 0
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-        if kind is KeyboardInterrupt and self._hint:
-            say("Interrupted. What is done is kept: the same command goes on from there.")
-
-    def advance(self) -> None:
-        """One more row is done."""
-        self._rows += 1
-        if self._bar is not None:
-            assert self._task is not None
-            self._bar.update(self._task, completed=self._rows)
-        elif self._shown and self._clock() - self._began > _PATIENCE:
-            self._appear()
-
-    def _appear(self) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            ProgressColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-        from rich.text import Text
-
-        class Rate(ProgressColumn):
-            """Rows a second."""
-
-            def render(self, task: object) -> Text:
-                speed = getattr(task, "speed", None)
-                return Text("" if speed is None else f"{speed:,.1f} rows/s")
-
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn(),
-            console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task("rows", total=self._total(), completed=self._rows)
-        self._bar.start()
 
 
 class Steps:

@@ -1,24 +1,22 @@
-"""The lines of Python that most users need: load a detector, judge one response."""
+"""Detectors by name, and how much they mark."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from functools import cache
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import UsageError
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.plugins import Entry, Table
-from veriglot.records import Detector, sample_from
+from veriglot.records import Detector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping
 
-    from veriglot.records import Prediction
-
-__all__ = ["DETECTORS", "detect", "load_detector", "load_named"]
+__all__ = ["DETECTORS", "load_detector", "load_named"]
 
 
 DETECTORS = Table(
@@ -76,7 +74,12 @@ DETECTORS = Table(
 
 
 def load_detector(
-    name: str = "grounding", *, threshold: float | None = None, words: bool = False, **options: Any
+    name: str = "grounding",
+    *,
+    threshold: float | None = None,
+    words: bool = False,
+    strictness: str = "normal",
+    **options: Any,
 ) -> Detector:
     """A detector by name.
 
@@ -84,74 +87,46 @@ def load_detector(
         name: a name of `DETECTORS`, with an argument after a colon where it takes one: `hf:FOLDER`.
         threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
         words: whether predictions carry every word with its confidence and evidence.
+        strictness: `low`, `normal` or `high`, by the thresholds that the detector states for them (its `thresholds`);
+            `high` marks more, false alarms included. `normal` is its own threshold.
         options: further keyword arguments of that detector, such as `weights` of `grounding`.
 
     Raises:
         UnknownNameError: no detector has that name, or it has no such option; the error suggests the nearest.
         MissingExtraError: its packages are not installed.
-        UsageError: the threshold is no probability, or the name lacks its argument.
+        UsageError: the threshold is no probability, the name lacks its argument, or the detector states no threshold
+            for that strictness.
         WeightsError: a model is missing or damaged.
     """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
-    detector: Detector = DETECTORS.make(name, threshold=threshold, words=words, **options)
-    return detector
+    return at_strictness(partial(DETECTORS.make, name, words=words, **options), strictness, threshold)
 
 
-@cache
-def _load_once(name: str, threshold: float | None, words: bool) -> Detector:
-    return load_detector(name, threshold=threshold, words=words)
+STRICTNESS = ("low", "normal", "high")
 
 
-def detect(
-    evidence: str | Sequence[str] | None,
-    response: str,
-    question: str | None = None,
-    language: str | None = None,
-    *,
-    detector: str | Detector = "grounding",
-    threshold: float | None = None,
-    words: bool = False,
-) -> Prediction:
-    """Mark what the evidence does not support in one response.
-
-    The detector is loaded once and kept. For many responses, batches through `load_detector` are faster.
-
-    Args:
-        evidence: one passage or several; support by any of them is support. With none, the status is `no_evidence`.
-        response: the text to judge.
-        question: what was asked, if known.
-        language: BCP 47 tag of the response, or None to have it detected.
-        detector: a name, or a detector that was loaded before.
-        threshold: confidence from which a word is marked, 0 to 1; only with a name.
-        words: whether the prediction carries every word; only with a name.
-
-    Returns:
-        A prediction. Look at `status` first: only `scored` means that the response was checked.
-        `prediction.as_dicts()` gives the spans as plain dictionaries.
+def at_strictness(make: Callable[..., Detector], strictness: str, threshold: float | None) -> Detector:
+    """The detector that `make` makes with the keyword `threshold`, at one that is given or that it states itself.
 
     Raises:
-        UnknownNameError: no detector has that name.
-        InputError: an argument is no text; `field` names it.
-        UsageError: `threshold` or `words` beside a detector that was loaded before, which has its own.
+        UnknownNameError: there is no such strictness.
+        UsageError: both are given, or the detector states no threshold for that strictness.
     """
-    if not isinstance(detector, str) and (threshold is not None or words):
+    if strictness not in STRICTNESS:
+        raise UnknownNameError("strictness", strictness, STRICTNESS)
+    if strictness != "normal" and threshold is not None:
+        raise UsageError("A strictness and a threshold exclude each other.")
+    detector = make(threshold=threshold)
+    if strictness == "normal":
+        return detector
+    thresholds: Mapping[str, float] = getattr(detector, "thresholds", {})
+    if strictness not in thresholds:
         raise UsageError(
-            "A detector that was loaded before keeps its own threshold and words.",
-            remedy="Give them to load_detector instead.",
+            f"{detector.name} states no threshold for the strictness {strictness}.",
+            remedy=f"Give a threshold instead (--threshold; a higher one marks less); its own is {detector.threshold}.",
         )
-    passages = [evidence] if isinstance(evidence, str) else list(evidence or ())
-    sample = sample_from(
-        {
-            "id": "response",
-            "response": response,
-            "question": question,
-            "language": language,
-            "evidence": [{"text": passage} for passage in passages],
-        }
-    )
-    judge = _load_once(detector, threshold, words) if isinstance(detector, str) else detector
-    return judge.predict([sample])[0]
+    return make(threshold=thresholds[strictness])
 
 
 _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z_]\w*)")

@@ -1,7 +1,6 @@
 """The data model: samples, evidence, spans, annotations, predictions, rates, profiles, and their JSON.
 
-Readers ignore keys they do not know and keep them in `meta`; writers leave out what is null (DESIGN, section 6). What
-was not checked is never reported as clean.
+Readers keep keys they do not know in `meta`; writers leave out null. What was not checked is never reported as clean.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_ch
 
 import msgspec
 
-from veriglot.errors import InputError, VeriglotError
+from veriglot.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,13 +43,13 @@ __all__ = [
     "Status",
     "Task",
     "Unit",
+    "Verdict",
     "Word",
     "decode_json",
     "encode",
     "from_mapping",
     "sample_from",
 ]
-
 
 T = TypeVar("T")
 
@@ -294,8 +293,7 @@ _CHOOSER = "chooser:"
 class Status(StrEnum):
     """Whether the sample was checked, or why not.
 
-    `nothing_to_compare` is what scorers say of a share of nothing: a text without names has none that agree. It is no
-    failure, for nothing went wrong and no second try will help.
+    `nothing_to_compare` is what scorers say of a share of nothing: a text without names has none that agree.
     """
 
     SCORED = "scored"
@@ -306,8 +304,16 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
+class Verdict(StrEnum):
+    """Whether anything in a response is unsupported. Without status `scored` it is `not_checked`."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    NOT_CHECKED = "not_checked"
+
+
 class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One detector's answer for one sample.
+    """One detector's answer for one sample, as plug-ins give and files hold it; `veriglot.Prediction` wraps it.
 
     Attributes:
         id: the sample's id.
@@ -344,16 +350,10 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         parts = (self.signature or "").split("|")
         return next((part.removeprefix(_CHOOSER) for part in parts if part.startswith(_CHOOSER)), self.detector)
 
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """The spans as plain dictionaries with `start`, `end`, `text`, `confidence` and, where known, `type`.
-
-        Raises:
-            VeriglotError: the sample was not scored; an empty list would read as clean.
-        """
-        if self.spans is None:
-            raise VeriglotError(f"The sample {self.id!r} was not checked ({self.status}): {self.reason}.")
-        spans: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(self.spans))
-        return spans
+    @property
+    def verdict(self) -> Verdict:
+        """The prediction in one word."""
+        return Verdict.NOT_CHECKED if self.spans is None else Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
 
     def __post_init__(self) -> None:
         if self.status is Status.SCORED:
@@ -750,9 +750,9 @@ def from_mapping(data: Any, type_: type[T]) -> T:
             detail = "it is missing"
         if named:  # a check that spans several fields names its own place
             field, detail = named.group(1), detail.replace(named.group(0), "")
-        raise InputError(
-            _plain(detail), field=field or None, remedy=_REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
-        ) from error
+        kind = InputTypeError if _WRONG_KIND.match(detail) else InputError
+        remedy = _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
+        raise kind(_plain(detail), field=field or None, remedy=remedy) from error
 
 
 def _plain(detail: str) -> str:

@@ -34,9 +34,11 @@ from veriglot.report.text_layout import (
     language_name,
     language_with_tag,
     misfits,
+    number,
     percent,
     points,
     printable,
+    segments,
     unit_rows,
 )
 from veriglot.storage.files import open_whole
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Pointer, Prediction, Sample, Span
 
-__all__ = ["Fold", "Section", "macro", "markdown_report", "opened", "write_html", "write_report"]
+__all__ = ["Fold", "Section", "fragment", "macro", "markdown_report", "opened", "write_html", "write_report"]
 
 
 @contextmanager
@@ -427,3 +429,39 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
             written += 1
         file.write(tail)
     return written
+
+
+def fragment(prediction: Prediction, sample: Sample | None) -> str:
+    """One prediction as a piece of HTML for a notebook: the response with its marks, the evidence beside it.
+
+    Args:
+        prediction: what a detector says.
+        sample: what it says it of; without it, only the marked texts are shown.
+    """
+    spans, tag = prediction.spans or (), prediction.language
+    head = prediction.verdict.replace("_", " ")
+    note = prediction.reason or f"{number(prediction.score, 2)} {prediction.detector}"
+    labels = [f"{span.type or UNTYPED} {number(span.confidence, 2)}" for span in spans]
+    if sample is None:
+        marked: list[tuple[str, str, bool]] = []
+        for span, label in zip(spans, labels, strict=True):
+            marked += [(span.text or f"[{span.start}, {span.end})", label, True), ("\n", "", False)]
+        shown = {"dir": "auto", "tag": tag, "parts": marked}
+        return str(macro("fragment", "fragment.html")(head, note, shown, []))
+    if sample.id != prediction.id:
+        raise UsageError(f"The prediction for {prediction.id!r} does not belong to the sample {sample.id!r}.")
+    response = _run(sample.response, spans, labels, tag or sample.language)
+    passages = []
+    for passage in sample.evidence:
+        pointers = [pointer for span in spans for pointer in span.evidence if pointer.id == passage.id]
+        passages.append(_run(passage.text, pointers, [""] * len(pointers), passage.language) | {"title": passage.title})
+    return str(macro("fragment", "fragment.html")(head, note, response, passages))
+
+
+def _run(text: str, marks: Sequence[Span | Pointer], labels: Sequence[str], tag: str | None) -> dict[str, Any]:
+    """A text in pieces, each with the labels of the marks that end with it, and whether it is marked at all."""
+    parts = []
+    for start, end, covering in segments(len(text), marks):
+        ending = [labels[index] for index in covering if min(marks[index].end, len(text)) == end]
+        parts.append((text[start:end], ", ".join(ending), bool(covering)))
+    return {"dir": direction(text, tag), "tag": tag, "parts": parts}

@@ -203,7 +203,7 @@ class Segment(NamedTuple):
     covering: tuple[int, ...]
 
 
-def segments(length: int, spans: Sequence[Span]) -> Iterator[Segment]:
+def segments(length: int, spans: Sequence[Span | Pointer]) -> Iterator[Segment]:
     """Cut a text of `length` code points at every end of a span; the pieces, in order, cover it exactly.
 
     A span that reaches beyond the text is cut at its end. Time is linear in the spans, times how deep they lie on

@@ -386,9 +386,10 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
 
     taxonomy = "fava"
 
-    def __init__(self, threshold: float | None, default: float, *, words: bool) -> None:
-        super().__init__(default if threshold is None else threshold, words=words)
-        self._default = default
+    def __init__(self, threshold: float | None, weights: Weights, *, words: bool) -> None:
+        super().__init__(weights.threshold if threshold is None else threshold, words=words)
+        self._default = weights.threshold
+        self.thresholds = weights.thresholds  # by strictness, see `detectors.registry`
 
     @abstractmethod
     def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
@@ -521,6 +522,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         types: the span types, in the order of the network's outputs.
         threshold: confidence from which a word is marked by default.
         sha256: hash of each file.
+        thresholds: the same for the strictness `low` (above `threshold`) and `high` (below it), where they were fitted.
     """
 
     kind: ClassVar[str]
@@ -529,6 +531,12 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...]
     threshold: float
     sha256: dict[str, str]
+    thresholds: dict[Literal["low", "high"], float] = {}
+
+    def __post_init__(self) -> None:
+        low, high = self.thresholds.get("low", 1.0), self.thresholds.get("high", 0.0)
+        if not 1.0 >= low >= self.threshold >= high >= 0.0:
+            raise ValueError(f"thresholds go down from low to high, but these are {low}, {self.threshold}, {high}")
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -589,7 +597,7 @@ class Grounding(WordDetector):
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = check_weights(self._folder)
-        super().__init__(threshold, self._manifest.threshold, words=words)
+        super().__init__(threshold, self._manifest, words=words)
 
     @property
     def name(self) -> str:

@@ -211,7 +211,7 @@ class Reader(WordDetector):
         self._manifest = Manifest.read(self._folder)
         self._manifest.check(self._folder, FILES)
         self._by_words = Grounding()
-        super().__init__(threshold, self._manifest.threshold, words=words)
+        super().__init__(threshold, self._manifest, words=words)
         self._encoder = registry.find(READS_WITH)
         for name, file, known in (
             ("encoder", self._encoder, self._manifest.reads_with),

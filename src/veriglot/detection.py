@@ -1,0 +1,347 @@
+"""Detection in Python: `detect` and `detect_many`, and what they give.
+
+A detector gives records (`veriglot.records.Prediction`), which files hold as JSON and in which what was not checked has
+no spans. Whoever calls Veriglot gets `Prediction`, which holds such a record together with its sample, and in which to
+ask for these spans is an error.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from veriglot.detectors.registry import load_detector
+from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
+from veriglot.pipeline.engine import Engine
+from veriglot.pipeline.progress import Bar
+from veriglot.records import Evidence, Sample, Verdict, encode, sample_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot import records
+    from veriglot.records import Detector, JudgedUnit, Span, Status, Word
+
+__all__ = ["Prediction", "detect", "detect_many"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Prediction:
+    """What a detector says of one response.
+
+    `verdict` comes first: only what was checked has `spans`. Two predictions are equal where their records are.
+
+    Attributes:
+        record: the same as plug-ins give and files hold it; its `spans` are None where the response was not checked.
+        sample: what was judged, for showing it; None where it is not at hand.
+    """
+
+    record: records.Prediction
+    sample: Sample | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The sample's id."""
+        return self.record.id
+
+    @property
+    def verdict(self) -> Verdict:
+        """`supported`, `unsupported` (at least one span), or `not_checked`."""
+        return self.record.verdict
+
+    @property
+    def status(self) -> Status:
+        """`scored`, or why not."""
+        return self.record.status
+
+    @property
+    def reason(self) -> str | None:
+        """Why the response was not checked."""
+        return self.record.reason
+
+    @property
+    def score(self) -> float | None:
+        """Probability, 0 to 1, that the response holds any unsupported span; None unless scored."""
+        return self.record.score
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The unsupported spans, in order, half-open in code points.
+
+        Raises:
+            NotChecked: the status is not `scored`.
+        """
+        if self.record.spans is None:
+            raise NotChecked(
+                f"The response {self.id!r} was not checked ({self.status}): {self.reason}.",
+                remedy="Look at `verdict` first, or say what you want instead: get_spans(default).",
+            )
+        return self.record.spans
+
+    def get_spans(self, default: T) -> tuple[Span, ...] | T:
+        """The unsupported spans, or `default` where the response was not checked."""
+        return default if self.record.spans is None else self.record.spans
+
+    @property
+    def words(self) -> tuple[Word, ...] | None:
+        """Every word with its confidence, where they were asked for and the response was checked."""
+        return self.record.words
+
+    @property
+    def units(self) -> tuple[JudgedUnit, ...] | None:
+        """The sentences or facts with their scores, where they were asked for and the response was checked."""
+        return self.record.units
+
+    @property
+    def language(self) -> str | None:
+        """BCP 47 tag that the detector worked in."""
+        return self.record.language
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know, such as `calibration:default`; docs/detect.md lists them."""
+        return self.record.notes
+
+    @property
+    def detector(self) -> str:
+        """Name and revision of the detector, such as `grounding@1.0`."""
+        return self.record.detector
+
+    @property
+    def signature(self) -> str | None:
+        """One line that says how the prediction was made."""
+        return self.record.signature
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as `veriglot detect` writes it: plain data, without `spans` where the response was not checked."""
+        plain: dict[str, Any] = msgspec.json.decode(encode(self.record))
+        return plain
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The spans as dictionaries of `start`, `end`, `text`, `confidence` and, where known, `type` and `evidence`.
+
+        Raises:
+            NotChecked: the status is not `scored`.
+        """
+        plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(self.spans))
+        return plain
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "A prediction is neither true nor false. Ask for prediction.verdict (supported, unsupported, not_checked)"
+            " or prediction.spans."
+        )
+
+    def __repr__(self) -> str:
+        marked = "" if self.record.spans is None else f" spans={[span.text for span in self.spans]!r}"
+        return f"<Prediction {self.id!r} {self.verdict}{marked} detector={self.detector!r}>"
+
+    def __str__(self) -> str:
+        """The response with its marks and the evidence beneath, as a terminal shows them; without the sample, the line
+        of `repr`."""
+        if self.sample is None:
+            return repr(self)
+        from rich.console import Console
+
+        from veriglot.report.terminal import render_terminal
+
+        text = io.StringIO()
+        render_terminal(self.sample, self.record, Console(file=text, no_color=True, force_jupyter=False))
+        return f"{self.verdict}: {text.getvalue()}".rstrip()
+
+    def _repr_html_(self) -> str:
+        """The marked text with the evidence beside it, in a notebook."""
+        from veriglot.report.pages import fragment
+
+        return fragment(self.record, self.sample)
+
+
+@cache
+def _load_once(name: str, threshold: float | None, words: bool, strictness: str) -> Detector:
+    return load_detector(name, threshold=threshold, words=words, strictness=strictness)
+
+
+def _loaded(detector: str | Detector, threshold: float | None, words: bool, strictness: str) -> Detector:
+    if isinstance(detector, str):
+        return _load_once(detector, threshold, words, strictness)
+    if threshold is not None or words or strictness != "normal":
+        raise UsageError(
+            "A detector that was loaded before keeps its own threshold, words and strictness.",
+            remedy="Give them to load_detector instead.",
+        )
+    return detector
+
+
+def detect(
+    evidence: str | Evidence | Sequence[str | Evidence] | None,
+    response: str,
+    *,
+    question: str | None = None,
+    language: str | None = None,
+    detector: str | Detector = "grounding",
+    strictness: str = "normal",
+    threshold: float | None = None,
+    words: bool = False,
+) -> Prediction:
+    """Mark what the evidence does not support in one response.
+
+    The detector is loaded once and kept. For many responses see `detect_many`.
+
+    Args:
+        evidence: one passage or several; support by any of them is support. With none, the status is `no_evidence`.
+        response: the text to judge.
+        question: what was asked, if known.
+        language: BCP 47 tag of the response, or None to have it detected.
+        detector: a name, or a detector that was loaded before.
+        strictness: `low`, `normal` or `high`: how much is marked, false alarms included; only with a name.
+        threshold: confidence from which a word is marked, 0 to 1, instead of `strictness`; only with a name.
+        words: whether the prediction carries every word; only with a name.
+
+    Returns:
+        A prediction, whose `verdict` is `supported`, `unsupported` or `not_checked`.
+
+    Raises:
+        UnknownNameError: no detector has that name.
+        InputTypeError: an argument is no text; `field` names it. It is a TypeError too.
+        UsageError: the detector does not know that strictness; `threshold`, `words` or `strictness` beside a detector
+            that was loaded before, which has its own.
+    """
+    row = {"response": response, "question": question, "language": language, "evidence": evidence}
+    sample = _sample(row, "response")
+    judge = _loaded(detector, threshold, words, strictness)
+    return Prediction(judge.predict([sample])[0], sample)
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """Stands for a row that cannot be read, behind those before it."""
+
+    error: Exception
+
+
+def detect_many(
+    rows: Iterable[Any],
+    *,
+    detector: str | Detector = "grounding",
+    strictness: str = "normal",
+    threshold: float | None = None,
+    words: bool = False,
+    language: str | None = None,
+    batch_size: int = 32,
+    processes: int = 1,
+    progress: bool = False,
+) -> Iterator[Prediction]:
+    """Mark what the evidence does not support in many responses, in the order of the rows.
+
+    Rows are read as predictions are taken, a batch ahead at most, so that they may be endless or larger than memory.
+
+    Args:
+        rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`) or `Sample`s; a
+            list, any iterator, or a DataFrame (pandas, polars) of such columns. A row without an id gets its number.
+        detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes a name.
+        strictness, threshold, words: of the detector, by name.
+        language: BCP 47 tag of rows that state none, or None to have it detected.
+        batch_size: most rows judged at once; 1 gives each prediction as soon as its row has come.
+        processes: worker processes; 0 is one for each core.
+        progress: whether to show a bar on standard error.
+
+    Returns:
+        An iterator of predictions. What cannot be judged comes as `not_checked`.
+
+    Raises:
+        InputTypeError: a field of a row, or a row, has the wrong type; the message names both. It is a TypeError too,
+            and raised once the rows before it are done.
+        InputError: a row lacks a field.
+        UnknownNameError, UsageError: as for `detect`.
+    """
+    if isinstance(rows, str | bytes | Mapping | Sample):
+        raise InputTypeError(
+            f"rows are a list, an iterator or a DataFrame, and this is one {type(rows).__name__}", remedy="Use [row]."
+        )
+    if processes != 1 and isinstance(detector, str):
+        make = partial(load_detector, detector, threshold=threshold, words=words, strictness=strictness)
+    else:
+        make = partial(_itself, _loaded(detector, threshold, words, strictness))
+    engine = Engine(make, jobs=processes, batch_size=batch_size)
+    return _judged(engine, rows, language, progress=progress)
+
+
+def _itself(detector: Detector) -> Detector:
+    return detector
+
+
+def _judged(engine: Engine, rows: Iterable[Any], language: str | None, *, progress: bool) -> Iterator[Prediction]:
+    total = len(rows) if isinstance(rows, Sized) else None
+    with engine, Bar(shown=progress, total=lambda: total) as bar:
+        for sample, record in engine.run(_samples(rows, language)):
+            if isinstance(sample, _Fault):
+                raise sample.error
+            assert record is not None
+            bar.advance()
+            yield Prediction(record, sample)
+
+
+def _samples(rows: Iterable[Any], language: str | None) -> Iterator[Sample | _Fault]:
+    """The rows as samples; what goes wrong comes in its place, so that the rows before it are judged first."""
+    try:
+        for number, row in enumerate(_plain(rows)):
+            sample = _sample(row, str(number), f"rows[{number}]")
+            tagged = language is not None and sample.language is None
+            yield msgspec.structs.replace(sample, language=language) if tagged else sample
+    except Exception as error:
+        yield _Fault(error)
+
+
+def _plain(rows: Any) -> Iterable[Any]:
+    """Rows of a DataFrame as dictionaries; any other rows as they are."""
+    if hasattr(rows, "iter_rows"):  # polars
+        return rows.iter_rows(named=True)  # type: ignore[no-any-return]
+    if hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
+        names = [str(name) for name in rows.columns]
+        return (
+            {name: _value(value) for name, value in zip(names, values, strict=True) if value is not None}
+            for values in rows.itertuples(index=False, name=None)
+        )
+    return rows  # type: ignore[no-any-return]
+
+
+def _value(value: Any) -> Any:
+    """A cell of pandas without numpy's types; None for NaN."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if isinstance(value, float) and value != value else value
+
+
+def _sample(row: Any, id_: str, path: str | None = None) -> Sample:
+    """A row as a sample."""
+    if isinstance(row, Sample):
+        return row
+    if not isinstance(row, Mapping):
+        raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
+    data = {"id": id_, **row, "evidence": _passages(row.get("evidence"))}
+    try:
+        return sample_from(data)
+    except InputError as error:
+        raise error.at(path=path) from error
+
+
+def _passages(evidence: Any) -> Any:
+    if evidence is None or evidence == "":
+        return []
+    passages = [evidence] if isinstance(evidence, str | Evidence | Mapping) else evidence
+    if not isinstance(passages, Iterable) or isinstance(passages, bytes):
+        raise InputTypeError(
+            f"a text or a list of texts is expected, and this is {type(evidence).__name__}", field="evidence"
+        )
+    return [
+        msgspec.to_builtins(passage) if isinstance(passage, Evidence)
+        else passage if isinstance(passage, Mapping)
+        else {"text": passage}
+        for passage in passages
+    ]  # fmt: skip

@@ -120,7 +120,7 @@ def test_direction_and_language_of_the_response(walked: dict[str, dict[str, Any]
 
 def test_not_checked_looks_not_checked(walked: dict[str, dict[str, Any]]) -> None:
     assert walked["x-no_evidence"]["unchecked"] == 1
-    assert walked["x-no_evidence"]["verdict"] == "Not checked: no evidencethe sample has no evidence"
+    assert walked["x-no_evidence"]["verdict"] == "Not checked: no evidence was giventhe sample has no evidence"
     assert walked["en-clean"]["unchecked"] == 0
     assert walked["en-clean"]["verdict"].startswith("No unsupported span found")
     assert walked["empty"]["text"] == "The response is empty."

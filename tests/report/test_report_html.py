@@ -190,7 +190,7 @@ def test_directions_and_languages(tmp_path: Path) -> None:
 def test_marks_of_annotators_are_there_to_compare(tmp_path: Path) -> None:
     page = page_of([english(), clean()], tmp_path)
     layers = page.data("shown")[0]["layers"]
-    assert [(layer["name"], layer["kind"]) for layer in layers] == [("rule@1", "detector"), ("gold", "human")]
+    assert [(layer["name"], layer["kind"]) for layer in layers] == [("rule@1", "detector"), ("gold", "person")]
     assert [span[2] for span in layers[1]["spans"]] == ["entity", "subjective"]
     assert len(page.data("shown")[1]["layers"]) == 1
 

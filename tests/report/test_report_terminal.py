@@ -25,6 +25,7 @@ from rich.console import Console
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status
 from veriglot.report.terminal import render_terminal
+from veriglot.report.text_layout import status_words
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 INVISIBLE = "[\u200f\u2066\u2069]"
@@ -47,9 +48,10 @@ def test_brackets_carry_type_and_confidence_where_there_is_no_colour() -> None:
     text = plain(english())
     assert "finished in [1887]{entity .94} by Ada Fenwick, [the greatest engineer of her age]{subjective .81}." in text
     assert "[its lamp went out in [the storm of Glass Night]{invented .58}]{contradictory .72}." in text
-    assert "score .94" in text
+    assert "4 unsupported spans · 94% likely that any part is unsupported" in text
     assert "types: entity 1, subjective 1, contradictory 1, invented 1" in text
-    assert "note: calibration:default" in text
+    assert "Note: The confidences are a rough guide: they were not calibrated on this language or script." in text
+    assert "calibration:default" not in text, "no code stands in for words"
     assert "\x1b" not in text
 
 
@@ -89,13 +91,14 @@ def test_evidence_is_quoted_beneath() -> None:
 def test_what_was_not_checked_never_looks_clean(status: Status) -> None:
     pair = unchecked(status, "the reason why")
     for text in (plain(pair), ESCAPE.sub("", coloured(pair))):
-        assert f"NOT CHECKED  {status.value}: the reason why" in text
-        assert "score" not in text
+        assert f"NOT CHECKED  {status_words(status)} · the reason why" in text
+        assert "_" not in text.replace(pair[0].id, ""), "no code stands in for words"
+        assert "likely" not in text
         assert "no unsupported span" not in text
 
 
 def test_clean_and_empty_say_so() -> None:
-    assert "scored · score .05 · no unsupported span found" in plain(clean())
+    assert "no unsupported span found · 5% likely that any part is unsupported" in plain(clean())
     assert "(the response is empty)" in plain(empty())
 
 

@@ -75,6 +75,6 @@ def test_a_browser_draws_the_units(chromium: str, tmp_path: Path) -> None:
     rows = re.findall(r"<li>(.*?)</li>", dom.split('class="unit-list"', 1)[1].split("</ol>", 1)[0])
     shown = [re.sub(r"<[^>]+>", "|", row).split("|") for row in rows]
     assert [[part for part in row if part] for row in shown] == [
-        [".13", "clause", "Mira Holt … was born in Odense"],
-        [".90", "aside", "a &lt;b&gt;Danish&lt;/b&gt; painter"],
+        ["13%", "clause", "Mira Holt … was born in Odense"],
+        ["90%", "aside", "a &lt;b&gt;Danish&lt;/b&gt; painter"],
     ]

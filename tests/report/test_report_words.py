@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import pairwise
 
@@ -13,7 +14,20 @@ from rich.cells import cell_len
 
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.report.terminal import line_breaks
-from veriglot.report.text_layout import direction, excerpt, language_name, misfits, printable
+from veriglot.report.text_layout import direction, excerpt, language_name, misfits, note_words, printable
+
+NOTES = (
+    "calibration:default", "calibration:none", "language:from_response", "language:unknown_tag",
+    "language:other_script", "evidence:other_language", "evidence:other_script", "evidence:language_from_text",
+    "evidence:language_unsure", "evidence:3 windows", "auto:no reader", "auto:by figures (mcc of words, de: reader .6)",
+    "ensemble:without reader (no_evidence)", "ensemble:without nli (not installed)", "languages:not stated",
+    "languages:undeclared", "prompt:en", "words:3 not seen", "facts:sentences", "facts:2 words in no fact",
+    "labels:contradiction not told apart", "claim:in pieces", "quality:0.8123", "severities:minor,major",
+    "task:qa, and the model was trained on translations", "samples:2 of 3", "spans:1 below the threshold",
+    "spans:2 crossing ones parted", "quote:not in the response: 'a'", "quote:at several places: 'a'",
+    "quote:elided: 'a'", "confidence:verdict", "confidence:samples", "confidence:token_probabilities",
+    "units:the detector's own", "units:no word confidences",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -102,6 +116,41 @@ def test_a_long_place_is_not_cut_inside_a_number() -> None:
         place = excerpt(text, 0, len(text)).quoted
         assert " … " in place
         assert set(place.split()) == {"x" * shift, "1234567", "…"}
+
+
+def test_a_long_place_shows_the_number_that_the_mark_is_about() -> None:
+    filler = "the engineer planned it for many years with her brother and the council of the town, "
+    text = f"{filler * 2}and it was finished in 1871 after long quarrels; {filler * 2}so that 34 people came."
+    place = excerpt(text, 0, len(text), mark="1887").quoted
+    assert "was finished in 1871 after" in place
+    assert len(place) < 300
+    assert "long quarrels" in excerpt(text, 0, len(text), mark="no quarrels").quoted
+    chinese = "图书馆位于河东路其中包括手稿" * 12 + "馆藏古籍约30000册" + "图书馆位于河东路其中包括手稿" * 12
+    assert "约30000册" in excerpt(chinese, 0, len(chinese), mark="20000").quoted
+
+
+@pytest.mark.parametrize("around", range(3, 30))
+def test_surroundings_are_not_cut_inside_a_number_nor_before_its_unit(around: int) -> None:
+    text = "馆藏古籍约12345册其中包括手稿共67890页"
+    before, _, after = excerpt(text, 15, 17, around=around)
+    assert not re.search(r"\d", before) or "12345" in before
+    assert not re.search(r"\d", after) or "67890页" in after
+    assert (
+        "60 million"
+        in excerpt("It formed when lava cooled some 60 million years ago, far away.", 3, 9, around=26).after
+    )
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_notes_are_sentences(note: str) -> None:
+    words = note_words(note)
+    assert re.fullmatch(r"[A-Z0-9][^_]+\.", words)
+    assert note.partition(":")[0] + ":" not in words.lower()
+
+
+def test_notes_of_plug_ins_stay_as_they_are() -> None:
+    assert note_words("my_plugin:3 {odd} things") == "my_plugin:3 {odd} things"
+    assert note_words("quote:words: 'a {b} c'") == "The judge quoted with other letters or gaps: 'a {b} c'."
 
 
 def test_good_predictions_have_no_misfits() -> None:

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import re
 import sys
-from collections import Counter
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -29,16 +28,20 @@ from veriglot.report.tables import Table, escape_markdown
 from veriglot.report.text_layout import (
     count,
     direction,
+    excerpt,
     fits,
     interval,
     language_name,
     language_with_tag,
     misfits,
+    note_words,
     number,
     percent,
     points,
     printable,
     segments,
+    status_words,
+    task_words,
     unit_rows,
 )
 from veriglot.storage.files import open_whole
@@ -46,7 +49,7 @@ from veriglot.storage.files import open_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.records import Pointer, Prediction, Sample, Span
+    from veriglot.records import Pointer, Prediction, Sample, Span, Word
 
 __all__ = ["Fold", "Section", "fragment", "macro", "markdown_report", "opened", "write_html", "write_report"]
 
@@ -318,29 +321,47 @@ def _meanings() -> dict[str, str]:
 
 def _listed(sample: Sample, prediction: Prediction) -> dict[str, Any]:
     tag = prediction.language or sample.language
-    types = Counter(span.type for span in prediction.spans or ())
+    spans = prediction.spans or ()
+    types = {type_: [_hundredths(span) for span in spans if span.type == type_] for type_ in (s.type for s in spans)}
     return {
         "id": sample.id,
         "tag": tag,
         "language": language_name(tag),
         "dir": direction(sample.response, tag),
-        "task": sample.task.value,
+        "task": task_words(sample.task),
         "status": prediction.status.value,
+        "outcome": status_words(prediction.status),
         "score": prediction.score,
-        "types": [[type_ or UNTYPED, slot_of(type_), count] for type_, count in types.items()],
+        "types": [[type_ or UNTYPED, slot_of(type_), confidences] for type_, confidences in types.items()],
+        "words": list(_loose_words(prediction)),
         "question": sample.question,
         "response": sample.response,
         "generator": sample.generator.name if sample.generator else None,
     }
 
 
+def _hundredths(judged: Span | Word) -> int | None:
+    """A confidence in whole hundredths, cut, which is what a threshold on the page goes by."""
+    return None if judged.confidence is None else int(100 * judged.confidence + 1e-9)
+
+
+def _loose_words(prediction: Prediction) -> Iterator[int | tuple[int, int]]:
+    """The confidence of each word in no span; and with theirs, of each that is surer than the spans around it."""
+    for word in prediction.words or ():
+        around = [_hundredths(s) for s in prediction.spans or () if s.start < word.end and s.end > word.start]
+        confidence = _hundredths(word) or 0
+        surest = max((100 if other is None else other for other in around), default=-1)
+        if confidence > surest:
+            yield confidence if not around else (confidence, surest)
+
+
 def _shown(sample: Sample, prediction: Prediction) -> dict[str, Any]:
-    passages = {passage.id or "": (index, len(passage.text)) for index, passage in enumerate(sample.evidence)}
+    passages = {passage.id or "": (index, passage.text) for index, passage in enumerate(sample.evidence)}
     return {
         "detector": prediction.detector,
         "signature": prediction.signature,
         "reason": prediction.reason,
-        "notes": list(prediction.notes),
+        "notes": list(map(note_words, prediction.notes)),
         "problems": misfits(sample, prediction),
         "questionDir": direction(sample.question or "", sample.language),
         "evidence": [
@@ -349,6 +370,7 @@ def _shown(sample: Sample, prediction: Prediction) -> dict[str, Any]:
                 "title": passage.title,
                 "url": passage.url,
                 "tag": passage.language,
+                "language": language_name(passage.language) if passage.language else None,
                 "dir": direction(passage.text, passage.language),
                 "text": passage.text,
             }
@@ -356,36 +378,53 @@ def _shown(sample: Sample, prediction: Prediction) -> dict[str, Any]:
         ],
         "layers": _layers(sample, prediction, passages),
         "words": [
-            [word.start, word.end, word.confidence, _places(word.evidence, passages)] for word in prediction.words or ()
+            [
+                word.start,
+                word.end,
+                word.confidence,
+                _places(word.evidence, passages, sample.response[word.start : word.end]),
+            ]
+            for word in prediction.words or ()
         ],
         "units": [[row.kind, row.score, row.text] for row in unit_rows(sample, prediction)],
     }
 
 
-def _layers(sample: Sample, prediction: Prediction, passages: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
+def _layers(sample: Sample, prediction: Prediction, passages: dict[str, tuple[int, str]]) -> list[dict[str, Any]]:
     """Whose marks can be shown: the detector's first, then those of each annotator who marked spans."""
-    layers = [{"name": prediction.detector, "kind": "detector", "spans": _marks(prediction.spans or (), passages)}]
+    text, kinds = sample.response, {"human": "person", "model": "model"}
+    layers = [
+        {"name": prediction.detector, "kind": "detector", "spans": _marks(prediction.spans or (), passages, text)}
+    ]
     layers += [
-        {"name": note.annotator, "kind": note.kind.value, "spans": _marks(note.spans, passages)}
+        {"name": note.annotator, "kind": kinds.get(note.kind, note.kind), "spans": _marks(note.spans, passages, text)}
         for note in sample.annotations
         if note.spans is not None
     ]
     return layers
 
 
-def _marks(spans: Sequence[Span], passages: dict[str, tuple[int, int]]) -> list[list[Any]]:
-    return [
-        [s.start, s.end, s.type or UNTYPED, slot_of(s.type), s.confidence, _places(s.evidence, passages)] for s in spans
-    ]
+def _marks(spans: Sequence[Span], passages: dict[str, tuple[int, str]], response: str) -> list[list[Any]]:
+    rows = ((s, _places(s.evidence, passages, response[s.start : s.end])) for s in spans)
+    return [[s.start, s.end, s.type or UNTYPED, slot_of(s.type), s.confidence, places] for s, places in rows]
 
 
-def _places(pointers: Iterable[Pointer], passages: dict[str, tuple[int, int]]) -> list[list[int]]:
-    """Pointers as passage index, start, end; those that lead nowhere are left to `misfits` to name."""
-    located = []
+_WHOLE = 400
+"""Code points up to which a place in the evidence is quoted whole beside its mark."""
+
+
+def _places(pointers: Iterable[Pointer], passages: dict[str, tuple[int, str]], mark: str) -> list[list[Any]]:
+    """Pointers as passage index, start, end, and of a long place what to quote of it.
+
+    Those that lead nowhere are left to `misfits` to name.
+    """
+    located: list[list[Any]] = []
     for pointer in pointers:
-        index, length = passages.get(pointer.id, (0, None))
-        if fits(pointer, length):
-            located.append([index, pointer.start, pointer.end])
+        index, text = passages.get(pointer.id, (0, None))
+        if text is not None and fits(pointer, len(text)):
+            place = [index, pointer.start, pointer.end]
+            long = pointer.end - pointer.start > _WHOLE
+            located.append([*place, excerpt(text, pointer.start, pointer.end, mark=mark).quoted] if long else place)
     return located
 
 

@@ -20,13 +20,18 @@ from veriglot.errors import UsageError
 from veriglot.records import Status
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.text_layout import (
+    count,
     direction,
     excerpt,
     fits,
     language_name,
     misfits,
+    note_words,
+    percent,
     printable,
     segments,
+    status_words,
+    task_words,
     unit_rows,
 )
 
@@ -143,11 +148,11 @@ class _Drawing:
             self._lines(self._legend(), rtl=False)
         self._units()
         for note in self.prediction.notes:
-            self._lines(Text(f"note: {_one_line(note)}", _DIM), rtl=False)
+            self._lines(Text(f"Note: {_one_line(note_words(note))}", _DIM), rtl=False)
 
     def _title(self) -> Text:
         title = Text.assemble((_one_line(self.sample.id), Style(bold=True)))
-        facts = [self.sample.task.value, language_name(self.language), self.prediction.detector]
+        facts = [task_words(self.sample.task), language_name(self.language), self.prediction.detector]
         if self.sample.generator is not None:
             facts.append(f"response by {self.sample.generator.name}")
         return title.append("".join(f" · {_one_line(fact)}" for fact in facts), _DIM)
@@ -155,12 +160,10 @@ class _Drawing:
     def _verdict(self) -> Text:
         prediction = self.prediction
         if prediction.status is not Status.SCORED:
-            return Text.assemble(
-                (" NOT CHECKED ", _WARNING), f" {prediction.status.value}: {_one_line(prediction.reason or '')}"
-            )
-        verdicts = {0: "no unsupported span found", 1: "1 unsupported span"}
-        count = verdicts.get(len(self.spans), f"{len(self.spans)} unsupported spans")
-        return Text(f"{prediction.status.value} · score {share(prediction.score or 0.0)} · {count}")
+            words = " · ".join(filter(None, (status_words(prediction.status), _one_line(prediction.reason or ""))))
+            return Text.assemble((" NOT CHECKED ", _WARNING), f" {words}")
+        verdict = count(len(self.spans), "unsupported span") if self.spans else "no unsupported span found"
+        return Text(f"{verdict} · {percent(prediction.score or 0.0, 0)} likely that any part is unsupported")
 
     def _response(self) -> Text:
         response = self.sample.response
@@ -222,7 +225,7 @@ class _Drawing:
                 passage = passages.get(pointer.id)
                 if passage is not None and fits(pointer, len(passage.text)):
                     rtl = direction(passage.text, passage.language) == "rtl"
-                    self._lines(self._snippet(pointer, passage.text, rtl), rtl, _INDENT)
+                    self._lines(self._snippet(pointer, passage.text, rtl, quoted.quoted), rtl, _INDENT)
             more = len(span.evidence) - _POINTERS_SHOWN
             if more > 0:
                 self._line(Text(f"       and {more} more place{'s' * (more > 1)}", _DIM))
@@ -236,9 +239,9 @@ class _Drawing:
             self._line(Text.assemble(f"{share(row.score):>4}  ", (_one_line(row.kind), _DIM)))
             self._lines(Text(f"“{_one_line(row.text)}”"), self.rtl, _INDENT + 1)
 
-    def _snippet(self, pointer: Pointer, passage: str, rtl: bool) -> Text:
+    def _snippet(self, pointer: Pointer, passage: str, rtl: bool, mark: str) -> Text:
         before, quoted, after = (
-            _SPACES.sub(" ", printable(part)) for part in excerpt(passage, pointer.start, pointer.end)
+            _SPACES.sub(" ", printable(part)) for part in excerpt(passage, pointer.start, pointer.end, mark=mark)
         )
         name = f"{_one_line(pointer.id)}:"
         text = Text.assemble((f"{_LRI}{name}{_PDI}" if rtl else name, _DIM), " ", (before, _DIM))
@@ -251,10 +254,10 @@ class _Drawing:
     def _legend(self) -> Text:
         counts = Counter((span.type, _name(span)) for span in self.spans)
         if self.plain:
-            return Text("types: " + ", ".join(f"{name} {count}" for (_, name), count in counts.items()))
+            return Text("types: " + ", ".join(f"{name} {times}" for (_, name), times in counts.items()))
         legend = Text.assemble(("types  ", _DIM))
-        for (type_, name), count in counts.items():
-            legend.append(f" {name} ", self._tint(type_)).append(f" {count}   ")
+        for (type_, name), times in counts.items():
+            legend.append(f" {name} ", self._tint(type_)).append(f" {times}   ")
         return legend
 
     def _lines(self, text: Text, rtl: bool, indent: int = 0) -> None:

@@ -21,14 +21,21 @@ __all__ = [
     "fits",
     "language_name",
     "misfits",
+    "note_words",
     "printable",
     "segments",
+    "status_words",
+    "task_words",
     "unit_rows",
 ]
 
 
 _MOVE = 12
 """How far, in code points, a cut may move to fall on a space."""
+_PARTS_SHOWN = 4  # parts of a long place that stand for the mark, of those in its middle
+_NUMBER = re.compile(r"\d(?:[.,:/٫٬’'\u00a0\u202f]?\d)*")
+_UNIT = re.compile(r"\s?[^\W\d_]{1,12}")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class Excerpt(NamedTuple):
@@ -39,32 +46,133 @@ class Excerpt(NamedTuple):
     after: str
 
 
-def excerpt(text: str, start: int, end: int, *, around: int = 40, longest: int = 160) -> Excerpt:
-    """Up to `around` code points on either side of `[start, end)`; a place over `longest` loses its middle, marked."""
+def excerpt(text: str, start: int, end: int, *, mark: str = "", around: int = 40, longest: int = 160) -> Excerpt:
+    """Up to `around` code points on either side of `[start, end)`; no number is cut, nor parted from its unit.
+
+    A place over `longest` loses its middle but for what the `mark` is about: numbers where it has any, and its words.
+    """
     first = max(0, start - around)
     last = min(len(text), end + around)
     if first:
         space = text.find(" ", first, min(first + _MOVE, start))
-        first = first if space < 0 else space + 1
-    if last < len(text):
+        first = _beside_number(text, first, -1) if space < 0 else space + 1
+    if end < last < len(text):
         space = text.rfind(" ", max(last - _MOVE, end), last)
-        last = last if space < 0 else space
+        last = _beside_number(text, last, 1) if space < 0 else space
+        unit = _UNIT.match(text, last) if text[last - 1].isdigit() else None
+        last = unit.end() if unit else last
     quoted = text[start:end]
     if len(quoted) > longest:
-        quoted = _without_middle(quoted, longest // 2)
+        quoted = _without_middle(quoted, longest // 2, mark)
     return Excerpt(
         ("…" if first else "") + text[first:start], quoted, text[end:last] + ("…" if last < len(text) else "")
     )
 
 
-def _without_middle(quoted: str, half: int) -> str:
-    """Its two ends, cut at spaces where one is near: half of a number is another number."""
+def _beside_number(text: str, at: int, step: int) -> int:
+    """The place of a cut, moved out of the number that it would cut."""
+    for _ in range(2 * _MOVE):
+        if not 0 < at < len(text) or not (text[at - 1].isdigit() or text[at].isdigit()):
+            break
+        if not all(char.isdigit() or char in ".,:/٫٬’'" for char in text[at - 1 : at + 1]):
+            break
+        at += step
+    return at
+
+
+def _without_middle(quoted: str, half: int, mark: str) -> str:
+    """Its two ends, cut at spaces where one is near, and what of the middle the mark is about."""
     first, last = half, len(quoted) - half
     space = quoted.rfind(" ", first - _MOVE, first + 1)
-    first = first if space < 0 else space
+    first = _beside_number(quoted, first, 1) if space < 0 else space
     space = quoted.find(" ", last - 1, last + _MOVE)
-    last = last if space < 0 else space + 1
-    return f"{quoted[:first].rstrip()} … {quoted[last:].lstrip()}"
+    last = _beside_number(quoted, last, -1) if space < 0 else space + 1
+    words = {word.casefold() for word in _WORD.findall(mark)}
+    parts = [match.span() for match in _WORD.finditer(quoted, first, last) if match.group().casefold() in words]
+    if figures := _NUMBER.findall(mark):
+        numbers = list(_NUMBER.finditer(quoted, first, last))
+        alike = [match for match in numbers if len(match.group()) in set(map(len, figures))]
+        parts = [match.span() for match in alike or numbers]
+    shown: list[tuple[int, int]] = []
+    for start, end in parts[:_PARTS_SHOWN]:
+        context = excerpt(quoted, start, end, around=2 * _MOVE)
+        start, end = start - len(context.before.lstrip("…")), end + len(context.after.rstrip("…"))
+        start, end = max(start, shown[-1][1] if shown else first), min(end, last)
+        if shown and start == shown[-1][1]:
+            shown[-1] = (shown[-1][0], max(end, start))
+        elif start < end:
+            shown.append((start, end))
+    middle = [quoted[start:end].strip() for start, end in shown]
+    return " … ".join([quoted[:first].rstrip(), *filter(None, middle), quoted[last:].lstrip()])
+
+
+_STATUSES = {
+    "scored": "checked",
+    "no_evidence": "no evidence was given",
+    "unsupported_language": "the detector cannot judge this language",
+    "too_long": "longer than the detector takes",
+    "nothing_to_compare": "there is nothing to compare",
+    "failed": "an error stopped the check",
+}
+_NOTES = (
+    (r"calibration:default", "The confidences are a rough guide: they were not calibrated on this language or script."),
+    (r"calibration:none", "The confidences are the model's own, not calibrated on labels."),
+    (r"language:from_(\w+)", "The language was not given. It was recognised from the {0}."),
+    (r"language:unknown_tag", "The language given is not in Veriglot's table of languages."),
+    (r"language:other_script", "The response is not in the usual script of its language."),
+    (
+        r"evidence:other_(\w+)",
+        "The evidence is in another {0} than the response: little but names and numbers compares.",
+    ),
+    (r"evidence:language_from_text", "The evidence states no language. Its text is in another one than the response."),
+    (
+        r"evidence:language_unsure",
+        "The evidence states no language, and none was recognised. The response's was taken.",
+    ),
+    (r"evidence:(\d+) windows", "The evidence was read in {0} parts, being too long for one."),
+    (r"auto:no reader", "The detector `grounding` judged, because `reader` is not installed."),
+    (r"auto:by figures (.*)", "The detector with the best recorded figures judged {0}."),
+    (r"ensemble:without (.*) \((.*)\)", "The others of the ensemble judged without {0}: {1}."),
+    (r"languages:.*", "The model does not state its languages, so nobody knows how well it does in this one."),
+    (r"prompt:(.*)", "The model was asked in another language: {0}."),
+    (r"words:(\d+) not seen", "The model saw nothing of {0} of the words."),
+    (r"facts:sentences", "Whole sentences were judged: there are no rules that part this language into facts."),
+    (r"facts:(\d+) words in no fact", "{0} of the words belong to no fact that was judged."),
+    (r"labels:contradiction not told apart", "The model does not tell a contradiction from a lack of support."),
+    (r"claim:in pieces", "A sentence or fact was judged in pieces, being too long for the model."),
+    (r"quality:(.*)", "The model rates the whole translation {0}, where 1 is best."),
+    (r"severities:(.*)", "How severe the marked errors are, in order: {0}."),
+    (r"task:(\w+), and .*", "The model was trained on translations, and the task is {0}."),
+    (r"samples:(\d+) of (\d+)", "Only {0} of {1} answers of the judge could be used."),
+    (r"spans:(\d+) below the threshold", "{0} more that the judge named lie below the threshold."),
+    (r"spans:(\d+) crossing.*", "{0} marks that crossed others were parted."),
+    (r"quote:not in the response: (.*)", "The judge quoted what the response does not hold: {0}."),
+    (r"quote:at several places: (.*)", "What the judge quoted stands at several places: {0}."),
+    (r"quote:\w+: (.*)", "The judge quoted with other letters or gaps: {0}."),
+    (r"confidence:verdict", "The judge said yes or no, without confidences."),
+    (r"confidence:token_probabilities", "The confidences are the probabilities of the judge's tokens."),
+    (r"confidence:samples", "The confidences are shares of the judge's repeated answers."),
+    (r"units:the detector's own", "The facts are those that the detector itself found."),
+    (r"units:no word confidences", "Sentences and facts have no scores: the detector gives no confidences of words."),
+)
+
+
+def status_words(status: str) -> str:
+    """What a status of a prediction says, in words; its name as words where it is none of ours."""
+    return _STATUSES.get(status, status.replace("_", " "))
+
+
+def task_words(task: str) -> str:
+    """What a response was asked for, in words."""
+    return {"qa": "question answering", "open": "open-ended text"}.get(task, task)
+
+
+def note_words(note: str) -> str:
+    """What a note of a prediction says, as a sentence; the note itself where it is none of ours (a plug-in's)."""
+    for pattern, words in _NOTES:
+        if match := re.fullmatch(pattern, note, re.DOTALL):
+            return words.format(*(_STATUSES.get(part, part) for part in match.groups()))
+    return note
 
 
 def misfits(sample: Sample, prediction: Prediction) -> list[str]:

@@ -4,13 +4,20 @@ const byId = (id) => document.getElementById(id);
 let sample = null;
 let spans = [];
 let layer = 0;
-let threshold = null;
+let threshold = null; // in hundredths; null: what the detector marked
 let pinned = null;
 let atHand = null;
 let whichPlace = 0;
 
 function choose(index, keepLayer = false) {
   if (sample && sample.index === index && !keepLayer) return;
+  document.body.classList.toggle("none", index < 0);
+  if (index < 0) {
+    sample = pinned = atHand = null;
+    sampleList.mark(index);
+    byId("said").textContent = "No sample is shown";
+    return;
+  }
   sample = readSample(index);
   if (!keepLayer) layer = 0;
   spans = sample.layers[layer].spans;
@@ -24,7 +31,7 @@ function choose(index, keepLayer = false) {
   drawUnits();
   inspector.rest();
   byId("answer-scroll").scrollTop = 0;
-  byId("said").textContent = shownText(`Sample ${index + 1} of ${samples.length}: ${sample.id}, ${sample.language}, ${sampleList.words(sample.status)}`);
+  byId("said").textContent = shownText(`Sample ${index + 1} of ${samples.length}: ${sample.id}, ${sample.language}, ${verdictWords()}`);
   try {
     history.replaceState(null, "", `#${encodeURIComponent(sample.id)}`);
   } catch {
@@ -33,27 +40,38 @@ function choose(index, keepLayer = false) {
 }
 
 function drawHead() {
-  const facts = [sample.task, sample.generator ? `response by ${sample.generator}` : null, sample.detector].filter(Boolean);
+  const facts = [sample.task, sample.generator ? `response by ${sample.generator}` : null, `judged by ${sample.detector}`].filter(Boolean);
   byId("facts").replaceChildren(make("bdi", { class: "sample-id", text: sample.id }), make("span", { class: "language", text: sample.language }),
     ...facts.map((fact) => make("bdi", { text: fact })));
-  const verdict = byId("verdict");
-  const checked = sample.status === SCORED;
-  verdict.className = `verdict ${checked ? "" : "not-checked"}`;
-  byId("response").classList.toggle("not-checked-text", !checked);
-  if (checked) {
-    const found = sample.layers[0].spans.length;
-    verdict.replaceChildren(make("strong", { text: found ? `${found} unsupported span${found > 1 ? "s" : ""}` : "No unsupported span found" }),
-      make("span", { class: "figure", text: `score ${share(sample.score)}`, title: "probability that the response holds any unsupported span" }));
-  } else {
-    verdict.replaceChildren(make("strong", { text: `Not checked: ${sampleList.words(sample.status)}` }), make("bdi", { text: sample.reason }));
-  }
-  for (const problem of sample.problems) verdict.append(make("p", { class: "problem", text: problem }));
+  drawVerdict();
   const question = byId("question");
   question.hidden = !sample.question;
   question.dir = sample.questionDir;
   question.replaceChildren(make("span", { class: "label", text: "Question" }), make("p", { lang: textAttributes(sample.tag).lang, text: sample.question || "" }));
   byId("notes").replaceChildren(...sample.notes.map((note) => make("p", {}, make("bdi", { text: note }))));
-  if (sample.signature) byId("notes").append(make("p", { class: "signature", text: sample.signature }));
+  if (sample.signature)
+    byId("notes").append(make("details", {}, make("summary", { text: "How it was judged, as a line to cite" }), make("p", { class: "signature", text: sample.signature })));
+}
+
+function verdictWords() {
+  if (sample.status !== SCORED) return `Not checked: ${sample.outcome}`;
+  const all = sample.layers[0].spans.length;
+  const more = sampleList.loose(samples[sample.index]);
+  if (threshold === null) return all ? counted(all, "unsupported span") : "No unsupported span found";
+  const standing = sampleList.standing(sample).reduce((sum, [, , n]) => sum + n, 0);
+  const parts = [all ? `${standing} of ${counted(all, "span")}` : "", more ? counted(more, standing ? "more word" : "word") : ""];
+  return `${parts.filter(Boolean).join(" and ") || "Nothing"} at ${threshold}% or more`;
+}
+
+function drawVerdict() {
+  const verdict = byId("verdict");
+  const checked = sample.status === SCORED;
+  verdict.className = `verdict ${checked ? "" : "not-checked"}`;
+  byId("response").classList.toggle("not-checked-text", !checked);
+  const beside = checked ? make("span", { class: "figure", text: `${share(sample.score)} likely to hold anything unsupported` }) : make("bdi", { text: sample.reason });
+  verdict.replaceChildren(make("strong", { text: verdictWords() }), beside);
+  if (layer) verdict.append(make("span", { class: "figure", text: `${sample.layers[layer].name} marked ${counted(spans.length, "span")}` }));
+  for (const problem of sample.problems) verdict.append(make("p", { class: "problem", text: problem }));
 }
 
 function drawControls() {
@@ -65,21 +83,30 @@ function drawControls() {
     controls.append(make("label", {}, "Marks of ", select));
   }
   if (sample.words.length || spans.some((span) => span.confidence !== null)) {
-    const output = make("output", { text: threshold === null ? "as predicted" : share(threshold) });
-    const range = make("input", { type: "range", min: 0, max: 100, step: 1, value: threshold === null ? 50 : Math.round(threshold * 100) });
+    const output = make("output", {});
+    const range = make("input", { type: "range", id: "threshold", min: 0, max: 100, step: 1, value: threshold === null ? 50 : threshold });
     const reset = make("button", { type: "button", class: "tool", text: "Reset" });
-    reset.classList.toggle("resting", threshold === null);
-    const set = (value) => {
+    const told = () => {
+      output.textContent = threshold === null ? "as the detector marked" : `${threshold}%`;
+      range.setAttribute("aria-valuetext", threshold === null ? output.textContent : verdictWords());
+      reset.classList.toggle("resting", threshold === null);
+    };
+    const set = (value, settled) => {
       threshold = value;
-      output.textContent = value === null ? "as predicted" : share(value);
-      reset.classList.toggle("resting", value === null);
       responseView.setThreshold(value);
       for (const part of atHand ? responseView.partsOf(atHand) : []) part.classList.add("on"); // it was drawn anew
       drawSpanList();
+      sampleList.setThreshold(value, settled);
+      summary();
+      if (sample) drawVerdict();
+      told();
+      if (settled && !range.isConnected && sample) byId("threshold")?.focus(); // another sample is shown: this one is filtered out
     };
-    range.addEventListener("input", () => set(Number(range.value) / 100));
-    reset.addEventListener("click", () => { range.value = 50; set(null); range.focus(); });
-    controls.append(make("label", { class: "threshold", title: "Spans below it fade; words from it upwards are underlined" }, "Threshold ", range, output), reset);
+    range.addEventListener("input", () => set(Number(range.value), false));
+    range.addEventListener("change", () => set(Number(range.value), true));
+    reset.addEventListener("click", () => { range.value = 50; range.focus(); set(null, true); });
+    told();
+    controls.append(make("label", { class: "threshold" }, "Least confidence ", range, output), reset);
   }
   controls.hidden = !controls.childElementCount;
 }
@@ -108,7 +135,7 @@ function drawUnits() {
   byId("units").replaceChildren(...(sample.units.length ? [list] : []));
 }
 
-function activate(mark, part, scroll) {
+function activate(mark, scroll) {
   if (atHand !== mark) {
     for (const old of atHand ? responseView.partsOf(atHand) : []) old.classList.remove("on");
     for (const each of responseView.partsOf(mark)) each.classList.add("on");
@@ -116,15 +143,13 @@ function activate(mark, part, scroll) {
   }
   atHand = mark;
   inspector.show(sample, mark, (number) => goToPlace(number), whichPlace);
-  if (part) inspector.showTip(mark, part);
   evidenceView.point(mark.places, mark.slot || null, scroll, whichPlace);
 }
 
 function release() {
   for (const old of atHand ? responseView.partsOf(atHand) : []) old.classList.remove("on");
-  inspector.hideTip();
   atHand = null;
-  if (pinned) activate(pinned, null, false);
+  if (pinned) activate(pinned, false);
   else {
     inspector.rest();
     evidenceView.point([], null, false);
@@ -136,7 +161,7 @@ function goToPlace(number) {
   if (!mark || !mark.places.length) return;
   pinned = mark;
   whichPlace = number % mark.places.length;
-  activate(mark, null, false);
+  activate(mark, false);
   evidenceView.reveal(mark.places[whichPlace]);
 }
 
@@ -146,7 +171,7 @@ function focusMark(mark) {
   pinned = mark;
   part.focus({ preventScroll: true });
   part.scrollIntoView({ block: "nearest" });
-  activate(mark, part, evidenceView.scrolls());
+  activate(mark, evidenceView.scrolls());
 }
 
 // The next or previous of `marks` from the one at hand, going around at the ends.
@@ -170,7 +195,7 @@ const KEYS = [
   ["/", "search", () => { toggleSamples(true); sampleList.search.focus(); }],
   ["t", "light, dark or as the system", () => stepTheme()],
   ["?", "these keys", () => byId("help").showModal()],
-  ["Escape", "let go of the mark at hand", () => { pinned = null; release(); if (byId("response").contains(document.activeElement)) document.activeElement.blur(); }],
+  ["Escape", "let go of the mark", () => { pinned = null; release(); if (byId("response").contains(document.activeElement)) document.activeElement.blur(); }],
 ];
 
 function onKey(event) {
@@ -214,9 +239,10 @@ function toggleSamples(open) {
 
 function summary() {
   const unchecked = samples.filter((each) => each.status !== SCORED).length;
-  const marked = samples.filter((each) => each.types.length).length;
+  const marked = samples.filter((each) => sampleList.standing(each).length || sampleList.loose(each)).length;
   const languages = new Set(samples.map((each) => each.language)).size;
-  const parts = [`${samples.length.toLocaleString("en")} samples`, `${languages} language${languages === 1 ? "" : "s"}`, `${marked.toLocaleString("en")} with marks`];
+  const level = threshold === null ? "" : ` at ${threshold}% or more`;
+  const parts = [counted(samples.length, "sample"), counted(languages, "language"), `${marked.toLocaleString("en")} with marks${level}`];
   byId("summary").textContent = parts.join(" · ");
   if (unchecked) byId("summary").append(" · ", make("strong", { class: "unchecked", text: `${unchecked.toLocaleString("en")} not checked` }));
 }
@@ -225,7 +251,7 @@ function listen() {
   const view = responseView.element;
   view.addEventListener("pointerover", (event) => {
     const mark = responseView.markAt(event.target);
-    if (mark && event.pointerType !== "touch") activate(mark, event.target.closest(".part"), evidenceView.scrolls());
+    if (mark && event.pointerType !== "touch") activate(mark, evidenceView.scrolls());
   });
   view.addEventListener("pointerout", (event) => {
     if (!responseView.markAt(event.relatedTarget) && event.pointerType !== "touch") release();
@@ -234,17 +260,15 @@ function listen() {
     const part = event.target.closest(".part");
     const first = part && part.dataset.first !== undefined ? spans[Number(part.dataset.first.split(" ").pop())] : null;
     const mark = first || responseView.markAt(event.target);
-    if (mark && !(pinned && responseView.partsOf(pinned).includes(part))) activate(mark, part, evidenceView.scrolls());
+    if (mark && !(pinned && responseView.partsOf(pinned).includes(part))) activate(mark, evidenceView.scrolls());
   });
-  view.addEventListener("focusout", () => inspector.hideTip());
   view.addEventListener("click", (event) => {
     const mark = responseView.markAt(event.target);
     pinned = mark && pinned !== mark ? mark : null;
-    if (mark) activate(mark, event.target.closest(".part"), evidenceView.scrolls());
+    if (mark) activate(mark, evidenceView.scrolls());
     else release();
   });
   document.addEventListener("keydown", onKey);
-  byId("answer-scroll").addEventListener("scroll", () => inspector.hideTip(), { passive: true });
   byId("previous").addEventListener("click", () => sampleList.step(-1));
   byId("next").addEventListener("click", () => sampleList.step(1));
   byId("theme").addEventListener("click", stepTheme);

@@ -16,8 +16,9 @@ function readSample(index) {
   const response = samples[index].response;
   const points = new CodePoints(response);
   const passages = body.evidence.map((passage) => ({ ...passage, points: new CodePoints(passage.text) }));
-  const place = ([passage, start, end]) => ({
+  const place = ([passage, start, end, quoted]) => ({
     passage,
+    quoted,
     start: drawable(passages[passage].text, passages[passage].points.unit(start), false),
     end: drawable(passages[passage].text, passages[passage].points.unit(end), true),
     exact: [start, end],

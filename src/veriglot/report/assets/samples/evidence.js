@@ -52,7 +52,7 @@ const evidenceView = (function () {
   function heading(passage) {
     const head = make("h3", { class: "passage-title", dir: passage.dir }, make("bdi", { class: "passage-id", text: passage.id }));
     if (passage.title) head.append(make("bdi", { text: passage.title }));
-    if (passage.tag) head.append(make("span", { class: "tag", text: passage.tag }));
+    if (passage.language) head.append(make("span", { class: "tag", text: passage.language }));
     if (passage.url) head.append(address(passage.url));
     return head;
   }

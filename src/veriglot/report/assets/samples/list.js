@@ -15,13 +15,15 @@ const sampleList = (function () {
   };
   let kept = samples;
   let current = -1;
+  let threshold = null; // in hundredths; null: what the detector marked
   let choose = () => {};
+  let begun = false;
 
   function start(onChoose) {
     choose = onChoose;
-    options(fields.language, tally((s) => [s.language]), "all");
-    options(fields.status, tally((s) => [s.status]), "all");
-    options(fields.type, tally((s) => s.types.map(([type]) => type)), "all");
+    options(fields.language, (s) => [s.language]);
+    options(fields.status, (s) => [s.outcome]);
+    options(fields.type, typesOf);
     let waiting = 0;
     fields.search.addEventListener("input", () => {
       clearTimeout(waiting);
@@ -44,9 +46,38 @@ const sampleList = (function () {
     return [...counts].sort((a, b) => b[1] - a[1]);
   }
 
-  function options(select, counted, all) {
-    select.append(make("option", { value: "", text: all }));
-    for (const [value, n] of counted) select.append(make("option", { value: `=${value}`, text: `${words(value)} (${n})` }));
+  function options(select, valuesOf) {
+    const before = select.value;
+    select.replaceChildren(make("option", { value: "", text: "all" }));
+    for (const [value, n] of tally(valuesOf)) select.append(make("option", { value: `=${value}`, text: `${value} (${n})` }));
+    if (before && ![...select.options].some((option) => option.value === before)) // what is filtered by stays named at none
+      select.append(make("option", { value: before, text: `${before.slice(1)} (0)` }));
+    select.value = before;
+  }
+
+  // The marks of a sample that stand at the threshold, [type, slot, how many], and the words that reach it outside them.
+  function standing(sample) {
+    const counts = sample.types.map(([type, slot, all]) => [type, slot, all.filter((c) => threshold === null || c === null || c >= threshold).length]);
+    return counts.filter(([, , n]) => n);
+  }
+
+  function loose(sample) {
+    return threshold === null ? 0 : sample.words.filter((word) => (word[0] ?? word) >= threshold && (word[1] ?? -1) < threshold).length;
+  }
+
+  function typesOf(sample) {
+    return standing(sample).map(([type]) => type);
+  }
+
+  // Show what stands at another threshold; `settled` where it will not move on at once, so that filters follow.
+  function setThreshold(value, settled) {
+    threshold = value;
+    if (!settled) {
+      draw();
+      return;
+    }
+    options(fields.type, typesOf);
+    filter();
   }
 
   function filter() {
@@ -54,17 +85,20 @@ const sampleList = (function () {
     const wanted = (select) => (select.value ? select.value.slice(1) : null);
     const [language, status, type] = [fields.language, fields.status, fields.type].map(wanted);
     kept = samples.filter((s) =>
-      (language === null || s.language === language) && (status === null || s.status === status) &&
-      (type === null || s.types.some(([name]) => name === type)) && (!sought || s.sought.includes(sought)));
+      (language === null || s.language === language) && (status === null || s.outcome === status) &&
+      (type === null || typesOf(s).includes(type)) && (!sought || s.sought.includes(sought)));
     if (fields.order.value !== "file") {
       const sign = fields.order.value === "high" ? -1 : 1;
       const scored = (s) => (s.score === null ? Infinity : sign * s.score); // samples without a score come last
       kept.sort((a, b) => (scored(a) === scored(b) ? a.index - b.index : scored(a) < scored(b) ? -1 : 1));
     }
     const number = (n) => n.toLocaleString("en");
-    count.textContent = kept.length === samples.length ? `${number(samples.length)} samples` : `${number(kept.length)} of ${number(samples.length)} samples`;
+    count.textContent = kept.length === samples.length ? counted(samples.length, "sample") : `${number(kept.length)} of ${counted(samples.length, "sample")}`;
+    if (kept.some((s) => s.status === SCORED)) count.textContent += " · % likely to hold anything unsupported";
     if (!kept.length) count.textContent = samples.length ? "No sample matches" : "There are no samples in this file";
-    scroller.scrollTop = 0;
+    const at = kept.findIndex((sample) => sample.index === current);
+    if (begun && at < 0) choose(kept.length ? kept[0].index : -1); // never a sample that is filtered out
+    scroller.scrollTop = Math.max(0, at - 1) * ROW;
     draw();
   }
 
@@ -86,8 +120,8 @@ const sampleList = (function () {
       "aria-posinset": position + 1, "aria-setsize": kept.length, "data-index": sample.index,
     });
     row.style.top = `${position * ROW}px`;
-    const head = make("div", { class: "row-head" }, make("bdi", { class: "row-id", text: sample.id }), make("span", { class: "tag", text: sample.tag || "?" }));
-    if (sample.status === SCORED) head.append(make("span", { class: "row-score", text: share(sample.score), title: "score" }));
+    const head = make("div", { class: "row-head" }, make("bdi", { class: "row-id", text: sample.id }), make("span", { class: "tag", text: sample.language }));
+    if (sample.status === SCORED) head.append(make("span", { class: "row-score", text: share(sample.score) }, make("span", { class: "unseen", text: " likely to hold anything unsupported" })));
     else head.append(make("span", { class: "unchecked", text: "not checked" }));
     const line = shownText(sample.response.slice(0, 160)) || "(empty)";
     row.append(head, make("div", { class: "row-text", ...textAttributes(sample.tag, sample.dir), text: line }), marksOf(sample));
@@ -96,14 +130,13 @@ const sampleList = (function () {
 
   function marksOf(sample) {
     const line = make("div", { class: "row-marks" });
-    if (sample.status !== SCORED) line.append(make("span", { text: words(sample.status) }));
-    else if (!sample.types.length) line.append(make("span", { text: "nothing marked" }));
-    for (const [type, slot, n] of sample.types) line.append(make("span", { class: `dot slot-${slot}`, text: `${n} ${type}` }));
+    const marks = standing(sample);
+    const more = loose(sample);
+    if (sample.status !== SCORED) line.append(make("span", { text: sample.outcome }));
+    else if (!marks.length && !more) line.append(make("span", { text: threshold === null ? "nothing marked" : `nothing at ${threshold}%` }));
+    for (const [type, slot, n] of marks) line.append(make("span", { class: `dot slot-${slot}`, text: `${n} ${type}` }));
+    if (more) line.append(make("span", { text: `${marks.length ? "+ " : ""}${counted(more, "word")}` }));
     return line;
-  }
-
-  function words(name) {
-    return name.replaceAll("_", " ");
   }
 
   function keys(event) {
@@ -124,6 +157,11 @@ const sampleList = (function () {
   // Mark a sample as the one that is shown, and keep its row in sight.
   function mark(index) {
     current = index;
+    begun = true;
+    if (index >= 0 && !kept.some((sample) => sample.index === index)) { // an address asked for it
+      for (const name of ["search", "language", "status", "type"]) fields[name].value = "";
+      filter();
+    }
     const at = kept.findIndex((sample) => sample.index === index);
     if (at >= 0) {
       const top = at * ROW;
@@ -133,5 +171,5 @@ const sampleList = (function () {
     draw();
   }
 
-  return { start, step, mark, words, search: fields.search };
+  return { start, step, mark, standing, loose, setThreshold, search: fields.search };
 })();

@@ -46,9 +46,17 @@ function pieces(from, to, ranges) {
   return found;
 }
 
-// `.91`, as in the terminal.
+// `91%`: whole hundredths, cut, so that what is shown is what a threshold goes by.
 function share(value) {
-  return value.toFixed(2).replace(/^0/, "");
+  return `${hundredths(value)}%`;
+}
+
+function hundredths(value) {
+  return Math.floor(100 * value + 1e-9);
+}
+
+function counted(number, singular) {
+  return `${number.toLocaleString("en")} ${singular}${number === 1 ? "" : "s"}`;
 }
 
 function chip(name, slot) {

@@ -102,11 +102,11 @@ const responseView = (function () {
   }
 
   function under(span) {
-    return threshold !== null && span.confidence !== null && span.confidence < threshold;
+    return threshold !== null && span.confidence !== null && hundredths(span.confidence) < threshold;
   }
 
   function over(word) {
-    return threshold !== null && word.confidence >= threshold;
+    return threshold !== null && hundredths(word.confidence) >= threshold;
   }
 
   function setThreshold(value) {

@@ -1,0 +1,176 @@
+"""Reading pages as people do: with a pointer, with keys, on a telephone, in the dark."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browser import NAMES
+from judged_samples import arabic, every_kind, judged
+
+from veriglot.report.pages import write_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+    from playwright.sync_api import Page as Tab
+
+pytestmark = pytest.mark.slow
+
+PHONE, SCREEN = 390, 1280
+SLIDE = """(element, [value, types]) => {
+  element.value = value;
+  for (const type of types) element.dispatchEvent(new Event(type, { bubbles: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(NAMES)})")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """Opens a page; whatever its scripts write to the console is a failure."""
+    console: list[str] = []
+    contexts = []
+
+    def opened(path: Path, width: int = SCREEN, fragment: str = "", **settings: Any) -> Tab:
+        context = browser.new_context(viewport={"width": width, "height": 844}, offline=True, **settings)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: console.append(message.text))
+        tab.on("pageerror", lambda error: console.append(str(error)))
+        tab.goto(path.as_uri() + fragment)
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert console == []
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("reading") / "page.html"
+    write_html(every_kind(), path, title="/a/rather/long/path/to/the/samples-of-a-reader.jsonl: rule")
+    return path
+
+
+def slide(tab: Tab, value: int, *types: str) -> None:
+    tab.locator("#threshold").evaluate(SLIDE, [value, types or ("input", "change")])
+
+
+def test_counts_follow_the_threshold(samples: Path, visit: Callable[..., Tab]) -> None:
+    tab = visit(samples)
+    assert tab.inner_text("#verdict strong") == "4 unsupported spans"
+    assert "7 with marks" in tab.inner_text("#summary")
+    row = tab.locator("#row-0 .row-marks")
+    assert re.findall(r"\d+ \w+", row.inner_text()) == ["1 entity", "1 subjective", "1 contradictory", "1 invented"]
+    slide(tab, 80, "input")
+    assert tab.inner_text("#verdict strong") == "2 of 4 spans at 80% or more"
+    assert re.findall(r"\d+ \w+", row.inner_text()) == ["1 entity", "1 subjective"]
+    assert "with marks at 80% or more" in tab.inner_text("#summary")
+    assert tab.get_attribute("#threshold", "aria-valuetext") == "2 of 4 spans at 80% or more"
+    slide(tab, 99)
+    assert tab.inner_text("#verdict strong") == "0 of 4 spans at 99% or more"
+    assert "0 with marks" in tab.inner_text("#summary")
+    assert row.inner_text() == "nothing at 99%"
+    slide(tab, 75)
+    words = int(re.search(r"and (\d+) more word", tab.inner_text("#verdict strong")).group(1))  # type: ignore[union-attr]
+    assert words == tab.locator("#response .over").count()
+    assert f"+ {words} words" in row.inner_text()
+    tab.get_by_role("button", name="Reset").click()
+    assert tab.inner_text("#verdict strong") == "4 unsupported spans"
+    assert "7 with marks" in tab.inner_text("#summary")
+
+
+def test_what_is_filtered_out_is_not_shown(samples: Path, visit: Callable[..., Tab]) -> None:
+    tab = visit(samples)
+    assert tab.inner_text(".sample-id") == "en-lighthouse"
+    tab.select_option("#by-language", "=Hindi")
+    assert tab.inner_text(".sample-id") == "hi-garden"
+    assert tab.locator(".row[aria-selected=true]").get_attribute("id") == "row-4"
+    tab.fill("#search", "nothing has this")
+    tab.wait_for_selector(".no-sample", state="visible")
+    assert not tab.locator("#response").is_visible()
+    assert tab.inner_text("#count") == "No sample matches"
+    tab.keyboard.press("Escape")
+    tab.fill("#search", "")
+    tab.wait_for_selector("#response", state="visible")
+    assert tab.inner_text(".sample-id") == "hi-garden"
+    tab.select_option("#by-language", "")
+    tab.select_option("#by-type", "=subjective")
+    assert tab.inner_text(".sample-id") == "en-lighthouse"
+    tab.evaluate("location.hash = '#zh-library'")
+    tab.wait_for_function("document.querySelector('.sample-id').textContent === 'zh-library'")
+    assert tab.input_value("#by-type") == "", "an address goes before the filters"
+
+
+def test_a_threshold_that_filters_a_sample_out_shows_another(samples: Path, visit: Callable[..., Tab]) -> None:
+    tab = visit(samples, fragment="#hi-garden")
+    tab.select_option("#by-type", "=entity")
+    tab.locator("#threshold").focus()
+    slide(tab, 96)
+    assert tab.inner_text(".sample-id") == "ar-market"
+    assert tab.inner_text("#count").startswith("1 of 11 samples")
+    assert tab.evaluate("document.activeElement.id") == "threshold", "the focus stays at the slider"
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_nothing_covers_the_controls(samples: Path, visit: Callable[..., Tab], width: int) -> None:
+    tab = visit(samples, width)
+    tab.locator("#response mark.part").first.hover()
+    for selector in ("#threshold", "#controls select", "#previous", "#next"):
+        box = tab.locator(selector).bounding_box()
+        assert box is not None
+        at = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+        hit = tab.evaluate("([x, y]) => document.elementsFromPoint(x, y).map((e) => e.id || e.tagName)", at)
+        assert hit[0] == tab.locator(selector).evaluate("(e) => e.id || e.tagName"), hit
+
+
+def test_the_place_at_hand_is_quoted_with_its_number(visit: Callable[..., Tab], tmp_path: Path) -> None:
+    filler = "the engineer planned it for many years with her brother and the council of the town, "
+    evidence = f"{filler * 2}and it was finished in 1871 after long quarrels; {filler * 4}so that 34 people came."
+    pair = judged("long", "en", [evidence], "It was finished in 1887.", [("1887", "entity", 0.9, evidence)])
+    short = judged("short", "en", [evidence[60:240]], "In 1887.", [("1887", "entity", 0.9, evidence[60:240])])
+    write_html([pair, short], tmp_path / "page.html", title="long")
+    tab = visit(tmp_path / "page.html")
+    for _ in range(2):
+        tab.keyboard.press("n")
+        assert "was finished in 1871 after" in tab.inner_text("#inspector .snippet b")
+        tab.keyboard.press("j")
+    assert "…" not in tab.inner_text("#inspector .snippet b"), "a short place is quoted whole"
+
+
+def test_no_codes_stand_in_for_words(samples: Path, visit: Callable[..., Tab]) -> None:
+    tab = visit(samples)
+    for sample, _ in every_kind():
+        tab.evaluate("(id) => { location.hash = '#' + encodeURIComponent(id); }", sample.id)
+        tab.wait_for_function("(id) => document.querySelector('.sample-id').textContent === id", arg=sample.id)
+        rows = " ".join(tab.locator(".row-marks, .tag").all_inner_texts())
+        text = f"{tab.inner_text('#reader')} {rows}".replace(sample.id, "")
+        assert not re.search(r"no_evidence|unsupported_language|calibration:|\bqa\b|\bzh-Hans\b", text), sample.id
+    assert tab.locator("#list .tag").all_inner_texts()[:3] == ["English", "Arabic", "Hebrew"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_wider_than_a_telephone(visit: Callable[..., Tab], tmp_path: Path, scheme: str) -> None:
+    pairs = [*every_kind(), judged("x" * 90, "ar", arabic()[0].evidence[0].text.split("،"), "س" * 300, [], words=False)]
+    write_html(pairs, tmp_path / "page.html", title="t" * 120)
+    tab = visit(tmp_path / "page.html", PHONE, color_scheme=scheme)
+    tab.click("#samples-toggle")
+    for sample, _ in pairs:
+        tab.evaluate("(id) => { location.hash = '#' + id; }", sample.id)
+        assert tab.evaluate("document.documentElement.scrollWidth") == PHONE, sample.id

@@ -422,9 +422,9 @@ def _places(pointers: Iterable[Pointer], passages: dict[str, tuple[int, str]], m
     for pointer in pointers:
         index, text = passages.get(pointer.id, (0, None))
         if text is not None and fits(pointer, len(text)):
-            place = [index, pointer.start, pointer.end]
+            offsets = [index, pointer.start, pointer.end]
             long = pointer.end - pointer.start > _WHOLE
-            located.append([*place, excerpt(text, pointer.start, pointer.end, mark=mark).quoted] if long else place)
+            located.append([*offsets, excerpt(text, pointer.start, pointer.end, mark=mark).quoted] if long else offsets)
     return located
 
 

@@ -34,7 +34,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --quiet --constraint constraints
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*##/\t/' | expand -t 16
 
-demo: $(VENV)/.installed-stats  ## set up, and measure how much a small model hallucinates in 12 languages
+demo: $(VENV)/.installed-demo  ## set up, judge labelled answers in five scripts, measure a small model in 12 languages
 	@$(BIN)/python examples/demo.py
 
 test: lint check-format types unit  ## ruff, mypy and the quick tests
@@ -93,9 +93,9 @@ $(CORE): $(CREATED) pyproject.toml constraints.txt
 	@$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.installed-stats: $(CORE)
-	@echo "Installing what comparisons need: scipy"
-	@$(INSTALL) --editable '.[stats]'
+$(VENV)/.installed-demo: $(CORE)
+	@echo "Installing what the demo needs: the detector reader and scipy"
+	@$(INSTALL) --editable '.[reader,stats]'
 	@touch $@
 
 $(TESTED): $(CORE)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+import veriglot
+from veriglot.formats.reader import read_predictions
+
+pytestmark = pytest.mark.slow  # it judges with the reader, and makes a study
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +28,7 @@ def shown() -> str:
 
 def test_it_shows_its_commands_and_ends_with_the_report(shown: str) -> None:
     commands = [line for line in shown.splitlines() if line.startswith("$ veriglot ")]
-    assert [command.split()[2] for command in commands] == ["detect", "study"]
+    assert [command.split()[2] for command in commands] == ["detect", "detect", "detect", "study"]
     assert shown.rstrip().endswith("out/study/report.html")
 
 
@@ -46,7 +53,24 @@ def test_the_report_stands_alone(shown: str) -> None:  # `shown` has written it
     assert "smollm2-closed" in page
 
 
-def test_what_is_shown_first_holds_a_marked_and_an_unmarked_response(shown: str) -> None:
-    first = shown.split("$ veriglot study", 1)[0]
-    assert "富士山" in first
-    assert "Rosetta" in first
+def test_the_draw_is_of_five_scripts_and_of_the_part_that_may_be_shown() -> None:
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    draw = demo["draw"]()
+    assert [sample.id for sample in draw] == [sample.id for sample in demo["draw"]()]
+    assert {sample.meta["part"] for sample in draw} == {"look"}
+    assert Counter(sample.language for sample in draw) == dict.fromkeys(demo["LANGUAGES"], demo["DRAWN"])
+
+
+def test_shares_are_of_the_whole_draw_and_mistakes_are_called_so(shown: str) -> None:
+    picked, draw = shown.split("2. 50 answers", 1)
+    assert "picked" in picked
+    predictions = list(read_predictions(ROOT / "out" / "draw-marked.jsonl"))
+    samples = list(veriglot.read(ROOT / "out" / "draw.jsonl"))
+    wrong = [bool(sample.annotations[0].spans) for sample in samples]
+    marked = [bool(prediction.spans) for prediction in predictions]
+    right_verdicts = Counter(label for label, mark in zip(wrong, marked, strict=True) if label == mark)
+    for name, label in (("right", False), ("wrong", True)):
+        assert f"of the {name} answers {right_verdicts[label]} of {wrong.count(label)} (" in draw
+    verdicts = re.findall(r"script \([\w-]+\): (.+)", draw)
+    first = [index for index in range(50) if index % 10 < 2]
+    assert ["our mistake" in verdict for verdict in verdicts] == [wrong[index] != marked[index] for index in first]

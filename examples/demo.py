@@ -102,7 +102,7 @@ def main() -> None:
     print(
         f"\n2. {len(samples)} answers in {len(LANGUAGES)} scripts, drawn with seed 0 from benchmarks/answer_set (part"
         " look). They were written and labelled for this project,\nand trained nothing. A wrong one has one known"
-        " error, hard on purpose: most have words of the evidence in a wrong place.\nBrackets show what the detector marks."
+        " error, hard on purpose: most have words of the evidence in a wrong place.\nBrackets show what is marked."
     )
     drawn, marked = OUT / "draw.jsonl", OUT / "draw-marked.jsonl"
     veriglot.write(samples, ROOT / drawn)

@@ -29,7 +29,7 @@ comma := ,
 TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS)+$(GROUPS))
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint types check-format unit docs examples small-model encoder benchmarks clean
+.PHONY: help demo test test-slow lint types check-format unit docs dist examples small-model encoder benchmarks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -54,8 +54,14 @@ types: $(TESTED)  ## mypy, strict
 unit: $(TESTED)  ## the quick tests, with 25 cases of each property
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-25} $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
-docs: $(TESTED)  ## write the pages of docs/ that are generated
+docs: $(TESTED) $(VENV)/.installed-release  ## write the pages of docs/ that are generated, and the site in out/site
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/site.py $(VENV)/release/bin/zensical
+
+dist: $(VENV)/.installed-release  ## build the wheel and the source archive in dist/, and check them
+	rm -rf dist
+	$(VENV)/release/bin/python -m build --no-isolation
+	$(VENV)/release/bin/python -m twine check --strict dist/*
 
 examples: $(CORE)  ## write samples, probes and queries of examples/ from their authoring files
 	$(BIN)/python examples/make_samples.py
@@ -102,6 +108,12 @@ $(TESTED): $(CORE)
 	@echo "Installing what the tests need: $(EXTRAS)"
 	@$(BIN)/python -m pip install --quiet --quiet 'pip>=25.1'  # older ones know no dependency groups
 	@$(INSTALL) --editable '.[$(EXTRAS)]' $(foreach group,$(subst $(comma), ,$(GROUPS)),--group $(group))
+	@touch $@
+
+$(VENV)/.installed-release: $(CREATED) docs/requirements.txt
+	@echo "Installing what builds the site and the archives"
+	@$(PYTHON) -m venv --clear $(VENV)/release
+	@$(VENV)/release/bin/python -m pip install --quiet --quiet --requirement docs/requirements.txt
 	@touch $@
 
 $(VENV)/.installed-benchmarks: $(CORE) benchmarks/requirements.txt

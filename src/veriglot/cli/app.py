@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from veriglot.cli.command import Setting, commented_toml
-from veriglot.errors import EXIT_USAGE, UnknownNameError
+from veriglot.errors import EXIT_USAGE, UnknownNameError, VeriglotError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -115,10 +117,10 @@ def load_verb(name: str) -> Any:
 def _typer(**settings: Any) -> typer.Typer:
     context = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
     # Plain help: rich pages take longer to load than a verb takes to run, and change with the terminal.
-    return typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=context, **settings)
+    return typer.Typer(**{"add_completion": False, "rich_markup_mode": None, "context_settings": context, **settings})
 
 
-app = _typer(cls=_Verbs, no_args_is_help=True)
+app = _typer(cls=_Verbs, no_args_is_help=True, add_completion=True)
 
 
 def _version(wanted: bool) -> None:
@@ -161,6 +163,10 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
         VeriglotError: what went wrong, for `main` to show.
     """
     command = get_command(app)
+    if "_VERIGLOT_COMPLETE" in os.environ:  # a shell asks for the words that may stand next
+        with suppress(VeriglotError):  # a word before it is wrong: there is nothing to suggest
+            command.main(arguments, prog_name="veriglot")
+        return 0
     if "write_config" in flags:
         sys.stdout.write(_settings_file(command, arguments))
         return 0

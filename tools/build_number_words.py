@@ -25,8 +25,8 @@ _SCALES = (100, 1000, 10**5, 10**6, 10**7, 10**9, 10**12)
 _GENDERS = ("", "-masculine", "-feminine", "-neuter", "-common", "-masculine-personal", "-reale", "-plural")
 _CASES = ("", "-genitive", "-dative", "-accusative", "-instrumental", "-locative", "-prepositional", "-plural")
 _ENDINGS = ("-n", "-r", "-s", "-m", "-adjective")
-_UNITS = ("year", "month", "week", "day", "hour", "minute", "second", "kilometer", "meter", "centimeter", "mile",
-          "foot", "kilogram", "pound", "percent")  # fmt: skip
+_UNITS = ("year", "month", "week", "day", "hour", "minute", "second", "kilometer", "meter", "centimeter", "millimeter",
+          "mile", "foot", "kilogram", "gram", "tonne", "pound", "liter", "milliliter", "percent")  # fmt: skip
 _WITHOUT_SPACES = {"zh", "yue", "ja", "th", "ko", "km", "lo", "my", "bo", "dz"}  # read character by character
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f"))
 

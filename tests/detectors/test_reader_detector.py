@@ -168,6 +168,16 @@ def test_a_response_without_a_token_is_judged_by_nothing(weights: Path, encoder:
     assert words.types.sum(axis=1) == pytest.approx(1)
 
 
+def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> None:
+    evidence = (Evidence("The tower is 42 metres high."),)
+    right, wrong = (Sample("a", f"It is {n} centimetres.", evidence=evidence, language="en") for n in ("4,200", "4,300"))
+    reader = Reader(weights=str(weights), words=True)
+    calm, suspect = reader.predict([right, wrong])
+    words = [word for word in calm.words or () if right.response[word.start : word.end] == "4,200"]
+    assert [word.confidence < 0.01 for word in words] == [True]
+    assert "4,300" in [span.text for span in suspect.spans or ()]
+
+
 def test_features_of_a_join() -> None:
     ours, by_words = np.array([1.0, 3.0, -2.0], np.float32), np.array([0.0, 4.0, 5.0], np.float32)
     response, numbers = np.array([7.0, 7.0, 8.0], np.float32), np.array([0, -1, 1])

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import accumulate, combinations, zip_longest
+from itertools import accumulate, combinations, pairwise, zip_longest
 from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Value", "month_names", "read_values", "support"]
+__all__ = ["COMPUTED", "Value", "month_names", "read_values", "support"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")
@@ -40,6 +40,8 @@ class Value(NamedTuple):
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
+        counted: how the word after it begins: two casefolded letters; what it counts is another thing, or measured in
+            another unit, where another word begins with others.
     """
 
     start: int
@@ -50,6 +52,7 @@ class Value(NamedTuple):
     date: tuple[int, int, int] | None = None
     rounded: bool = False
     swapped: tuple[int, int, int] | None = None
+    counted: str = ""
 
 
 # What is known of a language.
@@ -124,7 +127,8 @@ def _by_form(own: Mapping[str, str], made: Mapping[str, str]) -> dict[str, float
 
 
 def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[str, tuple[str, str]]:
-    units = {form.casefold(): unit for unit, forms in made.units.items() for form in forms.split()}
+    tables = (_entries()[1][""].units, made.units, own.units)
+    units = {form.casefold(): unit for table in tables for unit, forms in table.items() for form in forms.split()}
     units |= dict.fromkeys(own.ages.split(), "age")
     known = {form: ("a" if unit in ("age", "percent") else "U", unit) for form, unit in units.items()}
     known |= dict.fromkeys([*own.of.split(), *eras], ("f", ""))
@@ -419,7 +423,7 @@ def _line(text: str, words: _Words) -> list[_Item]:
 @lru_cache(1 << 14)
 def _known(base: str, word: str, stems: bool) -> tuple[str, str]:
     forms = _words_of(base).forms
-    shortest = max(len(word) - _LONGEST_ENDING, 4) if stems else len(word)
+    shortest = max(len(word) - _LONGEST_ENDING, 2 if base == "ko" else 4) if stems else len(word)
     parts = (word[:size] for size in range(len(word) - 1, shortest - 1, -1))  # without the endings of cases
     return forms.get(word) or next((forms[part] for part in parts if part in forms), ("w", ""))
 
@@ -501,27 +505,38 @@ def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
     unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
-    year = number.form == "digits" and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and text[number.start] != "0"
+    written = text[number.start : number.end]
+    year = written.isdigit() and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and written[0] != "0"
     if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
         kind, unit = "percent", ""
     elif year and number.symbol == "y" and unit in ("", "year"):
         kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
-    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded)
+    counted = _COUNTED.match(text, number.end)
+    letters = "" if counted is None else counted[1].casefold()
+    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, counted=letters)
 
+
+_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 
 # Whether the values of one text support those of another.
+
+
+COMPUTED = 2  # verdict on a value that can be computed from others
 
 
 _FACTORS = {
     "second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86400),
     "week": ("time", 604800), "month": ("time", 2629746), "year": ("time", 31556952), "age": ("time", 31556952),
-    "centimeter": ("length", 0.01), "meter": ("length", 1), "kilometer": ("length", 1000), "mile": ("length", 1609.344),
-    "foot": ("length", 0.3048), "kilogram": ("mass", 1), "pound": ("mass", 0.45359237),
+    "centimeter": ("length", 0.01), "millimeter": ("length", 0.001), "meter": ("length", 1), "kilometer": ("length", 1000),
+    "mile": ("length", 1609.344), "foot": ("length", 0.3048),
+    "gram": ("mass", 0.001), "kilogram": ("mass", 1), "tonne": ("mass", 1000), "pound": ("mass", 0.45359237),
+    "milliliter": ("volume", 0.001), "liter": ("volume", 1),
 }  # fmt: skip
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
 _LONG = 200  # years that nothing lasts
+_TELLING = 2  # digits that a number with its decimal point moved must have to be known again
 _FEW = 12  # numbers of the evidence that are added and subtracted
 
 
@@ -530,8 +545,9 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
 
     Returns:
         One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date,
-        or a rounded number); 0 where it can be computed from it (a difference or sum, another unit, the rest of a
-        percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts the date of the
+        or a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the years between two of
+        its years, or the difference of two numbers that follow each other; 0 where it may be computed in other ways (a
+        sum, the rest of a percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts the date of the
         evidence that shares most with it is absent, even if it stands by_itself.
     """
     evidence = _Evidence(evidence_values)
@@ -555,6 +571,7 @@ class _Evidence:
     def __init__(self, values: Sequence[Value]) -> None:
         self.values = values
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
+        self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
         self.years = {year for year, _, _ in self.dates if year}
         self.spans = {v.amounts[0] for v in values if v.unit in ("year", "age") and v.amounts[0] < _LONG}
@@ -569,11 +586,15 @@ class _Evidence:
             return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
+        if value.amounts[0] in self._likeliest:
+            return 1
+        if value.amounts[0] < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
+            return COMPUTED
         if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
             return 1
         if value.amounts[0] >= _LARGE:
             return -1
-        return 0 if value.amounts[0] <= _COMMON or self._computes(value) or self._converts(value) else -1
+        return 0 if value.amounts[0] <= _COMMON or self._computes(value) else -1
 
     @cached_property
     def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
@@ -616,7 +637,7 @@ class _Evidence:
         """
         for amount in value.amounts:
             if 3 <= amount < _LARGE:
-                shown = len(f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0"))
+                shown = len(_digits_of(amount))
                 if shown + value.rounded >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
                     return True
         return False
@@ -655,6 +676,35 @@ class _Evidence:
         sums = (amount, amount + 1) if value.unit == "age" else (amount,)  # the birthday is still to come
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
+    def _differs(self, value: Value) -> bool:
+        """Whether the value is the time between two years, or the difference of neighbours."""
+        amount = value.amounts[0]
+        if value.unit == "year" and amount < _LONG:
+            return any(year + amount in self.years for year in self.years)
+        return value.kind == "number" and amount >= 10 and not self._differences.isdisjoint(value.amounts)
+
+    @cached_property
+    def _differences(self) -> set[float]:
+        plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
+        pairs = [(one.amounts[0], other.amounts[0]) for one, other in pairwise(plain) if one.unit == other.unit]
+        return {abs(one - other) for one, other in pairs}
+
+    def _shifts(self, value: Value) -> bool:
+        """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
+        if value.kind != "number" or not value.counted:
+            return False
+        digits = _digits_of(value.amounts[0])
+        others = self._by_digits.get(digits, []) if len(digits) >= _TELLING else []
+        return any(other.counted != value.counted for other in others)
+
+    @cached_property
+    def _by_digits(self) -> dict[str, list[Value]]:
+        result: dict[str, list[Value]] = defaultdict(list)
+        for value in self.values:
+            if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
+                result[_digits_of(value.amounts[0])].append(value)
+        return result
+
     @cached_property
     def _measures(self) -> dict[str, list[float]]:
         """Amounts by unit, in order."""
@@ -673,6 +723,11 @@ class _Evidence:
                     if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
                         return True
         return False
+
+
+def _digits_of(amount: float) -> str:
+    """The digits of a number without the zeros around them."""
+    return f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0")
 
 
 def _years_of(value: Value) -> tuple[int, int]:

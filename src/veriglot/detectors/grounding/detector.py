@@ -33,7 +33,7 @@ from veriglot.judging.phrases import harmless_words, is_negated, is_refusal
 from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
-from veriglot.text.values import read_values, support
+from veriglot.text.values import COMPUTED, read_values, support
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -137,7 +137,7 @@ def pool(values: NDArray[Any], sentence: Int64s, how: Literal["mean", "max"]) ->
 
 
 JUDGING_VERSION = (
-    2  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
+    3  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
 )
 _ABSENT = 0.86  # share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing
 QUOTED = -6.0  # logit of a quoted word at most
@@ -363,8 +363,7 @@ class Seen:
         quoted: words of sentences that stand word for word in the evidence, shape (n,).
         negated: words of sentences that are negated where the closest sentence of the evidence is not, or the reverse,
             shape (n,).
-        numbers: 1 for words of numbers and dates that the evidence has by value, -1 for those that it lacks and that
-            cannot be computed from it, else 0, shape (n,).
+        numbers: of words of numbers and dates what `text.values.support` says of them, else 0, shape (n,).
         whole: a logit that anything in the response is unsupported, where the detector gives one.
         notes: what a reader of the prediction must know.
     """
@@ -414,7 +413,8 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         absent, present = calibration.numbers
         logits, free = result.logits[:, 0], result.free
         logits = logits + absent * (result.numbers < 0) + present * (result.numbers > 0)
-        logits[result.quoted] = np.minimum(logits[result.quoted], QUOTED)
+        sure = result.quoted | (result.numbers == COMPUTED)
+        logits[sure] = np.minimum(logits[sure], QUOTED)
         score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
         lacked = (result.numbers < 0) & ~free & ~result.quoted

@@ -33,6 +33,7 @@ from veriglot.hub import registry
 from veriglot.judging.base import evidence_language
 from veriglot.records import Task
 from veriglot.signatures import digest, file_sha256, signature
+from veriglot.text.values import COMPUTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +58,7 @@ READS_WITH = "e5-multilingual"
 RELATIONS = ("same", "across", "translation")
 WHOLE = 8  # column of `join_features` with the reader's logit of the response
 _HEADS = ("tokens", "response")
+_PLAIN = -2.0  # logit of an ordinary supported word
 
 
 class Join(msgspec.Struct, frozen=True):
@@ -157,6 +159,21 @@ def _of_words(sequences: Sequence[Shown], logits: Sequence[Array], whole: Array,
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
     mean = ((sums[after] - sums[first]) / np.maximum(after - first, 1)[:, None]).astype(np.float32)
     return Words(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
+
+
+def without_computed(words: Words, seen: Seen) -> tuple[Words, Seen]:
+    """The same, where numbers that can be computed from the evidence make nothing suspect: no network can compute.
+
+    A response with such a number is as suspect as its most suspect other word.
+    """
+    computed = seen.numbers == COMPUTED
+    if not computed.any():
+        return words, seen
+    ours, logits = words.unsupported.copy(), seen.logits.copy()
+    ours[computed] = np.minimum(ours[computed], _PLAIN)
+    logits[computed, 0] = np.minimum(logits[computed, 0], _PLAIN)
+    response = np.minimum(words.response, ours.max())
+    return replace(words, unsupported=ours, response=response), replace(seen, logits=logits)
 
 
 def join_features(words: Words, seen: Seen) -> Array:
@@ -262,6 +279,7 @@ class Reader(WordDetector):
         passages = [passage.text for passage in sample.evidence]
         bounds = seen.extract.response.bounds
         words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
+        words, seen = without_computed(words, seen)
         features = join_features(words, seen)
         unsupported = features @ np.array(join.weights, np.float32)
         types = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))

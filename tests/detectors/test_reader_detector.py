@@ -170,7 +170,9 @@ def test_a_response_without_a_token_is_judged_by_nothing(weights: Path, encoder:
 
 def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> None:
     evidence = (Evidence("The tower is 42 metres high."),)
-    right, wrong = (Sample("a", f"It is {n} centimetres.", evidence=evidence, language="en") for n in ("4,200", "4,300"))
+    right, wrong = (
+        Sample("a", f"It is {n} centimetres.", evidence=evidence, language="en") for n in ("4,200", "4,300")
+    )
     reader = Reader(weights=str(weights), words=True)
     calm, suspect = reader.predict([right, wrong])
     words = [word for word in calm.words or () if right.response[word.start : word.end] == "4,200"]

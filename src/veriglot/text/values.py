@@ -527,8 +527,8 @@ COMPUTED = 2  # verdict on a value that can be computed from others
 _FACTORS = {
     "second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86400),
     "week": ("time", 604800), "month": ("time", 2629746), "year": ("time", 31556952), "age": ("time", 31556952),
-    "centimeter": ("length", 0.01), "millimeter": ("length", 0.001), "meter": ("length", 1), "kilometer": ("length", 1000),
-    "mile": ("length", 1609.344), "foot": ("length", 0.3048),
+    "millimeter": ("length", 0.001), "centimeter": ("length", 0.01), "meter": ("length", 1),
+    "kilometer": ("length", 1000), "mile": ("length", 1609.344), "foot": ("length", 0.3048),
     "gram": ("mass", 0.001), "kilogram": ("mass", 1), "tonne": ("mass", 1000), "pound": ("mass", 0.45359237),
     "milliliter": ("volume", 0.001), "liter": ("volume", 1),
 }  # fmt: skip
@@ -547,8 +547,8 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date,
         or a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the years between two of
         its years, or the difference of two numbers that follow each other; 0 where it may be computed in other ways (a
-        sum, the rest of a percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts the date of the
-        evidence that shares most with it is absent, even if it stands by_itself.
+        sum, the rest of a percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts
+        the date of the evidence that shares most with it is absent, even if it stands by itself.
     """
     evidence = _Evidence(evidence_values)
     verdicts: dict[tuple[object, ...], int] = {}

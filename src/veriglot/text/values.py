@@ -686,8 +686,8 @@ class _Evidence:
     @cached_property
     def _differences(self) -> set[float]:
         plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
-        pairs = [(one.amounts[0], other.amounts[0]) for one, other in pairwise(plain) if one.unit == other.unit]
-        return {abs(one - other) for one, other in pairs}
+        pairs = [(first.amounts[0], second.amounts[0]) for first, second in pairwise(plain) if first.unit == second.unit]
+        return {abs(first - second) for first, second in pairs}
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""

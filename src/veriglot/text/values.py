@@ -686,7 +686,9 @@ class _Evidence:
     @cached_property
     def _differences(self) -> set[float]:
         plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
-        pairs = [(first.amounts[0], second.amounts[0]) for first, second in pairwise(plain) if first.unit == second.unit]
+        pairs = [
+            (first.amounts[0], second.amounts[0]) for first, second in pairwise(plain) if first.unit == second.unit
+        ]
         return {abs(first - second) for first, second in pairs}
 
     def _shifts(self, value: Value) -> bool:

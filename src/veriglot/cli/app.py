@@ -63,6 +63,10 @@ VERBS = {
         "veriglot.cli.studio:app",
         "Annotate in a team: projects, people, the studio, agreement, exports.",
     ),
+    "serve": Verb(
+        "veriglot.cli.serve:serve",
+        "Serve detection over HTTP, with a page to try it.",
+    ),
     "models": Verb(
         "veriglot.cli.models:app",
         "Get and keep model files by name: list, get, remove, path.",

@@ -36,6 +36,7 @@ __all__ = [
     "Description",
     "Engine",
     "OutputJob",
+    "Service",
     "Silent",
     "Watch",
     "cores",
@@ -151,6 +152,7 @@ class Description:
     Attributes:
         name, taxonomy, threshold, signature: as there; "" and 1.0 of a scorer.
         kind: which of the two it is.
+        offers: what it says of those that it stands for, where it stands for several; see `server.batches`.
     """
 
     name: str
@@ -158,13 +160,15 @@ class Description:
     threshold: float
     signature: str
     kind: Literal["detector", "scorer"] = "detector"
+    offers: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, maker: Detector | Scorer) -> Description:
         """Describe a detector or a scorer."""
         if _is_scorer(maker):
             return cls(maker.name, "", 1.0, maker.signature, "scorer")
-        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature)
+        offers = getattr(maker, "offers", ())
+        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=offers)
 
 
 def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:
@@ -273,6 +277,9 @@ class _Pool:
         self._waiting: deque[_Share[Any]] = deque()
         self._workers: list[_Worker] = []
         self._description: Description | None = None
+        self._bell, self._ringer = self._context.Pipe(duplex=False)
+        self._rung = False
+        self.deaths = 0
         try:
             for _ in range(jobs):
                 self._workers.append(self._start())
@@ -290,7 +297,23 @@ class _Pool:
     @property
     def hungry(self) -> bool:
         """Whether a worker has nothing to do and nothing waits for it."""
-        return not self._waiting and any(worker.ready and worker.share is None for worker in self._workers)
+        return self.idle > 0 and not self._waiting
+
+    @property
+    def idle(self) -> int:
+        """How many workers have nothing to do."""
+        return sum(worker.ready and worker.share is None for worker in self._workers)
+
+    @property
+    def ready(self) -> int:
+        """How many workers have their detector."""
+        return sum(worker.ready for worker in self._workers)
+
+    def wake(self) -> None:
+        """End a `wait` of another thread."""
+        if not self._rung:
+            self._rung = True
+            self._ringer.send_bytes(b"!")
 
     def submit(self, batch: _Batch[Any]) -> None:
         """Hand a batch to the pool; its predictions are filled in during `wait`."""
@@ -299,7 +322,7 @@ class _Pool:
             self._hand_out()
 
     def wait(self) -> None:
-        """Block until at least one worker has something to say: ready, an answer, or its death."""
+        """Block until at least one worker has something to say (ready, an answer, or its death), or `wake`."""
         self._listen()
         self._hand_out()
 
@@ -312,6 +335,8 @@ class _Pool:
             worker.process.join()
             worker.process.close()
         self._workers.clear()
+        self._bell.close()
+        self._ringer.close()
 
     def _start(self) -> _Worker:
         ours, worker_end = self._context.Pipe()
@@ -334,7 +359,11 @@ class _Pool:
 
     def _listen(self) -> None:
         voices = {worker.connection: worker for worker in self._workers}
-        for connection in wait(list(voices)):
+        for connection in wait([*voices, self._bell]):
+            if connection is self._bell:
+                self._bell.recv_bytes()
+                self._rung = False  # before anybody looks for what it was rung for
+                continue
             worker = voices[connection]  # type: ignore[index]  # `wait` returns what it was given
             try:
                 message = worker.connection.recv()
@@ -362,6 +391,7 @@ class _Pool:
         worker.connection.close()
         worker.process.join()
         code = worker.process.exitcode
+        self.deaths += 1
         if not worker.ready:
             self._deaths_at_start += 1
             if self._deaths_at_start >= _DEATHS_AT_START:
@@ -489,6 +519,81 @@ def _together(pool: _Pool, queue: Iterator[_Batch[R]], most: int) -> Iterator[tu
             yield from begun.popleft().answered()
         if begun or (more and not pool.hungry):
             pool.wait()
+
+
+class Service:
+    """Processes that judge batches as they come: for a server, as `Engine.run` is for rows that are there.
+
+    `run` and `close` belong to one thread; everything else may be called from any.
+
+    Args:
+        make: makes the detector; it is pickled.
+        jobs: number of processes; 0 takes every core.
+
+    Raises:
+        VeriglotError: the detector cannot be made.
+    """
+
+    def __init__(self, make: Callable[[], Any], *, jobs: int = 0) -> None:
+        self.jobs = jobs or cores()
+        self._pool = _Pool(make, self.jobs)
+
+    @property
+    def description(self) -> Description:
+        """What the detector says of itself."""
+        return self._pool.description
+
+    @property
+    def ready(self) -> int:
+        """How many processes have loaded the detector."""
+        return self._pool.ready
+
+    @property
+    def deaths(self) -> int:
+        """How many processes died and were replaced."""
+        return self._pool.deaths
+
+    def wake(self) -> None:
+        """Make `run` ask for samples at once; else it asks when a process has something to say."""
+        self._pool.wake()
+
+    def run(
+        self,
+        take: Callable[[int], Sequence[Sample] | None],
+        give: Callable[[Sequence[Sample], Sequence[Any]], None],
+    ) -> None:
+        """Judge until there is no more.
+
+        Args:
+            take: is told how many processes are idle and gives a batch for one: none for now, or None for the end.
+            give: gets a batch back with its predictions, in order; each batch once.
+
+        Raises:
+            VeriglotError: processes die while they load the detector.
+        """
+        begun: list[_Batch[Any]] = []
+        more = True
+        while more or begun:
+            while more and self._pool.hungry:
+                samples = take(self._pool.idle)
+                more = samples is not None
+                if not samples:
+                    break
+                batch: _Batch[Any] = _Batch()
+                for sample in samples:
+                    batch.add(sample)
+                begun.append(batch)
+                self._pool.submit(batch)
+            if more or begun:
+                self._pool.wait()
+            for batch in begun:
+                if None not in batch.predictions:
+                    give(batch.samples, batch.predictions)
+            begun = [batch for batch in begun if None in batch.predictions]
+
+    def close(self) -> None:
+        """Stop the processes."""
+        self._pool.close()
 
 
 @dataclass

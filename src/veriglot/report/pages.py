@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from veriglot.errors import UsageError
+from veriglot.records import Prediction, Sample, Status
 from veriglot.records.taxonomy import taxonomies
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.tables import Table, escape_markdown
@@ -49,9 +50,21 @@ from veriglot.storage.files import open_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.records import Pointer, Prediction, Sample, Span, Word
+    from veriglot.records import Pointer, Span, Word
 
-__all__ = ["Fold", "Section", "fragment", "macro", "markdown_report", "opened", "write_html", "write_report"]
+__all__ = [
+    "Fold",
+    "Page",
+    "Section",
+    "fragment",
+    "macro",
+    "markdown_report",
+    "opened",
+    "sample_blocks",
+    "sample_page",
+    "write_html",
+    "write_report",
+]
 
 
 @contextmanager
@@ -300,7 +313,7 @@ def write_report(
 # them to its own UTF-16 units.
 
 
-def _sample_blocks(sample: Sample, prediction: Prediction) -> tuple[str, str]:
+def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[str, str]:
     """The two blocks of one sample: what the list shows and searches, and the rest."""
     if sample.id != prediction.id:
         raise UsageError(
@@ -462,7 +475,7 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
     with opened(path) as file:
         file.write(head)
         for sample, prediction in pairs:
-            listed, shown = _sample_blocks(sample, prediction)
+            listed, shown = sample_blocks(sample, prediction)
             file.write(f'<script type="application/json" class="listed">{listed}</script>\n')
             file.write(f'<script type="application/json" class="shown">{shown}</script>\n')
             written += 1
@@ -504,3 +517,42 @@ def _run(text: str, marks: Sequence[Span | Pointer], labels: Sequence[str], tag:
         ending = [labels[index] for index in covering if min(marks[index].end, len(text)) == end]
         parts.append((text[start:end], ", ".join(ending), bool(covering)))
     return {"dir": direction(text, tag), "tag": tag, "parts": parts}
+
+
+class Page(NamedTuple):
+    """A page in parts: its HTML, which names `/page/page.css` and `/page/page.js`, and what belongs into these."""
+
+    html: str
+    style: str
+    script: str
+
+
+def sample_page(title: str, form: Markup, data: Mapping[str, Any]) -> Page:
+    """The page of judged samples for a server: a form above, and room for one sample that is drawn when it is there.
+
+    Args:
+        title: the heading of the page.
+        form: what stands under the heading.
+        data: what scripts read, as JSON by the id of its element.
+    """
+    meta, empty = _script_safe({"meanings": _meanings()}), Markup("")
+    head = {"title": title, "script": empty, "style": empty, "policy": empty}
+    html = _templates().get_template("samples.html").render(head, meta=meta)
+    nothing = Prediction("response", Status.FAILED, "none", reason="nothing was asked")
+    blocks = zip(("listed", "shown"), sample_blocks(Sample("response", ""), nothing), strict=True)
+    texts: list[tuple[str, str, str]] = [("id", name, _script_safe(value)) for name, value in data.items()]
+    texts += [("class", name, text) for name, text in blocks]
+    scripts = "".join(f'<script type="application/json" {key}="{name}">{text}</script>\n' for key, name, text in texts)
+    for old, new in (
+        (r"<meta http-equiv=[^>]*>\n", ""),
+        (r"<style></style>", '<link rel="stylesheet" href="/page/page.css">'),
+        (r"<script></script>", '<script src="/page/page.js"></script>'),
+        (r"<body>", '<body class="unasked">'),
+        (r"</header>\n", f"</header>\n{form}"),
+        (r"<!-- data -->\n", scripts),
+    ):
+        html, count = re.subn(old, lambda _, new=new: new, html, count=1)  # type: ignore[misc]
+        assert count == 1, old
+    scripts = "\n".join(_asset("assets/samples", name) for name in _SAMPLE_SCRIPTS)
+    styles = "\n".join(_asset("assets/samples", name) for name in _SAMPLE_STYLES)
+    return Page(html, _palette_css() + styles, scripts)

@@ -1,0 +1,135 @@
+"""`veriglot serve`: detection over HTTP, and a page to try it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from veriglot.cli.command import Help, Option, Options, Setting, command
+from veriglot.cli.console import say
+from veriglot.errors import InputError, MissingExtraError, UsageError
+
+__all__ = ["serve"]
+
+
+_KEYS = "VERIGLOT_API_KEYS"
+_SHORTEST_KEY = 16
+
+
+class ServeOptions(Options):
+    """The options of `veriglot serve`."""
+
+    host: Annotated[str, Option("Where to listen; 0.0.0.0 for the network.", "ADDRESS")] = "127.0.0.1"
+    port: Annotated[int, Option("Port to listen at.", "N", short="-p", min=1, max=65535)] = 8322
+    detector: Annotated[
+        tuple[str, ...],
+        Option(
+            "Detector that calls can ask for, by name; may be repeated, and the first is what others get. Default:"
+            " grounding.",
+            "NAME",
+        ),
+    ] = ()
+    processes: Annotated[int, Help("Default: 0.")] = 0
+    keys: Annotated[
+        Path | None,
+        Option(
+            f"File of API keys, one a line; calls then bring one. Default: those in {_KEYS}, separated by commas; with"
+            " neither, everybody may call.",
+            "FILE",
+        ),
+    ] = None
+    batch_size: Annotated[int, Setting("Most rows that a process judges at once.", 1, 1024)] = 32
+    batch_wait: Annotated[float, Setting("Milliseconds that an idle process waits for a batch to fill.", 0, 1000)] = 0.0
+    queue: Annotated[
+        int, Setting("Calls of one row that are accepted at once; others get 429. 0 is three a process.", 0)
+    ] = 0
+    streams: Annotated[int, Setting("Lists and JSON lines that are accepted at once. 0 is two a process.", 0)] = 0
+    memory: Annotated[int, Setting("Most megabytes of requests in work, together.", 1)] = 256
+    max_body: Annotated[float, Setting("Most megabytes of one request.", 0.001)] = 8.0
+    body_seconds: Annotated[float, Setting("Seconds that a request may take to arrive.", 0.1)] = 30.0
+    stop_seconds: Annotated[int, Setting("Seconds that calls in work get when the server stops.", 0)] = 30
+    public_url: Annotated[
+        str | None, Setting("Where people reach the server, such as https://veriglot.example.org, behind a proxy.")
+    ] = None
+    hosts: Annotated[tuple[str, ...], Setting("Further host names that requests may come to.")] = ()
+    trusted_proxies: Annotated[tuple[str, ...], Setting("Proxies whose X-Forwarded headers are believed.")] = ()
+    origins: Annotated[
+        tuple[str, ...], Setting("Pages of other origins that may call from a browser (CORS), such as https://a.b.")
+    ] = ()
+    access_log: Annotated[bool, Setting("Log every request: address, path, status; never text.")] = False
+
+
+@command
+def serve(options: ServeOptions) -> None:
+    """Serve detection over HTTP, with a page to try it.
+
+    POST /v1/detect takes one row, a list, or JSON lines; /openapi.json describes all calls. Ctrl+C stops it once
+    accepted calls are answered. Nothing is fetched from elsewhere, and no text is logged.
+
+    \b
+    Here:            veriglot serve
+    For a network:   veriglot serve --host 0.0.0.0 --keys keys.txt
+    """
+    try:
+        from veriglot.server.app import Serving
+        from veriglot.server.app import serve as run
+        from veriglot.server.batches import Batcher, Limits, Selection
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("The server", "serve") from error
+    local = options.host in {"127.0.0.1", "localhost", "::1"}
+    settings = Serving(
+        base_url=options.public_url,
+        hosts=(options.host, *options.hosts),
+        any_host=options.public_url is None and not options.hosts and not local,
+        trusted_proxies=options.trusted_proxies,
+        origins=options.origins,
+        max_body=int(options.max_body * 1e6),
+        body_seconds=options.body_seconds,
+        keys=_keys(options.keys),
+        shutdown_seconds=options.stop_seconds,
+        access_log=options.access_log,
+    )
+    limits = Limits(
+        batch_size=options.batch_size,
+        batch_wait=options.batch_wait / 1000,
+        queue=options.queue,
+        streams=options.streams,
+        memory=options.memory * 1_000_000,
+    )
+    names = options.detector or ("grounding",)
+    batcher = Batcher(partial(Selection, names), limits, processes=options.processes)
+    shown = (
+        options.public_url or f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
+    )
+    print(f"Serving {', '.join(names)} at {shown} (Ctrl+C stops it).", file=sys.stderr, flush=True)
+    if not local and not settings.keys:
+        say("everybody who reaches this server may call it; give --keys to change that.")
+    run(batcher, settings, host=options.host, port=options.port)
+
+
+def _keys(path: Path | None) -> tuple[str, ...]:
+    """The keys of a file, or of the environment."""
+    if path is None:
+        keys = [key.strip() for key in os.environ.pop(_KEYS, "").split(",")]  # popped: workers inherit it otherwise
+    else:
+        try:
+            lines = path.read_text("utf-8").splitlines()
+            others = path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the keys cannot be read: {error}", path=str(path)) from error
+        if others:
+            say(f"others on this machine can read {path}; type: chmod 600 {path}")
+        keys = [line.strip() for line in lines if not line.lstrip().startswith("#")]
+        if not any(keys):
+            raise InputError("there is no key in it", path=str(path), remedy="Write one a line.")
+    short = [key for key in keys if 0 < len(key) < _SHORTEST_KEY]
+    if short:
+        raise UsageError(
+            f"{len(short)} API keys have fewer than {_SHORTEST_KEY} characters.",
+            remedy="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
+    return tuple(filter(None, keys))

@@ -1,0 +1,1 @@
+"""`veriglot serve`: detection over HTTP, and a page to try it."""

@@ -1,0 +1,508 @@
+"""The calls of `veriglot serve`: JSON and JSON lines in and out, who may call, and the figures of operation."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import time
+import traceback
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+
+from veriglot.errors import InputError, VeriglotError
+from veriglot.http.server import (
+    CallRefused,
+    Guard,
+    ServerSettings,
+    error_json,
+    internal_error,
+    json_response,
+    run_server,
+    server_of,
+)
+from veriglot.records import Prediction, Sample, Status, Verdict, from_mapping, sample_from
+from veriglot.records.languages import get_language
+from veriglot.server.batches import Batcher, choice
+from veriglot.server.documents import (
+    LettuceRequest,
+    Tally,
+    Viewed,
+    metrics_text,
+    open_api,
+    page_files,
+    view_of,
+)
+from veriglot.signatures import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+
+    import uvicorn
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from veriglot.server.batches import Call, Offer
+
+    Answer = asyncio.Future[Prediction] | dict[str, Any]
+
+__all__ = ["Serving", "detection_server", "serve"]
+
+
+_LOG = logging.getLogger("veriglot.server")
+_LINES = {"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}
+_ASKED = ("detector", "strictness", "words", "language")
+_MOST_ROWS = 10_000  # of one list; more belong into JSON lines
+
+
+@dataclass(frozen=True)
+class Serving(ServerSettings):
+    """Settings of the server.
+
+    Attributes:
+        keys: whoever calls brings one of them; empty lets everybody call.
+        shutdown_seconds: how long calls in work get when it stops.
+        access_log: whether every request is logged, by its path and never by its text.
+    """
+
+    max_body: int = 8_000_000
+    keys: tuple[str, ...] = field(default=(), repr=False)
+    shutdown_seconds: int = 30
+    access_log: bool = False
+
+
+# Rows in, predictions out.
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a call asks for its rows that do not say it themselves."""
+
+    detector: Any = None
+    strictness: Any = "normal"
+    words: Any = False
+    language: str | None = None
+
+
+def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Sample:
+    """The sample of a row, with what is asked for in its `meta`.
+
+    Raises:
+        VeriglotError: it cannot be read, or asks for what is not offered.
+    """
+    if not isinstance(data, dict):
+        raise InputError("a row is a JSON object with the keys response and evidence")
+    own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
+    detector, strictness = own.get("detector", asked.detector), own.get("strictness", asked.strictness)
+    words = own.get("words", asked.words)
+    if not isinstance(words, bool):
+        raise InputError("true or false is expected", field="words")
+    offer = choice(offers, detector, strictness)
+    sample = _sample(data, number)
+    return Sample(
+        sample.id,
+        sample.response,
+        task=sample.task,
+        language=sample.language or asked.language,
+        question=sample.question,
+        evidence=sample.evidence,
+        meta={"detector": offer.name, "strictness": strictness, "words": words},
+    )
+
+
+def _sample(data: dict[str, Any], number: int) -> Sample:
+    evidence = data.get("evidence")
+    passages = [evidence] if isinstance(evidence, str | dict) else evidence
+    if isinstance(passages, list):
+        passages = [{"text": passage} if isinstance(passage, str) else passage for passage in passages]
+    return sample_from({"id": str(number), **data, "evidence": passages})
+
+
+def _unread(data: Any, number: int, error: VeriglotError) -> dict[str, Any]:
+    """What stands in the place of a row that cannot be read: it is not checked."""
+    name = data.get("id") if isinstance(data, dict) else None
+    return {
+        "id": name if isinstance(name, str) else str(number),
+        "status": Status.FAILED.value,
+        "verdict": Verdict.NOT_CHECKED.value,
+        "reason": str(error),
+    }
+
+
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class _Calls:
+    """The calls, as endpoints."""
+
+    def __init__(self, batcher: Batcher, settings: Serving) -> None:
+        self.batcher = batcher
+        self.tally = Tally()
+        self._page = page_files(settings.path, batcher.offers)
+        self._document = open_api(batcher.offers)
+
+    def routes(self) -> list[Route]:
+        """Which path leads where."""
+        return [
+            Route("/", self._index),
+            Route("/page/view", self._view, methods=["POST"]),
+            Route("/page/{digest}/{name:path}", self._file),
+            Route("/health", self._health),
+            Route("/ready", self._ready),
+            Route("/metrics", self._metrics),
+            Route("/openapi.json", self._describe),
+            Route("/v1/models", self._models),
+            Route("/v1/detect", self._detect, methods=["POST"]),
+            Route("/v1/lettucedetect/spans", self._lettuce, methods=["POST"]),
+            Route("/v1/lettucedetect/token", self._lettuce, methods=["POST"]),
+        ]
+
+    async def _detect(self, request: Request) -> ASGIApp:
+        """One row, a list of rows, or JSON lines, by the type of the body."""
+        asked = self._asked(request)
+        if _media(request) in _LINES:
+            return _Stream(self, asked)
+        with self.batcher.memory() as memory:
+            data = await self._json(request, memory)
+            if isinstance(data, list):
+                return await _while_there(request, self._list(data, asked))
+            return json_response(await self._one(data, asked))
+
+    async def _lettuce(self, request: Request) -> Response:
+        """LettuceDetect's calls: spans or tokens of one answer."""
+        tokens = request.url.path.endswith("/token")
+        with self.batcher.memory() as memory:
+            given = from_mapping(await self._json(request, memory), LettuceRequest)
+            row = {"response": given.answer, "evidence": given.contexts, "question": given.question}
+            answer = await self._one(row, _Asked(words=tokens))
+        if answer["status"] != Status.SCORED:
+            raise CallRefused(422, "not_checked", f"The answer was not checked: {answer['reason']}.")
+        marks = [
+            ({"token": given.answer[mark["start"] : mark["end"]]} if tokens else {})
+            | ({} if tokens else {key: mark[key] for key in ("text", "start", "end")})
+            | {"hallucination_score": mark["confidence"]}
+            for mark in answer["words" if tokens else "spans"]
+        ]
+        return json_response({"predictions": marks})
+
+    async def _models(self, _: Request) -> Response:
+        return json_response({"default": self.batcher.offers[0].name, "models": self.batcher.offers})
+
+    async def _health(self, _: Request) -> Response:
+        return json_response({"status": "ok", "version": __version__})
+
+    async def _ready(self, _: Request) -> Response:
+        ready = self.batcher.is_ready
+        return json_response({"status": "ready" if ready else "not_ready"}, 200 if ready else 503)
+
+    async def _metrics(self, _: Request) -> Response:
+        text = metrics_text(self.batcher, self.tally)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _describe(self, _: Request) -> Response:
+        return json_response(self._document)
+
+    async def _index(self, _: Request) -> Response:
+        return self._page.index_response()
+
+    async def _file(self, request: Request) -> Response:
+        path = request.path_params
+        response = self._page.response(path["digest"], path["name"], request.headers.get("accept-encoding", ""))
+        if response is None:
+            raise HTTPException(404)
+        return response
+
+    async def _view(self, request: Request) -> Response:
+        with self.batcher.memory() as memory:
+            return json_response(view_of(from_mapping(await self._json(request, memory), Viewed)))
+
+    def _asked(self, request: Request) -> _Asked:
+        """What the query asks for, for all rows."""
+        query: dict[str, Any] = dict(request.query_params)
+        unknown = sorted(query.keys() - set(_ASKED))
+        if unknown:
+            raise CallRefused(422, "unfit", f"{unknown[0]!r} is no parameter.", f"Known: {', '.join(_ASKED)}.")
+        words = query.pop("words", "false")
+        if words not in {"true", "false"}:
+            raise InputError("true or false is expected", field="words")
+        if "language" in query:
+            query["language"] = get_language(query["language"]).tag
+        asked = _Asked(**query, words=words == "true")
+        choice(self.batcher.offers, asked.detector, asked.strictness)
+        return asked
+
+    async def _json(self, request: Request, memory: Callable[[int], None]) -> Any:
+        """The body, counted while it arrives; who would be refused anyway is refused before it is looked into."""
+        if _media(request) != "application/json":  # which a form on another site cannot send
+            remedy = "Send application/json, or application/x-ndjson for JSON lines."
+            raise CallRefused(415, "malformed", "This type of body is not read here.", remedy)
+        body = bytearray()
+        async for chunk in request.stream():
+            memory(len(chunk))
+            body += chunk
+        self.batcher.check("streams" if body.lstrip()[:1] == b"[" else "queue")
+        return _decoded(body)
+
+    async def _one(self, data: Any, asked: _Asked) -> dict[str, Any]:
+        sample = _row(data, 1, asked, self.batcher.offers)
+        with self.batcher.accept("queue") as call:
+            return await self.finished(call.submit(sample))
+
+    async def _list(self, rows: list[Any], asked: _Asked) -> Response:
+        if len(rows) > _MOST_ROWS:
+            message = f"A list has at most {_MOST_ROWS:,} rows."
+            raise CallRefused(413, "too_large", message, "Send JSON lines (application/x-ndjson).")
+        with self.batcher.accept("streams") as call:
+            answers = [self.submitted(call, row, number, asked) for number, row in enumerate(rows, start=1)]
+            return json_response([await self.finished(answer) for answer in answers])
+
+    def submitted(self, call: Call, data: Any, number: int, asked: _Asked) -> Answer:
+        """A row of many: its answer to come, or why it cannot be read."""
+        try:
+            return call.submit(_row(data, number, asked, self.batcher.offers))
+        except CallRefused as error:
+            if error.status == 503:
+                raise
+            return _unread(data, number, error)
+        except VeriglotError as error:
+            return _unread(data, number, error)
+
+    async def finished(self, answer: Answer) -> dict[str, Any]:
+        """The record's JSON, with the verdict."""
+        if not isinstance(answer, dict):
+            prediction = await answer
+            answer = {**msgspec.to_builtins(prediction), "verdict": prediction.verdict.value}
+        self.tally.count_row(answer["status"], answer["verdict"])
+        return answer
+
+
+async def _while_there(request: Request, answer: Coroutine[Any, Any, Response]) -> Response:
+    """The answer, unless the caller leaves before it is whole."""
+    work, left = asyncio.create_task(answer), asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({work, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnect
+        return work.result()
+    finally:
+        work.cancel()
+        left.cancel()
+
+
+def _decoded(text: bytes | bytearray) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise CallRefused(422, "malformed", str(error), "Send JSON in UTF-8.") from None
+
+
+_WINDOW = 64  # rows of one stream that are read and not yet answered
+
+
+class _Stream:
+    """JSON lines in and out, in order: a line is read as soon as there is room for it.
+
+    Bytes are taken in whether or not the caller reads, up to the most of a body: callers that send all before they
+    read would else wait for us as we for them.
+    """
+
+    def __init__(self, calls: _Calls, asked: _Asked) -> None:
+        self._calls = calls
+        self._asked = asked
+        self._lines: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+        self._answers: asyncio.Queue[Answer | Exception | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_WINDOW)
+        self._left = False  # the caller has
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the call."""
+        batcher = self._calls.batcher
+        with batcher.accept("streams") as call, batcher.memory() as memory:
+            tasks = [
+                asyncio.create_task(self._read(Request(scope, receive), memory)),
+                asyncio.create_task(self._submit(call)),
+            ]
+            try:
+                await self._write(send)
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def _read(self, request: Request, memory: Callable[[int], None]) -> None:
+        rest = b""
+        try:
+            async for chunk in request.stream():
+                memory(len(chunk))
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._lines.put_nowait(line)
+            self._lines.put_nowait(rest)
+            self._lines.put_nowait(None)
+            await request.receive()  # nothing but a disconnect can come
+            self._left = True
+        except ClientDisconnect:
+            self._left = True
+            self._lines.put_nowait(None)
+        except Exception as error:
+            self._lines.put_nowait(error)
+
+    async def _submit(self, call: Call) -> None:
+        number = 0
+        while isinstance(line := await self._lines.get(), bytes) and not self._left:
+            number += 1
+            if not line.strip():
+                continue
+            await self._room.acquire()
+            try:
+                answer: Answer | Exception = self._calls.submitted(call, _decoded(line), number, self._asked)
+            except CallRefused as error:
+                answer = error if error.status == 503 else _unread(None, number, error)
+            self._answers.put_nowait(answer)
+        self._answers.put_nowait(line if isinstance(line, Exception) else None)
+
+    async def _write(self, send: Send) -> None:
+        started = False
+
+        async def write(data: Any) -> None:
+            nonlocal started
+            if not started:
+                headers = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
+                started = True
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
+            body = b"" if data is None else msgspec.json.encode(data) + b"\n"
+            await send({"type": "http.response.body", "body": body, "more_body": data is not None})
+
+        try:
+            while (answer := await self._answers.get()) is not None and not self._left:
+                if isinstance(answer, Exception):
+                    raise answer
+                await write(await self._calls.finished(answer))
+                self._room.release()
+        except (Exception, asyncio.CancelledError) as error:
+            if not started:
+                raise
+            await write(msgspec.json.decode(_respond(error).body))  # the last line says what ended it
+        await write(None)
+
+
+# Who may call, errors, and figures.
+
+
+class _Front:
+    """Lets those in who bring a key, counts what is answered, and answers what is cut off by the end."""
+
+    def __init__(self, app: ASGIApp, settings: Serving, tally: Tally) -> None:
+        self._app = app
+        self._tally = tally
+        self._keys = [hashlib.sha256(key.encode()).hexdigest() for key in settings.keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.monotonic(), 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        path = scope["path"]
+        try:
+            if path in {"/metrics", "/page/view"} or path.startswith("/v1/"):
+                self._check_key(Request(scope))
+            await self._app({**scope, "app": self}, receive, counted)
+        except (Exception, asyncio.CancelledError) as error:
+            if status:
+                raise
+            await _respond(error)(scope, receive, counted)
+        finally:
+            known = path if path in Tally.PATHS else "other"
+            self._tally.count_call(known, status, time.monotonic() - began)
+
+    def _check_key(self, request: Request) -> None:
+        """Refuse whoever brings no key, or a wrong one; each is compared, in constant time."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        given = token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+        digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()
+        matches = [hmac.compare_digest(digest, key) for key in self._keys]
+        if matches and not any(matches):
+            remedy = "Send one as Authorization: Bearer KEY."
+            raise CallRefused(401, "no_key", "A valid API key is needed.", remedy, www_authenticate="Bearer")
+
+
+def _respond(error: BaseException) -> Response:
+    """The answer to an error."""
+    match error:
+        case CallRefused():
+            return error_json(error.status, error.code, error.message, error.remedy, headers=error.headers)
+        case InputError():
+            return error_json(422, "unfit", error.detail, error.remedy, field=error.field)
+        case VeriglotError():
+            return error_json(422, "refused", error.message, error.remedy)
+        case HTTPException(status_code=405):
+            return error_json(405, "no_such_call", "This cannot be called in this way.", headers=error.headers)
+        case HTTPException():
+            return error_json(404, "not_found", "There is no such page.", "See /openapi.json.")
+        case asyncio.CancelledError():
+            headers = {"retry-after": "5", "connection": "close"}
+            return error_json(
+                503, "stopping", "This server is stopping.", "Try again, or another one.", headers=headers
+            )
+        case ClientDisconnect():
+            return error_json(400, "disconnected", "The caller left.")  # whom it does not reach
+        case _:
+            return internal_error(500, "internal", "Something went wrong here.", lambda number: _log(number, error))
+
+
+def _log(number: str, error: BaseException) -> None:
+    """Where an error arose, without its message, which may hold text of users."""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    _LOG.error("failure %s: %s\n%s", number, type(error).__name__, frames)
+
+
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    if scope["type"] == "http":
+        raise HTTPException(404)
+
+
+def detection_server(batcher: Batcher, settings: Serving, *, host: str, port: int) -> uvicorn.Server:
+    """A server that is not running yet; it closes the batcher when it stops."""
+    calls = _Calls(batcher, settings)
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        batcher.start()
+        yield
+        await asyncio.to_thread(batcher.close)
+
+    router = Router(calls.routes(), default=_nowhere, lifespan=lifespan, redirect_slashes=False)
+    app = Guard(_Front(router, settings, calls.tally), settings, _respond, "/v1/")
+    server = server_of(
+        app, settings, host=host, port=port, access_log=settings.access_log, shutdown_seconds=settings.shutdown_seconds
+    )
+
+    def stop() -> None:
+        server.should_exit = True
+
+    batcher.failed = stop
+    return server
+
+
+def serve(batcher: Batcher, settings: Serving, *, host: str, port: int) -> None:
+    """Serve until it is told to stop (SIGINT or SIGTERM); what was accepted is answered first.
+
+    Raises:
+        VeriglotError: the address cannot be listened at, or the processes cannot be kept alive.
+    """
+    run_server(detection_server(batcher, settings, host=host, port=port), batcher.close)
+    if batcher.failure is not None:
+        raise batcher.failure

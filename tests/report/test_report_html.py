@@ -22,7 +22,7 @@ from judged_samples import Pair, chinese, clean, empty, english, every_kind, lon
 
 from veriglot.errors import UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Pointer, Prediction, Sample, Span, Status, Word
-from veriglot.report.pages import _sample_blocks, write_html
+from veriglot.report.pages import sample_blocks, write_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +122,7 @@ def test_hostile_text_stays_data(tmp_path: Path) -> None:
 @pytest.mark.fuzz
 @given(st.lists(st.sampled_from([*"<>&!-/\"'\\\r\n\0 s\u2028\ufeff𠮷", "</script", "<!--", "]]>"])).map("".join))
 def test_any_text_survives_the_script_element(text: str) -> None:
-    listed, shown = _sample_blocks(
+    listed, shown = sample_blocks(
         Sample("a", text, evidence=(Evidence(text),)), Prediction("a", Status.FAILED, "d", reason="r")
     )
     page = Page(f'<script class="listed">{listed}</script><script class="shown">{shown}</script>')
@@ -132,7 +132,7 @@ def test_any_text_survives_the_script_element(text: str) -> None:
 
 
 def test_lone_surrogates_become_replacement_characters_of_the_same_length() -> None:
-    listed, _ = _sample_blocks(Sample("a", "x\ud83d\ude00y"), Prediction("a", Status.FAILED, "d", reason="r"))
+    listed, _ = sample_blocks(Sample("a", "x\ud83d\ude00y"), Prediction("a", Status.FAILED, "d", reason="r"))
     assert json.loads(listed)["response"] == "x\ufffd\ufffdy"
 
 

@@ -10,8 +10,10 @@ RUN python -m venv /opt/veriglot \
     && /opt/veriglot/bin/pip install --constraint constraints.txt ".[serve]"
 
 FROM python:3.11-slim
-# Nothing is written: no bytecode, no cache, no model folder. Nothing is fetched: the weights are in the package.
-ENV PATH=/opt/veriglot/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 VERIGLOT_OFFLINE=1
+# Nothing is fetched: the weights are in the package. Nothing is written, but for a temporary file in memory, so that
+# docker run --read-only works as it is.
+ENV PATH=/opt/veriglot/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 \
+    VERIGLOT_OFFLINE=1 TMPDIR=/dev/shm
 COPY --from=build /opt/veriglot /opt/veriglot
 USER 65534:65534
 WORKDIR /

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.detectors.registry import STRICTNESS, at_strictness, load_named
-from veriglot.errors import UsageError
+from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.server import CallRefused
 from veriglot.pipeline.engine import Service
-from veriglot.records import Evidence, Sample
+from veriglot.records import Evidence, Sample, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,8 +53,8 @@ class Offer(msgspec.Struct, frozen=True):
     signature: str
 
 
-_FIRST = Sample("first", "It was opened in 1879.", language="en", evidence=(Evidence("It was opened in 1897."),))
-"""What every process judges before it says that it is ready: much is loaded on first use."""
+_FIRST = Sample("first", "The bridge was opened in 1879.", evidence=(Evidence("The bridge was opened in 1897."),))
+"""What every process judges before it says that it is ready: much is loaded on first use, or cannot be."""
 
 
 class Selection:
@@ -71,10 +71,12 @@ class Selection:
         self.offers = tuple(map(self._offer, names))
         for name in names:
             if not name.startswith("judge"):  # whose calls cost
-                self._detector(name, "normal", words=False).predict([_FIRST])
-        first = self._detector(names[0], "normal", words=False)
-        self.name, self.taxonomy = first.name, first.taxonomy
-        self.threshold, self.signature = first.threshold, first.signature
+                (first,) = self._detector(name, "normal", words=False).predict([_FIRST])
+                if first.status is Status.FAILED:
+                    raise VeriglotError(f"The detector {name} loads but cannot judge: {first.reason}.")
+        default = self._detector(names[0], "normal", words=False)
+        self.name, self.taxonomy = default.name, default.taxonomy
+        self.threshold, self.signature = default.threshold, default.signature
 
     def _offer(self, name: str) -> Offer:
         made = self._detector(name, "normal", words=False)

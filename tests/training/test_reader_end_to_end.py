@@ -9,7 +9,7 @@ import pytest
 from parallel_data import parallel_samples
 from training_data import MAYORS, english, silver
 
-from veriglot.errors import WeightsError
+from veriglot.errors import UsageError, WeightsError
 from veriglot.formats.writer import write
 from veriglot.hub import registry
 from veriglot.records import Evidence, Sample, Status
@@ -139,6 +139,8 @@ def test_what_was_interrupted_ends_in_the_same_weights(
     steps = sum(" tokens, " in line for line in lines)
     before = trained(data, out, encoder, stop=1 + int(share * steps))
     assert [path.name for path in tmp_path.iterdir()] == ["weights.checkpoint"]
+    with pytest.raises(UsageError, match="other data or settings"):
+        trained(data, out, encoder, threads=1)
     after = trained(data, out, encoder)
     assert contents(out) == contents(folder)
     assert len(before) + len(after) == len(lines) + 2  # its sources, and the step that was done anew

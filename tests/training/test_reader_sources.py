@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
+from veriglot.errors import InputError
 from veriglot.training.reader.sources import CrossAnswer, Row, read_answers, read_sources, read_unanswerable
 
 if TYPE_CHECKING:
@@ -48,6 +51,15 @@ def test_pairs_are_located_by_their_difference_to_evidence_or_to_a_right_respons
     assert right.twin == place.twin is not None
     assert {row.twin for row in (hour, unrelated)} == {None}
     assert len({row.example.group for row in (right, place, hour, unrelated)}) == 1
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "fever_it" / "dev.jsonl", "no JSON")
+    write(tmp_path / "jaquad" / "dev.json", "[]")
+    with pytest.raises(InputError, match="not in the published format"):
+        list(read_sources(list(tmp_path.iterdir()), 0))
+    with pytest.raises(InputError, match="not in the published format"):
+        list(read_answers(list(tmp_path.iterdir())))
 
 
 def test_parts_that_were_exchanged_are_both_marked(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "part_of", "read_material", "text_key"]
 
 ROOM = 256  # tokens of a sequence in training
+# Kinds of twins of which only the difference counts: they take far longer to learn than all others, and until then
+# every right answer of their kind would be suspect.
+_SLOW = ("roles", "order")
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _TRANSLATIONS = 6000  # made from parallel sets
@@ -244,13 +247,17 @@ class Chunks:
             state = rng.random()
             rows = draw_case(tag, rng, answer_language=answer_language)
             asked = Random(state)  # noqa: S311  a seeded draw, not a secret
+            slow = rows[1].example.kind in _SLOW
             pair: list[Lesson] = []
             for row in rows:
                 draws = Random(state) if row.twin else asked  # noqa: S311  twins are asked alike
                 lessons = lessons_of(row, self._tokeniser, draws)
                 left -= sum(len(lesson.pair.ids) for lesson in lessons)
                 if row.twin and len(lessons) == 1:
-                    pair += [replace(lessons[0], twin=bool(pair))]
+                    lesson = replace(lessons[0], twin=bool(pair))
+                    if slow:
+                        lesson = replace(lesson, weight=np.zeros_like(lesson.weight), unsupported=None)
+                    pair += [lesson]
                 else:
                     yield from ([lesson] for lesson in lessons)
             if len(pair) == 2:

@@ -19,6 +19,7 @@ from torch.nn.utils import clip_grad_norm_
 from veriglot.detectors.grounding.detector import Grounding
 from veriglot.detectors.reader.detector import FILES, READS_WITH, Manifest, Network, read_network, save_network
 from veriglot.encoders.e5 import ADDED_BITS, E5File, Tokeniser, packed, trained
+from veriglot.errors import UsageError
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
@@ -80,6 +81,7 @@ def train(
     Raises:
         InputError: a file cannot be read, or nothing is left to calibrate on.
         MissingExtraError: PyTorch, or a package that the encoder needs, is not installed.
+        UsageError: a checkpoint stands there that other settings or other data began.
         WeightsError: the encoder's file is not here.
     """
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +99,11 @@ def train(
     chunks = Chunks(material, Tokeniser(encoder), seed=seed, tokens=_CHUNK, batch=batch)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     million = round(tokens * 1_000_000)
-    fit(network, chunks, tokens=million, threads=1 if on_gpu else threads, checkpoint=checkpoint, say=say)
+    threads = 1 if on_gpu else threads
+    rows = {name: len(source.rows) for name, source in material.sources.items()}
+    begun_from = None if start is None else file_sha256(start / FILES[0])
+    run = repr((seed, million, threads, device, begun_from, rows, SHARES, FIRST_PART))
+    fit(network, chunks, tokens=million, threads=threads, checkpoint=checkpoint, run=run, say=say)
     ship(network, material, encoder, out, seed=seed, say=say)
     checkpoint.unlink()
 
@@ -168,6 +174,7 @@ def fit(
     tokens: int,
     threads: int,
     checkpoint: Path,
+    run: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train in place, from where the checkpoint stands if there is one.
@@ -180,14 +187,18 @@ def fit(
         tokens: how many to learn from in all.
         threads: how many batches make a step, each in a thread of its own.
         checkpoint: file that is written every ten minutes.
+        run: what the checkpoint belongs to.
         say: told of progress, a line at a time.
+
+    Raises:
+        UsageError: the checkpoint belongs to something else.
     """
     heads = [values for name, values in network.named_parameters() if not name.startswith("layers.")]
     body = [p for name, p in network.named_parameters() if name.startswith("layers.") and p.requires_grad]
     heads = [values for values in heads if values.requires_grad]
     groups = [{"params": body, "factor": 1.0}, {"params": heads, "factor": _HEADS}]
     optimizer = torch.optim.AdamW(groups, _RATE, betas=(0.9, 0.98), weight_decay=_DECAY)
-    chunk, first, done = _resume(checkpoint, network, optimizer)
+    chunk, first, done = _resume(checkpoint, network, optimizer, run)
     begun = saved = time.monotonic()
     start, sums, steps = done, dict[str, float](), 0
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
@@ -211,12 +222,12 @@ def fit(
                 say(f"{done / 1e6:.2f}M of {tokens / 1e6:.0f}M tokens, {speed:.0f} a second: {means}")
                 sums = {}
             if time.monotonic() - saved > 60 * _MINUTES:
-                _save(checkpoint, network, optimizer, (chunk, number + threads, done))
+                _save(checkpoint, network, optimizer, run, (chunk, number + threads, done))
                 saved = time.monotonic()
             if done >= tokens:
                 break
         chunk, first = chunk + 1, 0
-    _save(checkpoint, network, optimizer, (chunk, first, done))
+    _save(checkpoint, network, optimizer, run, (chunk, first, done))
     network.eval()
 
 
@@ -242,17 +253,24 @@ def _step(
     }
 
 
-def _save(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer, at: tuple[int, int, int]) -> None:
-    state: dict[str, Any] = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "at": at}
+def _save(
+    path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer, run: str, at: tuple[int, int, int]
+) -> None:
+    state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "run": run, "at": at}
     with open_whole(path) as file:
         torch.save(state, file)
 
 
-def _resume(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer) -> tuple[int, int, int]:
+def _resume(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer, run: str) -> tuple[int, int, int]:
     """Chunk, batch and tokens to go on from."""
     if not path.is_file():
         return 0, 0, 0
     state = torch.load(path, map_location=network.part.device, weights_only=True)
+    if state["run"] != run:
+        raise UsageError(
+            f"{path} is of a training with other data or settings.",
+            remedy="Give the same ones to go on with it, or remove it to begin anew.",
+        )
     network.load_state_dict(state["network"])
     optimizer.load_state_dict(state["optimizer"])
     chunk, batch, tokens = state["at"]

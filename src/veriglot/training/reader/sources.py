@@ -12,6 +12,7 @@ import hashlib
 import re
 import tomllib
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from veriglot.errors import InputError
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, words
 from veriglot.training.grounding.examples import Answer, Example, Mark, share_of
@@ -138,7 +140,7 @@ def read_sources(folders: Sequence[Path], seed: int) -> Iterator[Row]:
         seed: chooses the rows of sets that are too many, and which of two like sentences is the evidence.
 
     Raises:
-        ValueError, KeyError: a file is not in the set's published format.
+        InputError: a file is not in the set's published format.
     """
     for name, pairs in _sources().pairs.items():
         distinct = list(dict.fromkeys(_read_pairs(folders, name, pairs, seed)))
@@ -150,9 +152,12 @@ def read_sources(folders: Sequence[Path], seed: int) -> Iterator[Row]:
 
 def _read_pairs(folders: Sequence[Path], name: str, pairs: _Pairs, seed: int) -> Iterator[_Pair]:
     for path, language in pairs.paths(folders):
-        for record in _records(path, pairs):
-            passages = tuple(_texts(record, pairs.premise))
-            (response,) = _texts(record, pairs.hypothesis) or [""]
+        with _published(path):
+            records = list(_records(path, pairs))
+            texts = [[_texts(record, field) for field in (pairs.premise, pairs.hypothesis)] for record in records]
+        for record, (premises, responses) in zip(records, texts, strict=True):
+            passages = tuple(premises)
+            response = responses[0] if responses else ""
             label = str(record.get(pairs.label)) if pairs.label else None
             if not passages or not response or label not in {None, *pairs.supported, *pairs.unsupported}:
                 continue
@@ -169,6 +174,18 @@ def _read_pairs(folders: Sequence[Path], name: str, pairs: _Pairs, seed: int) ->
             if label is None and reference is not None:
                 yield pair._replace(response=reference, unsupported=False)
             yield pair
+
+
+@contextmanager
+def _published(path: Path) -> Iterator[None]:
+    """Turns what a file of another format raises into an InputError."""
+    try:
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, csv.Error, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"{path} is not in the published format of its set: {error!r}.",
+            remedy="Give the folder of the set as it was published, or leave it out.",
+        ) from error
 
 
 _LONG_GROUP = 80  # code points: what is longer stands by its digest
@@ -337,7 +354,7 @@ def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
         folders: of the sets, by their names in `sources.toml`; others are passed over.
 
     Raises:
-        ValueError, KeyError: a file is not in the set's published format.
+        InputError: a file is not in the set's published format.
     """
     for name, source in _sources().answers.items():
         parallel = source.passage_language_in_name is not None
@@ -388,15 +405,20 @@ def _read_questions(folders: Sequence[Path], source: _Questions) -> Iterator[_Qu
     for path, language in source.paths(folders):
         of_passage = source.passage_language_in_name
         passage_language = _in_name(of_passage, path) if of_passage else language
-        for article in msgspec.json.decode(path.read_bytes())["data"]:
-            for paragraph in article["paragraphs"]:
-                for entry in paragraph["qas"]:
-                    listed = [] if entry.get("is_impossible") else entry["answers"]
-                    answers = [(answer["text"].strip(), int(answer["answer_start"])) for answer in listed]
-                    yield _Question(
-                        language, passage_language, article.get("title"), paragraph["context"], entry["question"],
-                        str(entry["id"]), answers,
-                    )  # fmt: skip
+        with _published(path):
+            yield from list(_squad(path, language, passage_language))
+
+
+def _squad(path: Path, language: str, passage_language: str) -> Iterator[_Question]:
+    for article in msgspec.json.decode(path.read_bytes())["data"]:
+        for paragraph in article["paragraphs"]:
+            for entry in paragraph["qas"]:
+                listed = [] if entry.get("is_impossible") else entry["answers"]
+                answers = [(answer["text"].strip(), int(answer["answer_start"])) for answer in listed]
+                yield _Question(
+                    language, passage_language, article.get("title"), paragraph["context"], entry["question"],
+                    str(entry["id"]), answers,
+                )  # fmt: skip
 
 
 def _span(passage: str, text: str, start: int) -> tuple[int, int] | None:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader", "join_features",
-    "read_network", "relation_of", "save_network",
+    "read_network", "relation_of", "save_network", "without_computed",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")

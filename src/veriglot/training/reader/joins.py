@@ -11,9 +11,17 @@ import msgspec
 import numpy as np
 
 from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
-from veriglot.detectors.reader.detector import RELATIONS, WHOLE, Join, join_features, relation_of
+from veriglot.detectors.reader.detector import (
+    RELATIONS,
+    WHOLE,
+    Join,
+    join_features,
+    relation_of,
+    without_computed,
+)
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
+from veriglot.text.values import COMPUTED
 from veriglot.training.calibration import logistic
 from veriglot.training.grounding.examples import labels_of
 from veriglot.training.trainer import script_of_tag
@@ -47,7 +55,8 @@ class Judged:
         labels: of its words; no word counts where only the response's label is known.
         features: of `join_features`, shape (n, 14).
         counted: words that claim something, shape (n,).
-        quoted: words of sentences that stand word for word in the evidence, shape (n,).
+        quoted: words of sentences that stand word for word in the evidence, and numbers that can be computed from it,
+            shape (n,).
         relation: one of `RELATIONS`.
     """
 
@@ -88,12 +97,14 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
             continue
         extract = seen.extract
         words = network.words(example.response, extract.response.bounds, tag, example.question, example.passages)
-        labels = labels_of(example, extract.response.bounds, seen.free | seen.quoted)
+        words, seen = without_computed(words, seen)
+        sure = seen.quoted | (seen.numbers == COMPUTED)
+        labels = labels_of(example, extract.response.bounds, seen.free | sure)
         if not row.located:
             labels.weight[:] = 0
         relation = relation_of(tag, example.evidence_language, translation=example.translation)
         features = join_features(words, seen)
-        judged.append(Judged(row, labels, features, ~seen.free, seen.quoted, relation))
+        judged.append(Judged(row, labels, features, ~seen.free, sure, relation))
         if not number % 500:
             say(f"judged {number} held-out rows")
     return judged

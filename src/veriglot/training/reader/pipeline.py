@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "train"]
 
-REVISION = "1.0"
+REVISION = "1.1"
 THRESHOLD = 0.5  # confidence from which a word is marked
 _RATE = 2e-4
 _HEADS = 3.0  # how much faster the heads learn

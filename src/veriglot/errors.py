@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXIT_FAILED",
     "EXIT_INTERRUPTED",
+    "EXIT_OVER_LIMIT",
     "EXIT_ROWS_FAILED",
     "EXIT_USAGE",
     "InputError",
@@ -30,6 +31,7 @@ __all__ = [
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_ROWS_FAILED = 3
+EXIT_OVER_LIMIT = 4
 EXIT_INTERRUPTED = 130
 
 

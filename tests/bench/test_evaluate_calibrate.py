@@ -68,7 +68,21 @@ def test_detect_and_evaluate_apply_it(data: Path, tmp_path: Path, capsys: pytest
     out = tmp_path / "mine.json"
     assert _evaluate(data, *DETECTOR, "--calibrate", out, "--curve", "isotonic") == 0
     capsys.readouterr()
-    assert main(["detect", str(data), *DETECTOR, "--calibration", str(out), "--words", "--json", "--quiet"]) == 0
+    assert (
+        main(
+            [
+                "detect",
+                str(data),
+                "--detector",
+                f"calibrated:{DETECTOR[1]}",
+                "--set",
+                f"calibration={out}",
+                "--words",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     plain = AbsentWords().predict(_samples())
     level = Calibration.read(out).words
@@ -119,7 +133,9 @@ def test_what_makes_no_sense_is_refused(
 def test_another_detector_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "mine.json"
     assert _evaluate(data, *DETECTOR, "--calibrate", out) == 0
-    assert main(["detect", str(data), "--calibration", str(out), "--quiet"]) == 2
+    assert (
+        main(["detect", str(data), "--detector", "calibrated:grounding", "--set", f"calibration={out}", "--quiet"]) == 2
+    )
     assert "fitted for absent-words@1" in capsys.readouterr().err
 
 

@@ -46,7 +46,8 @@ def process() -> Callable[..., subprocess.Popen[bytes]]:
     """Start a command as a process of its own."""
 
     def start(*words: object, **settings: object) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": str(DETECTORS), "COLUMNS": "100"}
+        paths = os.pathsep.join([str(DETECTORS), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": paths, "COLUMNS": "100"}
         # Where these tests run in the background, Ctrl-C is ignored, and children inherit that; a terminal's do not.
         attend = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
         code = f"{attend}; import sys; from veriglot.cli import main; sys.exit(main())"

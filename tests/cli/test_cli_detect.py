@@ -72,9 +72,7 @@ def test_every_way_in_gives_the_same_prediction(veriglot: Command, tmp_path: Pat
         assert lines_of(outcome.out) == [wanted], way
 
 
-@pytest.mark.parametrize(
-    "options", [("--batch-size", 1), ("--batch-size", 1000), ("--processes", 2, "--batch-size", 3)]
-)
+@pytest.mark.parametrize("options", [("--processes", 1), ("--processes", 2)])
 def test_batches_and_processes_change_nothing(veriglot: Command, tmp_path: Path, options: tuple[object, ...]) -> None:
     rows = write_rows(tmp_path / "in.jsonl")
     outcome = veriglot("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, *options)
@@ -112,7 +110,7 @@ def test_views_of_a_pair(veriglot: Command, tmp_path: Path) -> None:
     pair = ("--evidence-text", "old mill", "--response-text", "new mill", *WORD_ABSENCE)
     assert "[new]{hallucination .90}" in veriglot("detect", *pair, "--to", "terminal").out
     assert veriglot("detect", *pair, "--to", "html").out.startswith("<!doctype html>")
-    assert lines_of(veriglot("detect", *pair, "--json").out)[0]["id"] == "response"
+    assert lines_of(veriglot("detect", *pair, "--to", "json").out)[0]["id"] == "response"
     for name in ("one.jsonl", "one.parquet", "one.html"):
         assert veriglot("detect", *pair, "-o", tmp_path / name).code == 0
         assert (tmp_path / name).stat().st_size > 0
@@ -155,7 +153,7 @@ def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_
     for name, made_of in (("built", "queries.jsonl"), ("again", "built.jsonl")):
         write_json(tmp_path / f"{name}.jsonl.progress", Manifest((InputFile(made_of, 0, 0, ""),), "client:x", {}))
     (tmp_path / "built.jsonl.asked").write_text("8a6b")
-    outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--json")
+    outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--to", "json")
     assert lines_of(outcome.out) == expected(rows)
     assert "again.jsonl is left aside: an earlier run made it of files of this folder" in outcome.err
     assert "asked" not in outcome.err
@@ -190,7 +188,10 @@ def test_bad_rows_are_kept_beside_the_output(veriglot: Command, tmp_path: Path, 
     assert "response" in f"{failed[1]['message']} {failed[1].get('field')}"
     assert failed[0]["raw"] == '{"id": "b", "response":'
     assert all(row["path"] == str(tmp_path / "in.jsonl") for row in failed)
-    assert "5 rows: 1 scored, 1 no_evidence, 3 could not be read (see" in outcome.err
+    assert (
+        "5 rows: 1 checked, 1 of them marked (100.0%); 1 not checked (no_evidence 1); 3 could not be read (see"
+        in outcome.err
+    )
     assert veriglot(*words).code == 3  # finished, and still with failed rows
 
 
@@ -225,9 +226,7 @@ def test_a_row_that_the_detector_fails_over_gives_exit_code_3(veriglot: Command)
 
 def test_a_pipe_gets_each_row_when_it_is_done(process: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "in.jsonl", 5000)
-    running = process(
-        "detect", tmp_path / "in.jsonl", "--detector", "word_absence:Slow", "--batch-size", 1, "--processes", 1
-    )
+    running = process("detect", tmp_path / "in.jsonl", "--detector", "word_absence:Slow", "--processes", 1)
     first = running.stdout.readline()
     assert running.poll() is None
     assert json.loads(first)["id"] == "s0"
@@ -250,7 +249,9 @@ PAIR = ("--evidence-text", "old", "--response-text", "new")
         (("-", "--language", "Germann"), "There is no language named 'Germann'. | Did you mean"),
         (("-", "-o", "out.cvs"), "There is no kind of output named '.cvs'."),
         (("-", "-o", "out.jsonl", "--to", "html"), "exclude each other"),
-        (("-", "--json", "--to", "html"), "exclude each other"),
+        (("-", "--max-rate", "7"), "5% or 0.05"),
+        (("-", "--fail-on", "unsuported"), "not-checked"),
+        (("-", "--strictness", "high", "--threshold", 0.3), "exclude each other"),
         (("-", "--format", "jsnl"), "There is no format named 'jsnl'. | Did you mean jsonl?"),
         (("-", "--processes", "-1"), "Invalid value for '--processes'"),
         (("-", "--on-error", "ignore"), "Invalid value for '--on-error'"),

@@ -15,7 +15,7 @@ from rows import samples
 
 from veriglot.records import encode
 
-SLOW = ("--detector", "word_absence:Slow", "--batch-size", "3", "--quiet")
+SLOW = ("--detector", "word_absence:Slow", "--quiet")
 
 
 def write_input(path: Path, count: int) -> None:

@@ -72,7 +72,7 @@ def test_files_parquet_processes_and_resuming(veriglot: Command, tmp_path: Path)
     (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled(20)))
     command = ("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, "--level", "fact")
     for name, jobs in (("one.jsonl", 1), ("two.jsonl", 2), ("all.parquet", 2)):
-        assert veriglot(*command, "-o", tmp_path / name, "--processes", jobs, "--batch-size", 3).code == 0
+        assert veriglot(*command, "-o", tmp_path / name, "--processes", jobs).code == 0
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
     rows = list(read_predictions(tmp_path / "one.jsonl"))
     assert list(read_predictions(tmp_path / "all.parquet")) == rows

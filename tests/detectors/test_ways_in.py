@@ -44,9 +44,7 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "options", [("--batch-size", 1), ("--batch-size", 1000), ("--processes", 2, "--batch-size", 5)]
-)
+@pytest.mark.parametrize("options", [("--processes", 1), ("--processes", 2)])
 def test_batches_and_processes(
     capfd: pytest.CaptureFixture[str], trained: str, rows: Path, options: tuple[object, ...]
 ) -> None:
@@ -64,7 +62,7 @@ def test_a_pair_of_files_in_a_process_of_its_own(trained: str, tmp_path: Path, t
     (tmp_path / "source.txt").write_bytes(told.evidence.encode())
     (tmp_path / "answer.txt").write_bytes(told.changed.encode())
     code = "import sys; from veriglot.cli import main; sys.exit(main())"
-    pair = ["--evidence", str(tmp_path / "source.txt"), "--response", str(tmp_path / "answer.txt"), "--json"]
+    pair = ["--evidence", str(tmp_path / "source.txt"), "--response", str(tmp_path / "answer.txt"), "--to", "json"]
     command = [sys.executable, "-c", code, "detect", *pair, "--language", tag, "--detector", trained]
     done = subprocess.run(command, capture_output=True, check=True)
     (found,) = [json.loads(line) for line in done.stdout.decode().splitlines()]

@@ -34,7 +34,7 @@ def run(installed: Path, *arguments: str) -> str:
 
 def test_veriglot_finds_it_by_name(installed: Path) -> None:
     pair = ["--evidence-text", "Built in 1874.", "--response-text", "Built in 1901."]
-    found = json.loads(run(installed, *VERIGLOT, "detect", "--detector", "absent-numbers", "--json", *pair))
+    found = json.loads(run(installed, *VERIGLOT, "detect", "--detector", "absent-numbers", "--to", "json", *pair))
     assert found["detector"] == "absent-numbers@1.0"
     assert [(span["start"], span["end"]) for span in found["spans"]] == [(9, 13)]
 

@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what stands after `veriglot` on the command line; None takes it from there.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 wrong usage, 3 finished with failed rows, 130 interrupted.
+        The exit code: 0 done, 1 failed, 2 wrong usage, 3 finished with failed rows, 4 a verdict over
+        the limit that was asked for, 130 interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)

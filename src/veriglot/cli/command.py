@@ -100,6 +100,7 @@ _OPTIONS: dict[str, Option | Setting | _FromRoot] = {
     "dry_run": Option("Ask nothing and write nothing: print how many calls and tokens it would take, roughly."),
     "encoder": Option("ONNX file of the sentence encoder.", "FILE"),
     "epochs": Option("Passes over the data.", "N", min=1),
+    "fail_on": Option("What makes the command fail."),
     "format": Option("Format of the input. Default: recognised from its content.", "NAME"),
     "json": Option("Print JSON."),
     "language": Option("Language of rows that state none, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"),

@@ -10,7 +10,7 @@ from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Bar, say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.formats.base import FileReport, Report
@@ -90,22 +90,26 @@ class Steps:
 
 _SHOWN = 5  # failed rows that are told one by one where a file holds them all
 _FILES_SHOWN = 8  # files whose repairs are told one by one
+_LANGUAGES_SHOWN = 12  # languages whose shares are told
 
 
 class Account:
     """Counts rows by what became of them.
+
+    Attributes:
+        tally: the counts.
 
     Args:
         quiet: say nothing but what would otherwise be lost: rows that failed and that no file keeps.
     """
 
     def __init__(self, *, quiet: bool) -> None:
+        from veriglot.storage.checkpoint import Tally
+
         self._quiet = quiet
-        self._statuses: Counter[str] = Counter()
-        self._failed = 0
+        self.tally = Tally()
         self._reported = 0
         self._checkpoints: Sequence[Checkpoint] = ()
-        self._reused = 0
         self._report: Report | None = None
 
     @property
@@ -120,7 +124,7 @@ class Account:
     @property
     def exit_code(self) -> int:
         """0, or 3 where a row could not be read or judged."""
-        return EXIT_ROWS_FAILED if self._failed or self._statuses["failed"] else 0
+        return EXIT_ROWS_FAILED if self.tally.failed or self.tally.statuses["failed"] else 0
 
     def warn(self, text: str) -> None:
         """Say `text`, unless quiet."""
@@ -129,11 +133,11 @@ class Account:
 
     def add(self, prediction: Prediction) -> None:
         """One more row with a prediction."""
-        self._statuses[prediction.status] += 1
+        self.tally.add(prediction)
 
     def add_failed(self, row: FailedRow, *, written: bool) -> None:
         """One more row that could not be read; `written` where a file holds it."""
-        self._failed += 1
+        self.tally.failed += 1
         if written and (self._quiet or self._reported == _SHOWN):
             return
         self._reported += 1
@@ -143,22 +147,43 @@ class Account:
 
     def take(self, tally: Tally, checkpoints: Sequence[Checkpoint]) -> None:
         """The counts of a whole run, what an earlier run did included."""
-        self._statuses, self._failed, self._reused = tally.statuses, tally.failed, tally.reused
-        self._checkpoints = checkpoints
+        self.tally, self._checkpoints = tally, checkpoints
 
     def close(self) -> int:
         """Say what became of the rows; returns the exit code."""
         self._tell_repairs()
-        rows = self._statuses.total() + self._failed
-        parts = [f"{count:,} {status}" for status, count in sorted(self._statuses.items(), key=lambda item: -item[1])]
-        if self._failed:
-            parts.append(f"{self._failed:,} could not be read{self._where()}")
-        self.warn(f"{rows:,} {'row' if rows == 1 else 'rows'}{': ' if parts else ''}{', '.join(parts)}.")
-        if self._reused:
-            whole = "all" if self._reused == rows else f"{self._reused:,}"
-            hint = " --overwrite makes the output anew." if self._reused == rows else ""
+        rows, reused = self.tally.rows, self.tally.reused
+        self.warn(f"{rows:,} {'row' if rows == 1 else 'rows'}: {'; '.join(self._parts()) or 'nothing to do'}.")
+        counted = Counter[str]()
+        for (language, verdict), count in self.tally.verdicts.items():
+            counted[language] += count * (verdict != "not_checked")
+        shares = [
+            f"{language} {self.tally.verdicts[language, 'unsupported']:,} of {count:,}"
+            for language, count in counted.most_common()
+            if count
+        ]
+        if len(shares) > 1:
+            more = f", and {len(shares) - _LANGUAGES_SHOWN} more" if len(shares) > _LANGUAGES_SHOWN else ""
+            self.warn(f"marked of checked, by language: {', '.join(shares[:_LANGUAGES_SHOWN])}{more}.")
+        if reused:
+            whole = "all" if reused == rows else f"{reused:,}"
+            hint = " --overwrite makes the output anew." if reused == rows else ""
             self.warn(f"{whole} of them had been done by an earlier run.{hint}")
         return self.exit_code
+
+    def _parts(self) -> Iterator[str]:
+        statuses, checked = self.tally.statuses, self.tally.statuses["scored"]
+        if checked and self.tally.verdicts:  # an earlier version did not count what it marked
+            marked = self.tally.marked
+            yield f"{checked:,} checked, {marked:,} of them marked ({marked / checked:.1%})"
+        elif checked:
+            yield f"{checked:,} checked"
+        others = [(status, count) for status, count in statuses.most_common() if status != "scored"]
+        if others:
+            reasons = ", ".join(f"{status} {count:,}" for status, count in others)
+            yield f"{statuses.total() - checked:,} not checked ({reasons})"
+        if self.tally.failed:
+            yield f"{self.tally.failed:,} could not be read{self._where()}"
 
     def _where(self) -> str:
         files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.tally.failed]

@@ -55,7 +55,7 @@ def check(
         ),
     ] = None,
     fail_on: Annotated[
-        Literal["error", "warning", "note", "never"], Option("Exit with 1 where a finding is of this level or worse.")
+        Literal["error", "warning", "note", "never"], Help("Exit with 1 where a finding is of this level or worse.")
     ] = "never",
     format_: str | None = None,
     language: Annotated[str | None, Help("Default: told from the text.")] = None,

@@ -10,10 +10,10 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from veriglot.cli.command import Argument, Help, Option, Options, command
-from veriglot.cli.console import Account, Bar
+from veriglot.cli.console import Account, Bar, say
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, read_text, rows_of
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import EXIT_OVER_LIMIT, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, decode_json, encode, from_mapping, sample_from
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import PurePath
 
     from veriglot.pipeline.engine import Engine, OutputJob
-    from veriglot.storage.checkpoint import Checkpoint, FailedRow
+    from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
     Rows = Callable[[], Iterable[Sample | FailedRow]]
     Pairs = Iterable[tuple[Sample, Prediction]]
@@ -55,8 +55,14 @@ class DetectOptions(Options):
     format_: str | None = None
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
-    calibration: str | None = None
     threshold: Annotated[float | None, Help("Default: the detector's own.")] = None
+    strictness: Annotated[
+        Literal["low", "normal", "high"],
+        Option(
+            "How much is marked, by the false alarms that were measured: high finds more errors and raises more false"
+            " alarms, low the reverse. Instead of --threshold."
+        ),
+    ] = "normal"
     words: Annotated[bool, Option("Also give every word with its confidence. Default: spans only.")] = False
     level: Annotated[
         Level,
@@ -80,9 +86,19 @@ class DetectOptions(Options):
             " terminal, json otherwise."
         ),
     ] = None
-    json: Annotated[bool, Help("The same as --to json.")] = False
+    fail_on: Annotated[
+        tuple[str, ...],
+        Help("Exit with 4 where any response is unsupported, or not-checked; may be repeated. Default: none."),
+    ] = ()
+    max_rate: Annotated[
+        str | None,
+        Option(
+            "Exit with 4 where more than this share of the checked responses is marked, or none was checked, such as"
+            " 5% or 0.05. It is no estimated rate of hallucination.",
+            "SHARE",
+        ),
+    ] = None
     processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
-    batch_size: int = 32
     on_error: Literal["stop", "skip"] = "skip"
     overwrite: bool = False
     quiet: bool = False
@@ -104,11 +120,6 @@ class DetectOptions(Options):
         return None if self.folder is not None or self.output == STDIN else self.output
 
     @property
-    def view(self) -> View | None:
-        """How results are shown on standard output; None where nothing says."""
-        return "json" if self.json else self.to
-
-    @property
     def recipe(self) -> Callable[[], Any]:
         """How to make the detector."""
         return detector_recipe(
@@ -117,8 +128,22 @@ class DetectOptions(Options):
             words=self.words,
             level=self.level,
             settings=self.set_,
-            calibration=self.calibration,
+            strictness=self.strictness,
         )
+
+    @cached_property
+    def limit(self) -> float | None:
+        """The share of `max_rate`, from 0 to 1."""
+        if self.max_rate is None:
+            return None
+        number, percent, _ = self.max_rate.partition("%")
+        try:
+            share = float(number) / (100 if percent else 1)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:
+            raise UsageError(f"--max-rate is a share such as 5% or 0.05, but {self.max_rate} was given.")
+        return share
 
     @property
     def title(self) -> str:
@@ -140,10 +165,11 @@ def detect(options: DetectOptions) -> int:
     """
     from veriglot.pipeline.engine import Engine
 
-    if options.json and options.to not in {None, "json"}:
-        raise UsageError(f"--json and --to {options.to} exclude each other.")
-    if (options.file or options.folder) and options.view is not None:
-        raise UsageError("--output and --to (or --json) exclude each other.")
+    if (options.file or options.folder) and options.to is not None:
+        raise UsageError("--output and --to exclude each other.")
+    for name in set(options.fail_on) - _LIMITS.keys():
+        raise UnknownNameError("verdict to fail on", name, _LIMITS)
+    assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
     account = Account(quiet=options.quiet)
     if options.is_pair:
         return _pair(options, account)
@@ -157,12 +183,40 @@ def detect(options: DetectOptions) -> int:
     inputs = find_inputs(options.inputs, format_name=options.format_, skipped=account.warn)
     known_tag(options.language)  # a wrong name is to be known before the detector loads
     jobs = jobs_for(inputs, options.processes)
-    with Engine(options.recipe, jobs=jobs, batch_size=options.batch_size) as engine:
+    with Engine(options.recipe, jobs=jobs) as engine:
         if options.file is None and options.folder is None:
             _to_stdout(options, inputs, engine, account)
         else:
             _to_files(options, inputs, engine, account)
-    return account.close()
+    code = account.close()
+    over = _verdict(options, account.tally)
+    return code or over
+
+
+_LIMITS = {"unsupported": "marked", "not-checked": "not checked"}
+
+
+def _verdict(options: DetectOptions, tally: Tally) -> int:
+    """Say which limits the rows are over; returns the exit code, 0 or 4."""
+    if not (options.fail_on or options.max_rate):
+        return 0
+    if tally.verdicts.total() < tally.statuses.total():
+        raise UsageError("An earlier version made this output and counted no verdicts.", remedy="Add --overwrite.")
+    checked, marked = tally.statuses["scored"], tally.marked
+    counts = {"unsupported": marked, "not-checked": tally.rows - checked}
+    messages = [f"--fail-on {name}: {counts[name]:,} {_LIMITS[name]}" for name in options.fail_on if counts[name]]
+    limit = options.limit
+    if limit is not None and not checked:
+        messages.append(f"--max-rate {options.max_rate}: nothing was checked, so the share is not known")
+    elif limit is not None and marked / checked > limit:
+        points = 100 * (marked / checked - limit)
+        messages.append(
+            f"--max-rate {options.max_rate}: {marked:,} of {checked:,} checked are marked, {marked / checked:.1%},"
+            f" which is {points:.1f} points over"
+        )
+    for message in messages:
+        say(f"over the limit: {message}.")
+    return EXIT_OVER_LIMIT if messages else 0
 
 
 _KINDS = {".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "html"}
@@ -267,10 +321,11 @@ def _pair(options: DetectOptions, account: Account) -> int:
         raise UsageError("A folder is for files of samples; name a file for the output of a pair.")
     if options.file is None:
         usual: View = "terminal" if sys.stdout.isatty() else "json"
-        _show([(sample, prediction)], options.view or usual, options.title)
+        _show([(sample, prediction)], options.to or usual, options.title)
     else:
         _write([(sample, prediction)], Path(options.file), options.title)
-    return account.exit_code
+    over = _verdict(options, account.tally)
+    return account.exit_code or over
 
 
 def _pair_sample(options: DetectOptions) -> Sample:
@@ -312,12 +367,15 @@ def _rows(
 
 
 def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, account: Account) -> None:
+    from veriglot.formats.containers import standard_input_ready
+
     bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would stand among the results
     rows = _rows(options, inputs, account, alone=len(inputs) == 1)
+    live = any(file.path == STDIN for file in inputs)
 
     def pairs() -> Iterator[tuple[Sample, Prediction]]:
         with Bar(shown=bar_fits, total=lambda: count_rows(inputs)) as bar:
-            for row, prediction in engine.run(rows()):
+            for row, prediction in engine.run(rows(), ready=standard_input_ready if live else lambda: True):
                 bar.advance()
                 if isinstance(row, Sample):
                     assert prediction is not None
@@ -328,7 +386,7 @@ def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, 
                 else:
                     account.add_failed(row, written=False)
 
-    _show(pairs(), options.view or "json", options.title)
+    _show(pairs(), options.to or "json", options.title)
 
 
 def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, account: Account) -> None:

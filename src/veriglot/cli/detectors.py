@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from veriglot.detectors.registry import at_strictness
 from veriglot.errors import UsageError
 from veriglot.plugins import read_settings
 
@@ -18,7 +19,7 @@ __all__ = ["Level", "detector_recipe", "load", "show_measured"]
 
 Level = Literal["fact", "sentence", "response"]
 
-_OWN = frozenset({"threshold", "words", "level"})  # options of the command itself
+_OWN = frozenset({"threshold", "words", "level", "strictness"})  # options of the command itself
 _NAMES = {"ece": "ECE", "brier": "Brier", "average_precision": "AP", "auroc": "AUROC", "f1": "F1"}
 
 
@@ -30,6 +31,7 @@ def detector_recipe(
     level: Level = "response",
     settings: Sequence[str] = (),
     calibration: str | None = None,
+    strictness: str = "normal",
 ) -> Callable[[], Any]:
     """How to make the detector `name` with these options, in this process or another.
 
@@ -41,6 +43,7 @@ def detector_recipe(
         level: `fact` or `sentence` for predictions that carry these with their scores, or `response` for neither.
         settings: further options of the detector, each as `name=value`.
         calibration: a file that calibrates the detector's confidences, or None.
+        strictness: `low`, `normal` or `high`, by the thresholds that the detector states.
 
     Raises:
         UsageError: `threshold` is out of range, or a setting is no `name=value`.
@@ -50,7 +53,12 @@ def detector_recipe(
     options: dict[str, Any] = {**read_settings(settings, own=_OWN), "threshold": threshold, "words": words}
     if calibration is not None:
         options["calibration_file"] = calibration
-    return partial(load, name, **(options if level == "response" else {**options, "level": level}))
+    if level != "response":
+        options["level"] = level
+    if strictness == "normal":
+        return partial(load, name, **options)
+    del options["threshold"]
+    return partial(at_strictness, partial(load, name, **options), strictness, threshold)
 
 
 def load(

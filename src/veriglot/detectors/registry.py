@@ -16,7 +16,7 @@ from veriglot.records import Detector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["DETECTORS", "load_detector", "load_named"]
+__all__ = ["DETECTORS", "at_strictness", "load_detector", "load_named"]
 
 
 DETECTORS = Table(

@@ -18,7 +18,7 @@ from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from veriglot.records import Detector, Prediction, Sample
 
@@ -54,6 +54,11 @@ class WithUnits:
     def taxonomy(self) -> str:
         """Taxonomy of the spans."""
         return self.detector.taxonomy
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Those that the detector states by strictness."""
+        return getattr(self.detector, "thresholds", {})
 
     @property
     def threshold(self) -> float:

@@ -10,11 +10,12 @@ import csv
 import io
 import json
 import re
+import select
 import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records import decode_json
@@ -32,6 +33,7 @@ __all__ = [
     "iter_lines",
     "parquet_module",
     "read_container",
+    "standard_input_ready",
 ]
 
 
@@ -358,14 +360,20 @@ def read_container(kind: str, source: Source, max_line_bytes: int = MAX_LINE_BYT
 
 
 HEAD_BYTES = 1 << 20
+_LINES_SEEN = 20  # of a beginning, of which the first may be broken
 
 
 class _Joined(io.RawIOBase):
-    """A beginning that was read ahead, followed by the rest of the stream it was read from."""
+    """A beginning that was read ahead, followed by the rest of the stream it was read from, as it comes."""
 
-    def __init__(self, beginning: bytes, rest: BinaryIO) -> None:
+    def __init__(self, beginning: bytes, rest: io.BufferedReader) -> None:
         self._beginning = memoryview(beginning)
         self._rest = rest
+        self._given = 0
+
+    def tell(self) -> int:
+        """Bytes that were given out."""
+        return self._given
 
     def readable(self) -> bool:
         return True
@@ -375,10 +383,58 @@ class _Joined(io.RawIOBase):
             count = min(len(buffer), len(self._beginning))
             buffer[:count] = self._beginning[:count]
             self._beginning = self._beginning[count:]
-            return count
-        block = self._rest.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
+        else:
+            block = self._rest.read1(len(buffer))
+            count = len(block)
+            buffer[:count] = block
+        self._given += count
+        return count
+
+    def ready(self) -> bool:
+        """Whether there is more, or the end, without waiting for whoever writes."""
+        if self._beginning:
+            return True
+        try:
+            return bool(select.select([self._rest], [], [], 0)[0])
+        except (OSError, ValueError):  # no pipe, or Windows, which cannot tell
+            return False
+
+
+class _StandardInput(io.BufferedReader):
+    """Standard input, opened; `current` is the one of this process."""
+
+    current: _StandardInput | None = None
+
+    def __init__(self, raw: _Joined) -> None:
+        super().__init__(raw)
+        self._joined = raw
+        _StandardInput.current = self
+
+    def ready(self) -> bool:
+        """Whether a line, or the end, can be had without waiting."""
+        if self.closed:
+            return True
+        buffered = self._joined.tell() - self.tell()  # to peek where there is nothing would wait
+        return (buffered > 0 and b"\n" in self.peek()) or self._joined.ready()
+
+
+def standard_input_ready() -> bool:
+    """Whether the next line of standard input can be had without waiting; true before it is opened."""
+    return _StandardInput.current is None or _StandardInput.current.ready()
+
+
+def _beginning(stream: io.BufferedReader) -> tuple[bytes, int]:
+    """The first `HEAD_BYTES`, and how many of them are whole lines.
+
+    Of JSON lines no more than what came together with the first one: the next may be long in coming.
+    """
+    data = b""
+    while len(data) < HEAD_BYTES and (block := stream.read1(HEAD_BYTES - len(data))):
+        data += block
+        lines = data.removeprefix(_UTF8_BOM).split(b"\n", _LINES_SEEN)[:-1]
+        if any(line.lstrip()[:1] == b"{" and _first_object(line.decode("utf-8", "replace")) for line in lines):
+            return data, data.rfind(b"\n") + 1  # what follows may be cut within a character
+    return data, len(data)
 
 
 class Source:
@@ -396,12 +452,14 @@ class Source:
         self.path = str(path)
         self.file = None if self.path == "-" else Path(path)
         self._consumed = False
+        self._begun = b""  # what was read of standard input
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes, up to `HEAD_BYTES`."""
         if self.file is None:
-            return sys.stdin.buffer.read(HEAD_BYTES)
+            self._begun, whole = _beginning(cast("io.BufferedReader", sys.stdin.buffer))
+            return self._begun[:whole]
         with self._open_file() as stream:
             return stream.read(HEAD_BYTES)
 
@@ -443,7 +501,8 @@ class Source:
         if self._consumed:
             raise InputError("standard input was already read", path=self.path)
         self._consumed = True
-        return io.BufferedReader(_Joined(self.head, sys.stdin.buffer))
+        assert self.head is not None  # it was read, and what came with it
+        return _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
 
     def open_seekable(self) -> BinaryIO:
         """The bytes as a stream that can jump; standard input is read into memory for that."""

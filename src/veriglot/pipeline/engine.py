@@ -133,12 +133,15 @@ class _Share(Generic[P]):
         return [_Share(self.batch, first, last) for first, last in pairwise(range(self.start, self.end + 1))]
 
 
-def _batches(rows: Iterable[Sample | P], size: int) -> Iterator[_Batch[P]]:
-    """Batches of at most `size` rows and about `_BATCH_CODE_POINTS` of text; nothing is read ahead."""
+def _batches(rows: Iterable[Sample | P], size: int, ready: Callable[[], bool]) -> Iterator[_Batch[P]]:
+    """Batches of at most `size` rows and about `_BATCH_CODE_POINTS` of text; nothing is read ahead.
+
+    A batch ends where no further row is `ready`, so that those that are there need not wait for one that is not.
+    """
     batch: _Batch[P] = _Batch()
     for row in rows:
         batch.add(row)
-        if len(batch.rows) >= size or batch.code_points >= _BATCH_CODE_POINTS:
+        if len(batch.rows) >= size or batch.code_points >= _BATCH_CODE_POINTS or not ready():
             yield batch
             batch = _Batch()
     if batch.rows:
@@ -477,23 +480,28 @@ class Engine:
             self._pool.close()
             self._pool = None
 
-    def run(self, rows: Iterable[Sample | R]) -> Iterator[tuple[Sample | R, Prediction | None]]:
+    def run(
+        self, rows: Iterable[Sample | R], *, ready: Callable[[], bool] = lambda: True
+    ) -> Iterator[tuple[Sample | R, Prediction | None]]:
         """The rows in order, each sample with its prediction.
+
+        `ready` says of a live stream whether its next row is there; without it the rows before it are judged at once.
 
         What is not a `Sample` passes through in its place, with None. A sample over which the detector raises, or over
         which its process dies twice, gets a prediction of status `failed`; no row is lost.
         """
-        return self._answers(rows)
+        return self._answers(rows, ready)
 
     def scores(self, samples: Iterable[Sample]) -> Iterator[Score]:
         """The same of a scorer: one score a sample, in order."""
-        return (score for _, score in self._answers(samples))
+        return (score for _, score in self._answers(samples, lambda: True))
 
-    def _answers(self, rows: Iterable[Sample | R]) -> Iterator[tuple[Sample | R, Any]]:
+    def _answers(self, rows: Iterable[Sample | R], ready: Callable[[], bool]) -> Iterator[tuple[Sample | R, Any]]:
+        queue = _batches(rows, self.batch_size, ready)
         if self._detector is not None:
-            return _alone(self._detector, _batches(rows, self.batch_size))
+            return _alone(self._detector, queue)
         assert self._pool is not None, "the engine is closed"
-        return _together(self._pool, _batches(rows, self.batch_size), self.jobs * _BATCHES_AHEAD)
+        return _together(self._pool, queue, self.jobs * _BATCHES_AHEAD, ready)
 
 
 def _alone(detector: Detector | Scorer, queue: Iterator[_Batch[R]]) -> Iterator[tuple[Sample | R, Any]]:
@@ -503,12 +511,14 @@ def _alone(detector: Detector | Scorer, queue: Iterator[_Batch[R]]) -> Iterator[
         yield from batch.answered()
 
 
-def _together(pool: _Pool, queue: Iterator[_Batch[R]], most: int) -> Iterator[tuple[Sample | R, Any]]:
+def _together(
+    pool: _Pool, queue: Iterator[_Batch[R]], most: int, ready: Callable[[], bool]
+) -> Iterator[tuple[Sample | R, Any]]:
     """`most` bounds the batches that were read and not yet given out, those that wait for an earlier one included."""
     begun: deque[_Batch[Any]] = deque()
     more = True
     while more or begun:
-        while more and pool.hungry and len(begun) < most:
+        while more and pool.hungry and len(begun) < most and (not begun or ready()):
             batch = next(queue, None)
             if batch is None:
                 more = False
@@ -662,9 +672,7 @@ def run_jobs(
             job.checkpoint.close()
     tally = Tally()
     for job in jobs:
-        tally.statuses.update(job.checkpoint.tally.statuses)
-        tally.failed += job.checkpoint.tally.failed
-        tally.reused += job.checkpoint.tally.reused
+        tally.take(job.checkpoint.tally)
     return tally
 
 

@@ -184,6 +184,7 @@ class Manifest(msgspec.Struct, frozen=True):
         rows: rows written when the manifest was last written; the output itself may hold more.
         failed: rows that could not be read, likewise.
         statuses: how many predictions have which status; complete once `finished`.
+        verdicts: the same by language and verdict; empty from an earlier version, and of what is no prediction.
         finished: whether every row is done.
         output_bytes: size of the finished output.
         seconds: wall time of all calls that worked on the output, reading of inputs included; None where a call of an
@@ -197,6 +198,7 @@ class Manifest(msgspec.Struct, frozen=True):
     rows: int = 0
     failed: int = 0
     statuses: dict[str, int] = {}
+    verdicts: dict[str, dict[str, int]] = {}
     finished: bool = False
     output_bytes: int = 0
     seconds: float | None = None
@@ -301,11 +303,13 @@ class Tally:
 
     Attributes:
         statuses: predictions by status, those of an earlier run included.
+        verdicts: predictions by language and verdict, likewise.
         failed: rows that could not be read.
         reused: rows that an earlier run had done.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     failed: int = 0
     reused: int = 0
 
@@ -313,6 +317,25 @@ class Tally:
     def rows(self) -> int:
         """All rows."""
         return self.statuses.total() + self.failed
+
+    @property
+    def marked(self) -> int:
+        """Predictions with at least one span."""
+        return sum(count for (_, verdict), count in self.verdicts.items() if verdict == "unsupported")
+
+    def add(self, record: object) -> None:
+        """Count one finished row: a prediction, or any other record."""
+        self.statuses[getattr(record, "status", "done")] += 1
+        verdict = getattr(record, "verdict", None)
+        if verdict is not None:
+            self.verdicts[getattr(record, "language", None) or "", verdict] += 1
+
+    def take(self, other: Tally) -> None:
+        """Add the counts of another output."""
+        self.statuses.update(other.statuses)
+        self.verdicts.update(other.verdicts)
+        self.failed += other.failed
+        self.reused += other.reused
 
 
 class Row(Protocol):
@@ -353,6 +376,15 @@ class _Head(msgspec.Struct):
 
     id: str
     status: str = "done"
+    language: str | None = None
+    spans: list[msgspec.Raw] | None = None
+
+    @property
+    def verdict(self) -> str | None:
+        """As `records.Prediction.verdict`; None of other records."""
+        if self.status == "done":
+            return None
+        return "not_checked" if self.spans is None else "unsupported" if self.spans else "supported"
 
 
 @dataclass(eq=False)
@@ -471,7 +503,7 @@ class Checkpoint:
         # After a power failure the file of failed rows must not know less than the rows that followed them.
         self.failures.sync()
         self.rows.append(msgspec.json.encode(record))
-        self.tally.statuses[getattr(record, "status", "done")] += 1
+        self.tally.add(record)
         self._note_time()
 
     def fail(self, row: FailedRow) -> None:
@@ -560,6 +592,8 @@ class Checkpoint:
         if before.finished and intact and not anew:
             self.finished = True
             self.tally.statuses.update(before.statuses)
+            for language, counts in before.verdicts.items():
+                self.tally.verdicts.update({(language, verdict): count for verdict, count in counts.items()})
             self.tally.failed = before.failed
             self.tally.reused = self.tally.rows
             if self.finish is not None:
@@ -573,7 +607,8 @@ class Checkpoint:
         self.failures.repair()
         if self.retry:
             self._cut_at_first_failure()
-        self.tally.statuses.update(head.status for head in self._heads())
+        for head in self._heads():
+            self.tally.add(head)
         self._drop_failures_ahead()
         self.tally.reused = self.tally.rows
 
@@ -607,8 +642,12 @@ class Checkpoint:
     def _save(self, *, finished: bool) -> None:
         assert self._manifest is not None
         self._saved = time.monotonic()
+        verdicts: dict[str, dict[str, int]] = {}
+        for (language, verdict), count in sorted(self.tally.verdicts.items()):
+            verdicts.setdefault(language, {})[verdict] = count
         self._manifest = msgspec.structs.replace(
             self._manifest,
+            verdicts=verdicts,
             rows=self.tally.statuses.total(),
             failed=self.tally.failed,
             statuses=dict(sorted(self.tally.statuses.items())),

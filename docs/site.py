@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES, SITE = ROOT / "out" / "pages", ROOT / "out" / "site"
-COPIED = ("*.md", "LICENSE", "NOTICE", "docs/*.md", "docs/*.png", "docs/offline_search.js", "benchmarks/*.md")
+COPIED = ("*.md", "LICENSE", "NOTICE", "docs/*.md", "docs/*.jpg", "docs/offline_search.js", "benchmarks/*.md")
 WORKER = re.compile(r"https://[\w.]+/iframe-worker/shim")  # what the search loads where it is opened as a file
 LOADED = re.compile(
     r"""<(?:script|img|iframe)[^>]+src=["']?https?:|<link[^>]+rel=["']?stylesheet[^>]+href=["']?https?:"""

@@ -45,7 +45,7 @@ class ServeOptions(Options):
     batch_size: Annotated[int, Setting("Most rows that a process judges at once.", 1, 1024)] = 32
     batch_wait: Annotated[float, Setting("Milliseconds that an idle process waits for a batch to fill.", 0, 1000)] = 0.0
     queue: Annotated[
-        int, Setting("Calls of one row that are accepted at once; others get 429. 0 is three a process.", 0)
+        int, Setting("Calls of one row that are accepted at once; others get 429. 0 is two a process.", 0)
     ] = 0
     streams: Annotated[int, Setting("Lists and JSON lines that are accepted at once. 0 is two a process.", 0)] = 0
     memory: Annotated[int, Setting("Most megabytes of requests in work, together.", 1)] = 256

@@ -110,7 +110,7 @@ class Limits:
     Attributes:
         batch_size: most rows that a process judges at once.
         batch_wait: seconds that an idle process waits for a batch to fill.
-        queue: calls of one row that are accepted at once; 0 is three for each process.
+        queue: calls of one row that are accepted at once; 0 is two for each process.
         streams: calls of many rows that are accepted at once; 0 is two for each process.
         memory: most bytes of requests that are not answered yet.
     """
@@ -165,7 +165,7 @@ class Batcher:
         jobs = self._service.jobs
         self.processes = jobs
         self.limits = limits
-        self._most = {"queue": limits.queue or 3 * jobs, "streams": limits.streams or 2 * jobs}
+        self._most = {"queue": limits.queue or 2 * jobs, "streams": limits.streams or 2 * jobs}
         self.accepted = dict.fromkeys(self._most, 0)
         self.bytes = 0
         self.waiting = 0

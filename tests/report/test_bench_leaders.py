@@ -15,32 +15,28 @@ from veriglot.report.bench_tables import View
 if TYPE_CHECKING:
     from veriglot.bench.results import BenchResults
 
-_CELLS = "cells of language and data set"
-
 
 @pytest.mark.parametrize(
     ("systems", "said"),
     [
         (
             {"a": (0.61, 3), "b": (0.5, 2), "c": (0.4, 0)},
-            f"a leads, with the most mcc in 3 of 5 {_CELLS}, mean 0.610 over 1 data set (3 systems); c is number 3.",
+            "a leads, best by mcc in 3 of 5 languages, mean 0.610 (3 systems); c is number 3.",
         ),
         (
             {"g": (1.0, 5), "h": (1.0, 5)},
-            f"nobody leads: g and h are equal, each with the most mcc in 5 of 5 {_CELLS}, mean 1.000 over 1 data set"
-            " (2 systems).",
+            "nobody leads: g and h are equal, each best by mcc in 5 of 5 languages, mean 1.000 (2 systems).",
         ),
         (
             {"g": (0.9, 4), "h": (0.9001, 4), "i": (0.9, 4), "k": (0.1, 1)},
-            f"h, g and i lead together, each with the most mcc in 4 of 5 {_CELLS}, mean 0.900 over 1 data set"
-            " (4 systems); k is number 4.",
+            "h, g and i lead together, each best by mcc in 4 of 5 languages, mean 0.900 (4 systems); k is number 4.",
         ),
         (
             {"reader": (0.61, 4), "grounding": (0.62, 4), "k": (0.1, 1)},
-            f"grounding and reader lead together, each with the most mcc in 4 of 5 {_CELLS}; grounding has the"
-            " greatest mean, 0.620 over 1 data set (3 systems); k is number 3.",
+            "grounding and reader lead together, each best by mcc in 4 of 5 languages; grounding has the"
+            " greatest mean, 0.620 (3 systems); k is number 3.",
         ),
-        ({"a": (0.61, 5), "b": (None, 0)}, "a alone has figures that count, mean 0.610 over 1 data set."),
+        ({"a": (0.61, 5), "b": (None, 0)}, "only a has figures that count, mean 0.610."),
     ],
 )
 def test_who_leads(systems: dict[str, tuple[float | None, int]], said: str) -> None:

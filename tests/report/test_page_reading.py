@@ -6,11 +6,18 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+from bench_made import bench_of
 from browser import NAMES
 from judged_samples import arabic, every_kind, judged
+from study_figures import study_figures
 
+from veriglot.cli import main
+from veriglot.formats.writer import write
+from veriglot.report.bench import write_bench
 from veriglot.report.pages import write_html
+from veriglot.report.study_page import write_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,3 +181,149 @@ def test_no_page_is_wider_than_a_telephone(visit: Callable[..., Tab], tmp_path: 
     for sample, _ in pairs:
         tab.evaluate("(id) => { location.hash = '#' + id; }", sample.id)
         assert tab.evaluate("document.documentElement.scrollWidth") == PHONE, sample.id
+
+
+# Reports: of a study, a bench, a check.
+
+
+def study(folder: Path, results: Any = None) -> Path:
+    write_study(results or study_figures(), folder / "study.html")
+    return folder / "study.html"
+
+
+def bench(folder: Path) -> Path:
+    write_bench(bench_of({"a-detector-with-a-very-long-name" * 2: (0.61, 3), "b": (0.5, 2)}), folder / "bench.html")
+    return folder / "bench.html"
+
+
+def checked(folder: Path) -> Path:
+    rows = [sample for sample, _ in every_kind()]
+    write(rows, folder / ("rows-" + "x" * 80 + ".jsonl"))
+    assert main(["dataset", "check", str(next(folder.glob("rows-*"))), "--report", str(folder / "check.html")]) in {
+        0,
+        1,
+    }
+    return folder / "check.html"
+
+
+@pytest.mark.parametrize("made", [study, bench, checked])
+def test_no_report_is_wider_than_a_telephone(
+    visit: Callable[..., Tab], tmp_path: Path, made: Callable[[Path], Path]
+) -> None:
+    tab = visit(made(tmp_path), PHONE)
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") == PHONE
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_the_ticks_of_a_chart_stand_under_its_lines(visit: Callable[..., Tab], tmp_path: Path, width: int) -> None:
+    tab = visit(study(tmp_path), width)
+    places = tab.evaluate("""() => Array.from(document.querySelectorAll('#languages table.strips'), (table) => {
+      const middle = (e) => { const box = e.getBoundingClientRect(); return box.left + box.width / 2; };
+      const lines = table.querySelector('tbody tr').querySelectorAll('.grid');
+      return [lines, table.querySelectorAll('.tick')].map((all) => Array.from(all, middle));
+    })""")
+    assert places
+    for lines, ticks in places:
+        assert ticks == pytest.approx(lines, abs=1.5)
+
+
+def test_what_is_known_of_a_rate_covers_nothing(visit: Callable[..., Tab], tmp_path: Path) -> None:
+    tab = visit(study(tmp_path))
+    for cell in (tab.locator("td.cell").nth(3), tab.locator(".view").first.locator("td.cell").last):
+        cell.scroll_into_view_if_needed()
+        cell.hover()
+        assert tab.locator("#inspector strong").count() == 1
+        inspector, table = (tab.locator(name).first.bounding_box() for name in ("#inspector", ".view .scroller"))
+        assert inspector is not None
+        assert table is not None
+        assert inspector["y"] >= table["y"] + table["height"]
+    head = tab.locator(".view thead th").nth(1).bounding_box()
+    scroller = tab.locator(".view .scroller").first.bounding_box()
+    assert head is not None
+    assert scroller is not None
+    assert head["y"] >= scroller["y"], "the names of the models stay in sight"
+
+
+def test_charts_that_would_say_nothing_are_sentences(visit: Callable[..., Tab], tmp_path: Path) -> None:
+    results = study_figures()
+    assert visit(study(tmp_path)).locator("#responses svg, #types svg").count() > 0
+    cells = tuple(
+        msgspec.structs.replace(
+            cell, types={"entity": 7}, rates=tuple(msgspec.structs.replace(rate, coverage=1.0) for rate in cell.rates),
+            coverage=msgspec.structs.replace(
+                cell.coverage, answered=cell.coverage.planned, failed=0, statuses={"scored": cell.coverage.planned}
+            ),
+        )
+        for cell in results.cells
+    )  # fmt: skip
+    bare = msgspec.structs.replace(results, cells=cells)
+    tab = visit(study(tmp_path, bare))
+    planned = sum(cell.coverage.planned for cell in cells)
+    assert tab.locator("#responses svg, #types svg, #rates .coverage").count() == 0
+    assert f"All {planned:,} planned responses were judged." in tab.inner_text("#responses")
+    assert f"All {7 * len(cells):,} marked words are of this one type." in tab.inner_text("#types")
+
+
+CONTRAST = """() => {
+  const paint = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const solid = (colour) => {
+    paint.clearRect(0, 0, 1, 1);
+    paint.fillStyle = colour;
+    paint.fillRect(0, 0, 1, 1);
+    return [...paint.getImageData(0, 0, 1, 1).data];
+  };
+  const over = ([r, g, b, a], under) => [r, g, b].map((v, i) => (v * a) / 255 + under[i] * (1 - a / 255));
+  const ground = (e) => {
+    if (!e) return [255, 255, 255];
+    return over(solid(getComputedStyle(e).backgroundColor), ground(e.parentElement));
+  };
+  const linear = (v) => (v / 255 <= .03928 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => .2126 * linear(r) + .7152 * linear(g) + .0722 * linear(b);
+  const poor = [];
+  for (const e of document.querySelectorAll('body *')) {
+    if (!e.checkVisibility({ checkVisibilityCSS: true }) || e.closest('.unseen, svg, script, dialog')) continue;
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+    const behind = ground(e);
+    let ink = solid(getComputedStyle(e).color);
+    let shown = 1;
+    for (let up = e; up; up = up.parentElement) shown *= Number(getComputedStyle(up).opacity);
+    ink[3] *= shown;
+    const [a, b] = [light(over(ink, behind)), light(behind)];
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (ratio < 4.5) poor.push(`${e.tagName}.${e.className} ${ratio.toFixed(2)} ${e.textContent.trim().slice(0, 30)}`);
+  }
+  return [...new Set(poor)];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("made", [study, bench, checked, None])
+def test_every_text_can_be_read_against_its_ground(
+    visit: Callable[..., Tab], tmp_path: Path, samples: Path, made: Callable[[Path], Path] | None, scheme: str
+) -> None:
+    tab = visit(made(tmp_path) if made else samples, color_scheme=scheme)
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert tab.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("made", [study, bench, checked, None])
+def test_whatever_acts_has_a_name_and_a_place_in_the_order(
+    visit: Callable[..., Tab], tmp_path: Path, samples: Path, made: Callable[[Path], Path] | None
+) -> None:
+    tab = visit(made(tmp_path) if made else samples)
+    acting = 'button, a[href], select, input, summary, [tabindex="0"]'
+    nameless = tab.evaluate(
+        """(acting) => Array.from(document.querySelectorAll(acting))
+      .filter((e) => e.checkVisibility() && !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length))
+      .map((e) => e.outerHTML.slice(0, 90))""",
+        acting,
+    )
+    assert nameless == []
+    seen, at = set(), ""
+    for _ in range(12):
+        tab.keyboard.press("Tab")
+        at = tab.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+        assert tab.evaluate("document.activeElement.matches(':focus-visible')"), at
+        seen.add(at)
+    assert len(seen) > 6, "the focus moves on"

@@ -103,7 +103,7 @@ def test_means_of_unlike_languages_are_said_to_be(format_: str) -> None:
     for languages, unlike in ((LANGUAGES, True), (("de", "fr", "zh-Hans"), False)):
         results = study_figures(MODELS, languages)
         text = shown(results, width=300) if format_ == "terminal" else study_table(results, format_)
-        assert ("means of the models are not of the same languages" in " ".join(text.split())) == unlike
+        assert ("Do not order the models by their means" in " ".join(text.split())) == unlike
 
 
 def test_markdown_is_the_table_of_a_paper() -> None:

@@ -15,7 +15,7 @@ from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
 from veriglot.report.bench_tables import ALL, View, bench_tables
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table
-from veriglot.report.text_layout import count, number, printable
+from veriglot.report.text_layout import count, language_name, number, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,14 +63,16 @@ def _taken(data: BenchData) -> str:
 
 def _board_table(view: View, board: Board) -> Table:
     """A leaderboard."""
-    heads = ("system", *(data.name for data in board.data), "mean", "wins")
+    several = len(board.data) > 1
+    heads = ("system", *(data.name for data in board.data), *(["mean"] if several else []), "wins")
     rows = []
     for row in board.rows:
-        cells = (_figure_cell(row.cells[data.name]) for data in board.data)
+        cells = [_figure_cell(row.cells[data.name]) for data in board.data]
         mean = Cell("–", kind="absent")
         if row.mean is not None:
             mean = Cell(number(row.mean), f"(of {len(row.unseen)})", value=row.mean)
-        rows.append((row.system.name, *cells, mean, _win_cell(row.win, view.texts(board.level, ALL))))
+        cells += [mean] if several else []
+        rows.append((row.system.name, *cells, _win_cell(row.win, view.texts(board.level, ALL))))
     return Table("", board.title, heads, rows, look=_BOARD)
 
 
@@ -124,7 +126,8 @@ def _language_table(view: View, level: str, data: str) -> Table:
     for row in view.board(level).rows:
         name, at = row.system.name, view.at(rank_by)
         rows.append((name, *(_figure_cell(view.figure(level, rank_by, at, data, name, tag)) for tag in tags)))
-    return Table("", f"{rank_by} of {level}s by language: {data}", ("system", *tags), rows, look=_BOARD)
+    heads = ("system", *map(language_name, tags))
+    return Table("", f"{rank_by} of {level}s by language: {data}", heads, rows, look=_BOARD)
 
 
 def _win_table(view: View, level: str) -> Table:
@@ -153,7 +156,7 @@ def _comparison_table(view: View) -> Table:
     ]  # fmt: skip
     title = (
         f"Differences in {view.results.rank_by} from {view.results.baseline}, paired bootstrap over texts,"
-        f" p-values corrected by {view.results.correction} within a level"
+        f" p-values corrected by {view.results.correction.capitalize()} within a level"
     )
     heads = ("system", "data", "level", "difference", "95% interval", "p", "corrected", "items / texts", "note")
     return Table("", title, heads, rows)
@@ -167,9 +170,14 @@ def _p(value: float | None) -> str:
 
 def _cost_table(view: View) -> Table:
     """What every cell took."""
-    heads = ("system", "data", "level", "status", "coverage", "a second", "CPU s", "model calls", "tokens", "money")
+    heads = (
+        "system", "data", "level", "status", "coverage", "rows a second", "processor seconds", "model calls", "tokens",
+        "money",
+    )  # fmt: skip
     rows = [_cost_row(cell) for cell in view.results.cells if cell.status not in {"unsuited", "unavailable"}]
-    return Table("", "Cost and coverage", heads, rows)
+    filled = [index for index, column in enumerate(zip(*rows, strict=True)) if set(column) != {"–"}]
+    heads = tuple(heads[index] for index in filled)
+    return Table("", "Cost and coverage", heads, [tuple(row[index] for index in filled) for row in rows])
 
 
 def _cost_row(cell: BenchCell) -> tuple[str, ...]:
@@ -221,8 +229,8 @@ def _data_table(view: View) -> Table:
         split = f"{data.split} (taken: {_taken(data)})" if data.labelled else data.split
         rows.append(
             (
-                data.name, " ".join(data.languages), f"{test:,}", f"{texts:,}", f"{data.dev:,}", items,
-                data.license or "not stated", split, data.note or "",
+                data.name, ", ".join(map(language_name, data.languages)), f"{test:,}", f"{texts:,}", f"{data.dev:,}",
+                items, data.license or "not stated", split, data.note or "",
             )
         )  # fmt: skip
     heads = ("data", "languages", "test", "texts", "dev", "items of the test part", "licence", "split", "note")
@@ -242,7 +250,7 @@ def _answer_tables(view: View) -> list[Table]:
         flagged = f"{number(a.flagged)} {_ends(a.flagged_low, a.flagged_high, a.clusters)}".rstrip()
         mean = f"{number(a.mean)} {_ends(a.mean_low, a.mean_high, a.clusters)}".rstrip()
         items = f"{a.items:,} / {a.clusters:,}"
-        row = (a.system, a.language, items, f"{100 * a.coverage:.0f}%", flagged, mean)
+        row = (a.system, language_name(a.language), items, f"{100 * a.coverage:.0f}%", flagged, mean)
         rows.setdefault((a.data, a.level), []).append(row)
     heads = ("system", "language", "items / texts", "coverage", "marked", "mean of its numbers")
     return [
@@ -251,27 +259,45 @@ def _answer_tables(view: View) -> list[Table]:
     ]
 
 
-_SHOWN_STATISTICS = (
-    "length_ratio", "hallucinated_length_ratio", "character_rate", "sentence_rate", "band_0_5", "band_5_25",
-    "band_25_100", "mean_evidence_units", "mean_response_units", "support_rate",
-)  # fmt: skip
+_SHOWN_STATISTICS = {
+    "length_ratio": "length of responses to evidence",
+    "hallucinated_length_ratio": "of those with marks",
+    "character_rate": "share of characters marked",
+    "sentence_rate": "share of responses with marks",
+    "band_0_5": "of these, up to 5% marked",
+    "band_5_25": "5 to 25% marked",
+    "band_25_100": "over 25% marked",
+    "mean_evidence_units": "words of evidence",
+    "mean_response_units": "words of a response",
+    "support_rate": "share of facts supported",
+}
 
 
 def _statistics_table(view: View) -> Table:
     """Statistics of the test parts, as HAT's Tables 1 and 2 and HalluVerse25's Table 2 have them."""
     rows = [
-        (data.name, *(number(data.statistics.get(name)) for name in _SHOWN_STATISTICS))
+        (data.name, *(_statistic(name, data.statistics.get(name)) for name in _SHOWN_STATISTICS))
         for data in view.results.data
         if data.labelled
     ]
-    return Table("", "Statistics of the test parts", ("data", *_SHOWN_STATISTICS), rows)
+    names = list(_SHOWN_STATISTICS)
+    filled = [n for n in range(1, len(names) + 1) if any(row[n] != "–" for row in rows)]
+    heads = ("data", *(_SHOWN_STATISTICS[names[n - 1]] for n in filled))
+    return Table("", "Statistics of the test parts", heads, [(row[0], *(row[n] for n in filled)) for row in rows])
+
+
+def _statistic(name: str, value: float | None) -> str:
+    """A share as a percentage, a ratio or a mean with the digits that it deserves."""
+    if name.endswith("ratio"):
+        return number(value, 2)
+    return number(value, 1) if name.startswith("mean") else percent(value)
 
 
 def _correlation_tables(view: View, levels: Iterable[str]) -> list[Table]:
     """How what systems say goes together at some levels."""
     tables = []
     for matrix in view.results.correlations:
-        if matrix.level not in levels:
+        if matrix.level not in levels or len(matrix.systems) < 2:
             continue
         title = f"{matrix.method.title()} correlation between systems' numbers of {matrix.level}s"
         if matrix.method == "kappa":
@@ -405,7 +431,6 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
 
 def _level(view: View, level: str) -> Iterator[Part]:
     board = view.board(level)
-    yield f"{board.title}."
     yield _board_table(view, board)
     yield from _filled(_undefined_table(view, level))
     yield Fold("Win rates by group of languages", [_win_table(view, level)])
@@ -520,7 +545,7 @@ def _headline(board: Board, baseline: str | None) -> str:
         data_names = ", ".join(data.name for data in board.data if data.seen)
         return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
     if len(standing) == 1:
-        return f"{level}: {standing[0].system.name} alone has figures that count{_mean(standing)}."
+        return f"{level}: only {standing[0].system.name} has figures that count{_mean(standing)}."
     first = [row for row in standing if _wins(row) == _wins(standing[0])]
     rank = next((n for n, row in zip(places, board.rows, strict=True) if row.system.name == baseline), None)
     behind = baseline not in {row.system.name for row in first}
@@ -554,14 +579,15 @@ def _won(rows: list[Row], measure: str) -> str:
     if win is None or win.rate is None:
         return ""
     each = "each " if len(rows) > 1 else ""
-    return f", {each}with the most {measure} in {win.wins} of {win.cells} cells of language and data set"
+    places = "languages" if all(len(row.unseen) == 1 for row in rows) else "pairs of language and data set"
+    return f", {each}best by {measure} in {win.wins} of {win.cells} {places}"
 
 
 def _mean(rows: list[Row]) -> str:
     """The mean of rows that have the same one."""
     sets = sorted({len(row.unseen) for row in rows})
-    over = count(sets[0], "data set") if len(sets) == 1 else f"{sets[0]} to {sets[-1]} data sets"
-    return f", mean {number(rows[0].mean)} over {over}"
+    over = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
+    return f", mean {number(rows[0].mean)}" + (f" over {over} data sets" if over != "1" else "")
 
 
 def _and_list(names: list[str]) -> str:
@@ -637,12 +663,12 @@ def findings(view: View) -> list[str]:
     if compared:
         better, worse = sum(value > 0 for value in firm), sum(value < 0 for value in firm)
         sentences.append(
-            f"Against {view.results.baseline}, {better} of {len(compared)} comparisons are better and {worse} worse"
-            " beyond chance (corrected p below 0.05)."
+            f"Compared with {view.results.baseline}: of {len(compared)} differences, {better} are better and {worse}"
+            " worse beyond chance (corrected p below 0.05)."
         )
     missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
     if missing:
-        sentences.append(f"Not available here: {', '.join(sorted(missing))}.")
+        sentences.append(f"Not judged, being unavailable here: {', '.join(sorted(missing))}.")
     return [*sentences, FEW_TEXTS] if _few(view) else sentences
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from veriglot.datasets.checks.findings import checks
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
-from veriglot.report.text_layout import count, language_with_tag, number, percent, printable
+from veriglot.report.text_layout import count, language_name, language_with_tag, number, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -64,6 +64,10 @@ class _View:
         passed, left = len(self.report.passed), len(self.report.not_looked_for)
         return f"{summary}; {count(passed, 'check')} found nothing, {left} not made"
 
+    def findings(self) -> list[Finding]:
+        """What was found, errors first."""
+        return sorted(self.report.findings, key=lambda finding: _LEVELS.index(finding.level))
+
     def headline(self, finding: Finding) -> str:
         """A finding in one line."""
         whole = f"{finding.count:,} of {count(finding.of, finding.unit)}"
@@ -79,7 +83,9 @@ class _View:
 
     def kinds(self, finding: Finding) -> str:
         """Counts by kind, in one line."""
-        return _listed(finding.kinds)
+        if "language" not in checks()[finding.check].title:
+            return _listed(finding.kinds)
+        return _listed({", ".join(map(language_name, kind.split(", "))): n for kind, n in finding.kinds.items()})
 
     def layers(self, finding: Finding) -> str:
         """Counts by layer, in one line."""
@@ -117,9 +123,9 @@ class _View:
                 checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,}", finding.unit,
                 _percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
             )
-            for finding in self.report.findings
+            for finding in self.findings()
         )  # fmt: skip
-        heads = ("finding", "level", "count", "of", "unit", "share", "told by", "in a cleaned copy", "name")
+        heads = ("finding", "level", "number", "of", "unit", "share", "by", "in a cleaned copy", "name of the check")
         return Table("", "Findings", heads, rows)
 
     def by_file(self, finding: Finding) -> Table:
@@ -194,7 +200,7 @@ class _View:
         rows = tuple(
             (
                 self.file(file.path), file.format, file.split or "–",
-                ", ".join(tag or "none" for tag in file.languages),
+                ", ".join(language_name(tag) if tag else "none" for tag in file.languages),
                 f"{file.samples:,}", f"{file.labelled:,}", f"{file.queries:,}", f"{file.unreadable:,}",
             )
             for file in self.report.files
@@ -230,7 +236,7 @@ def _listed(counts: Mapping[str, int], most: int = 12) -> str:
     once = len(counts) > 1 and set(counts.values()) == {1}
     shown: Iterable[str] = (name if once else f"{name} {count:,}" for name, count in list(counts.items())[:most])
     more = f" and {len(counts) - most} more" if len(counts) > most else ""
-    return ", ".join(shown) + more
+    return ("; " if any("," in name for name in counts) else ", ").join(shown) + more
 
 
 _SHORT = {
@@ -248,7 +254,7 @@ def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
         "findings", "Findings", "Findings", (*view.cleaned(), findings or "Nothing was found.", signature), saved
     )
     if report.findings:
-        yield Section("details", "Each finding", "Each finding", [_details(view, each) for each in report.findings])
+        yield Section("details", "Each finding", "Each finding", [_details(view, each) for each in view.findings()])
     for name, grid in grids.items():
         if name != "findings":
             yield Section(name, grid.title, _SHORT[name], (grid,), (name,))

@@ -329,7 +329,7 @@ def _meanings() -> dict[str, str]:
     for table in taxonomies().values():
         for type_, meaning in table.types.items():
             meaning_of.setdefault(type_, meaning)
-    return meaning_of
+    return meaning_of | {UNTYPED: "not supported by the evidence; of no particular type"}
 
 
 def _listed(sample: Sample, prediction: Prediction) -> dict[str, Any]:

@@ -148,12 +148,12 @@ class View:
         few, many = min(map(len, self._reliable_in)), max(map(len, self._reliable_in))
         reach = f"{few}" if few == many else f"{few} to {many}"
         shared = len(self.shared_languages)
-        over = f"over the {'language' if shared == 1 else f'{shared} languages'} that all of them have"
-        ranks = over if shared else "not made, for all of them together have none"
+        ranks = "No language has a rate of every model, so there are no ranks."
+        if shared:
+            ranks = f"Ranks compare them in {count(shared, 'language')} that every model has a rate in."
         return (
-            f"The means of the models are not of the same languages ({reach} of {len(self.languages)}), because rates"
-            f" that the data do not support are left out. No order of models follows from them: ranks are"
-            f" {ranks}, and differences over those that both models have."
+            f"Do not order the models by their means: they are not of the same languages ({reach} of"
+            f" {len(self.languages)}), because rates that the data do not support are left out. {ranks}"
         )
 
     @cached_property
@@ -180,6 +180,11 @@ class View:
     def has_spread(self) -> bool:
         """Whether any cell has a standard deviation over detectors and seeds."""
         return any(cell.sd is not None for cell in self.results.cells)
+
+    @property
+    def all_judged(self) -> bool:
+        """Whether coverage says nothing: every rate is of all the responses."""
+        return all(rate.coverage >= 1 for cell in self.results.cells for rate in cell.rates)
 
     @property
     def judged_of_planned(self) -> tuple[int, int]:

@@ -60,9 +60,10 @@ def write_study(results: StudyResults, path: str | Path) -> None:
     """
     view = View(results)
     tables = study_tables(results)
+    languages = _languages(view) if len(view.languages) > 1 else None
     sections = (
-        _rates(view), _models(view), _languages(view), _correction(view), _panels(view), _relations(view),
-        _profile(view), _responses(view), _examples(view), _method(view, tables),
+        _rates(view), _models(view), languages, _correction(view), _panels(view), _relations(view), _profile(view),
+        _responses(view), _examples(view), _method(view, tables),
     )  # fmt: skip
     write_report(
         path,
@@ -122,6 +123,8 @@ def _extremes(view: View) -> Iterator[dict[str, Any]]:
             "certain": name in possible,
             "others": [other for other in possible if other != name],
         }
+        if len(ordered) == 2 and len(possible) == 2:
+            return  # who hallucinates most is open by the same data
 
 
 def _shared_means(view: View, estimators: Sequence[str], models: Sequence[str]) -> tuple[dict[str, float] | None, int]:
@@ -238,23 +241,22 @@ def _correction(view: View) -> Section | None:
     return Section("correction", "Raw beside corrected", "Raw and corrected", (body,), ("rates",))
 
 
-def _estimator_chart(view: View, names: list[str]) -> Markup:
+def _estimator_chart(view: View, names: list[str]) -> Markup | None:
     own = view.results.estimator
     means = {model: _shared_means(view, names, [model]) for model in view.models}
     axis = Axis.of([value for values, _ in means.values() if values for value in values.values()])
     strips = []
     for model, (values, cells) in means.items():
-        marks, figures = [], ["–" for _ in names]
-        if values is not None:
-            marks.append(Mark("line", min(values.values()), max(values.values()), "link"))
-            for name in reversed(names):
-                look = "dot" if name == own else "other"
-                marks.append(Mark(_SHAPE_OF.get(name, "circle"), values[name], look=look))
-            figures = [percent(values[name]) for name in names]
-            figures = [
-                _html("figure", text) if name == own else text for name, text in zip(names, figures, strict=True)
-            ]
+        if values is None:
+            continue
+        looks = {name: "dot" if name == own else "other" for name in reversed(names)}
+        marks = [Mark("line", min(values.values()), max(values.values()), "link")]
+        marks += [Mark(_SHAPE_OF.get(name, "circle"), values[name], look=look) for name, look in looks.items()]
+        texts = {name: percent(values[name]) for name in names}
+        figures = (_html("figure", text) if name == own else text for name, text in texts.items())
         strips.append(Strip(_html("model", model), marks, (*figures, str(cells))))
+    if not strips:
+        return None
     heads = ("Model", "Rate", *names, "Languages")
     caption = "Mean of each estimator over the languages in which all of them are reliable"
     return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.percent)
@@ -295,7 +297,8 @@ def _panels(view: View) -> Section:
         panel(_html("model", model), "Language", [(model, tag, name) for tag, name in languages.items()])
         for model in view.models
     ]
-    body = _html("panels", view, raw, by_language, by_model)
+    panels = {"By language": by_language if len(view.models) > 1 else [], "By model": by_model}
+    body = _html("panels", view, raw, panels)
     return Section("panels", "Each language and each model", "Each one", (body,), ("rates",))
 
 
@@ -335,7 +338,7 @@ def _models(view: View) -> Section:
         view,
         _mean_chart(view, view.results.by_model, "Model", "languages"),
         over,
-        _rank_chart(overall_ranks, over) if overall_ranks else None,
+        _rank_chart(overall_ranks, over) if overall_ranks and _settle_any(overall_ranks) else None,
         _rank_table(view, by_language) if by_language else None,
         {
             "matrix": _matrix(view, overall) if overall else None,
@@ -346,6 +349,11 @@ def _models(view: View) -> Section:
         len(within),
     )
     return Section("models", "Models", "Models", (body,), ("models", "ranks", "comparisons", "settings"))
+
+
+def _settle_any(ranks: Sequence[RankInterval]) -> bool:
+    """Whether the data exclude any rank of any model."""
+    return any(rank.low > 1 or rank.high < len(ranks) for rank in ranks)
 
 
 def _rank_chart(ranks: Sequence[RankInterval], caption: str) -> Markup:
@@ -420,7 +428,7 @@ _ONE_PLOT = 3
 """Models that a plot of models needs to be worth drawing."""
 
 
-def _relations(view: View) -> Section:
+def _relations(view: View) -> Section | None:
     """Length against the rate and against the amount, models by size and languages, and every relation as a figure."""
     names = [model.name for model in view.results.models]  # colour and shape both change from one to the next
     looks = {name: (_SHAPES[i % len(_SHAPES)], _SLOTS[i % len(_SLOTS)]) for i, name in enumerate(names)}
@@ -455,6 +463,8 @@ def _relations(view: View) -> Section:
         [plot for plot in plots if plot is not None],
         Table("", "Relations of rates with other things", heads, rows),
     )
+    if len(shares) < _ONE_PLOT and not rows:
+        return None
     title = "Length, size and number of languages"
     return Section("relations", title, "Length and size", (body,), ("correlations", "cells"))
 
@@ -511,17 +521,18 @@ def _responses(view: View) -> Section:
         (
             _html("model", cell.model),
             _language(view, cell.language),
-            TableCell(most or "–", kind="" if most in {None, cell.language} else "watch"),
+            TableCell(view.language(most) if most else "–", kind="" if most in {None, cell.language} else "watch"),
             *_quality([(cell.quality, max(cell.coverage.answered, 1))]),
         )
         for cell in view.cells
         for most in (cell.quality.most_frequent_language,)
     ]
+    charts = [_coverage(models, "Model"), _coverage(languages, "Language")] if len(slots) > 1 else []
     body = _html(
         "responses",
         slots,
-        _coverage(models, "Model"),
-        _coverage(languages, "Language"),
+        view.judged_of_planned[1],
+        charts,
         Table("", "Mean over the answered responses", ("Model", *_NAMES), quality),
         Table("", "Quality in each language", ("Model", "Language", "Most frequent", *_NAMES), by_cell),
     )
@@ -575,8 +586,8 @@ def _profile(view: View) -> Section | None:
         [(label, sum((Counter(cell.types) for cell in cells), Counter[str]())) for label, cells in rows]
         for rows in _grouped_cells(view)
     )
-    charts = (_type_chart(models, types, "Model", view), _type_chart(languages, types, "Language", view))
-    body = _html("profile", view, types, *charts)
+    charts = [_type_chart(models, types, "Model", view), _type_chart(languages, types, "Language", view)]
+    body = _html("profile", view, types, total[types[0]], charts if len(types) > 1 else [])
     return Section("types", "Type profile", "Types", (body,), ("types",))
 
 
@@ -684,7 +695,7 @@ def _look(covering: Sequence[Span]) -> tuple[str, str]:
     inner = covering[-1]
     strength = 5 if inner.confidence is None else min(int(inner.confidence * 5), 4) + 1
     titles = (
-        f"{span.type or UNTYPED}{'' if span.confidence is None else f' {span.confidence:.2f}'}"
+        f"{span.type or UNTYPED}{'' if span.confidence is None else f', confidence {percent(span.confidence, 0)}'}"
         for span in reversed(covering)
     )
     nested = " nested" if len(covering) > 1 else ""
@@ -697,6 +708,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
     passages = {passage.id or "": passage for passage in sample.evidence}
     quoted: dict[Pointer, int] = {}
     for rank, span in enumerate(example.prediction.spans or (), start=1):
+        text = sample.response[span.start : span.end]
         pointers = list(dict.fromkeys(span.evidence))
         yield {
             "type": span.type or UNTYPED,
@@ -704,7 +716,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
             "confidence": span.confidence,
             "quoted": excerpt(sample.response, span.start, min(span.end, len(sample.response)), around=0).quoted,
             "held": [
-                _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, rank), rank)
+                _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, rank), rank, text)
                 for pointer in pointers[:_PLACES]
                 if pointer.id in passages and fits(pointer, len(passages[pointer.id].text))
             ],
@@ -712,11 +724,11 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
         }
 
 
-def _pointer_row(pointer: Pointer, passage: Evidence, first: int, rank: int) -> dict[str, Any]:
+def _pointer_row(pointer: Pointer, passage: Evidence, first: int, rank: int, mark: str) -> dict[str, Any]:
     return {
         "id": pointer.id,
         "earlier": first if first < rank else None,
-        "excerpt": excerpt(passage.text, pointer.start, pointer.end, around=60),
+        "excerpt": excerpt(passage.text, pointer.start, pointer.end, mark=mark, around=60),
         "way": direction(passage.text, passage.language),
         "tag": passage.language or "",
     }

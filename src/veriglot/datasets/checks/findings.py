@@ -175,7 +175,10 @@ _SHOWN = 160
 def shortened(text: str) -> str:
     """A text cut to 160 code points, on one line."""
     plain = " ".join(text[: 4 * _SHOWN].split())
-    return plain if len(plain) <= _SHOWN else f"{plain[: _SHOWN - 1]}…"
+    cut = plain[: _SHOWN - 1]
+    if plain[len(cut) : _SHOWN].isdigit():
+        cut = cut.rstrip("0123456789.,٠١٢٣٤٥٦٧٨٩٫٬") or cut  # half of a number is another number
+    return plain if len(plain) <= _SHOWN else f"{cut}…"
 
 
 @dataclass

@@ -24,13 +24,11 @@ function inspect(cell) {
     rates.append(item);
   }
   const why = facts.reasons.map((reason) => element("p", "why", reason));
-  inspector.classList.add("active");
   inspector.replaceChildren(head, rates, element("p", "", facts.lines.join(" · ")), ...why);
 }
 
 function rest() {
   atHand = null;
-  inspector.classList.remove("active");
   inspector.replaceChildren(hint);
 }
 

@@ -176,8 +176,8 @@ def _cost_table(view: View) -> Table:
     )  # fmt: skip
     rows = [_cost_row(cell) for cell in view.results.cells if cell.status not in {"unsuited", "unavailable"}]
     filled = [index for index, column in enumerate(zip(*rows, strict=True)) if set(column) != {"–"}]
-    heads = tuple(heads[index] for index in filled)
-    return Table("", "Cost and coverage", heads, [tuple(row[index] for index in filled) for row in rows])
+    shown = [tuple(row[index] for index in filled) for row in rows]
+    return Table("", "Cost and coverage", [heads[index] for index in filled], shown)
 
 
 def _cost_row(cell: BenchCell) -> tuple[str, ...]:

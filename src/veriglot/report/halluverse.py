@@ -11,7 +11,7 @@ from veriglot.report.tables import Table
 from veriglot.report.text_layout import count, language_with_tag, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from markupsafe import Markup
@@ -51,9 +51,9 @@ def write_set(summary: Summary, name: str, path: str | Path) -> None:
     types = list(summary.total.types)
     yields = _html("yields", _yield_chart(summary, types), types, tables)
     charts = [
-        (group, chart, _births_text(group, diversity.births))
+        (group, _birth_chart(group, diversity.births), _births_text(group, diversity.births))
         for group, diversity in groups.items()
-        if (chart := _birth_chart(group, diversity.births)) is not None
+        if diversity.births.spans
     ]
     sections = [
         Section("findings", "What came of it", "Yield", (yields,), ("yield", "words")),
@@ -80,9 +80,15 @@ def _html(name: str, *values: Any) -> Markup:
 # Bars: of counts by type and category as rows of a table, of years of birth as a histogram.
 
 
+def _counts(numbers: Iterable[int]) -> Axis:
+    """An axis of counts, with ticks at whole numbers."""
+    axis = Axis.of(numbers, count=4)
+    return axis._replace(ticks=tuple(tick for tick in axis.ticks if tick == int(tick)))
+
+
 def _yield_chart(summary: Summary, types: Sequence[str]) -> Markup:
     parts = {tag: part for tag, part in summary.languages.items() if part.types}
-    axis = Axis.of([sum(part.types[type_].taken for type_ in types) for part in parts.values()])
+    axis = _counts(sum(part.types[type_].taken for type_ in types) for part in parts.values())
     strips = []
     for tag, part in parts.items():
         marks, end = [], 0
@@ -102,7 +108,7 @@ def _spread_sections(summary: Summary, tables: dict[str, Table]) -> Iterator[Sec
         if not spread.categories:
             continue
         shown = spread.categories[: _SHOWN + 1 if len(spread.categories) == _SHOWN + 1 else _SHOWN]
-        axis = Axis.of([category.people for category in shown])
+        axis = _counts(category.people for category in shown)
         strips = [
             Strip(
                 _html("name", category.label),
@@ -119,14 +125,13 @@ def _spread_sections(summary: Summary, tables: dict[str, Table]) -> Iterator[Sec
 
 
 def _birth_chart(name: str, births: Births) -> Markup | None:
-    """The histogram of the years of birth; None where none is known."""
-    if not births.spans:
+    """The histogram of the years of birth; None where no two people are in one span."""
+    if max(span.people for span in births.spans) < 2:
         return None
     first, last, width = births.spans[0].start, births.spans[-1].start, births.spans[0].years
     every = max(1, round((last + width - first) / width / 7))  # a tick for so many spans, about eight in all
     x = Axis(first, last + width, tuple(range(first, last + width + 1, every * width)))
-    y = Axis.of([span.people for span in births.spans], count=4)
-    y = y._replace(ticks=tuple(tick for tick in y.ticks if tick == int(tick)))
+    y = _counts(span.people for span in births.spans)
     return _html("birth_chart", births.spans, x, y, _GAP, _year, _births_text(name, births))
 
 

@@ -324,9 +324,8 @@ def _sample(row: Any, id_: str, path: str | None = None) -> Sample:
         return row
     if not isinstance(row, Mapping):
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
-    data = {"id": id_, **row, "evidence": _passages(row.get("evidence"))}
     try:
-        return sample_from(data)
+        return sample_from({"id": id_, **row, "evidence": _passages(row.get("evidence"))})
     except InputError as error:
         raise error.at(path=path) from error
 

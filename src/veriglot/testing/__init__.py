@@ -465,6 +465,9 @@ class _DetectorTrial(_Trial):
             yield f"sample {name!r}: it is scored without evidence to hold it against"
 
     def answer(self, sample: Sample, prediction: Prediction) -> Iterator[str]:
+        if not isinstance(prediction, Prediction):
+            yield f"a detector gives records, veriglot.records.Prediction, and no {type(prediction).__qualname__}"
+            return
         if prediction.asked != self.subject.name:
             yield f"the prediction says that {prediction.asked!r} was asked, not {self.subject.name!r}"
         if prediction.signature != self.subject.signature:

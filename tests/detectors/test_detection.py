@@ -1,0 +1,137 @@
+"""What `detect` and `detect_many` give: verdicts, spans that were not checked, rows of every kind, other shapes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+
+import veriglot
+from veriglot.detectors.registry import load_detector
+from veriglot.testing import ContractError, check_detector
+
+FACT, WRONG = "The bridge was opened in 1897.", "It was opened in 1879."
+HOSTILE = "<script>alert(1)</script> 1879"
+
+
+def test_a_prediction_has_a_verdict_and_is_no_truth_value() -> None:
+    prediction = veriglot.detect(FACT, WRONG)
+    assert prediction.verdict is veriglot.Verdict.UNSUPPORTED
+    assert [span.text for span in prediction.spans] == ["1879"]
+    assert veriglot.detect(FACT, FACT).verdict is veriglot.Verdict.SUPPORTED
+    with pytest.raises(TypeError, match="verdict"):
+        bool(prediction)
+
+
+def test_spans_of_what_was_not_checked_have_to_be_asked_for() -> None:
+    prediction = veriglot.detect("", WRONG)
+    assert prediction.verdict is veriglot.Verdict.NOT_CHECKED
+    for ask in (lambda: prediction.spans, prediction.as_dicts):
+        with pytest.raises(veriglot.NotChecked, match="no_evidence"):
+            ask()
+    assert prediction.get_spans(None) is None
+    assert "spans" not in prediction.to_dict()
+    assert "NOT CHECKED" in str(prediction)
+    assert "not checked" in prediction._repr_html_()
+
+
+def test_it_pickles_copies_and_equals_what_says_the_same() -> None:
+    prediction = veriglot.detect(FACT, WRONG)
+    for other in (pickle.loads(pickle.dumps(prediction)), copy.deepcopy(prediction), veriglot.detect(FACT, WRONG)):
+        assert other == prediction
+        assert hash(other) == hash(prediction)
+    assert prediction != veriglot.detect(FACT, FACT)
+
+
+def test_the_notebook_view_escapes_and_runs_the_right_way() -> None:
+    view = veriglot.detect([FACT, HOSTILE], HOSTILE.replace("1879", "1901"), language="en")._repr_html_()
+    assert "<script" not in view
+    assert "&lt;script&gt;" in view
+    assert "<mark" in view
+    assert 'dir="rtl"' in veriglot.detect("فُتح الجسر عام ١٨٩٧.", "فُتح عام ١٨٧٩.", language="ar")._repr_html_()
+    alone = veriglot.Prediction(veriglot.detect(FACT, WRONG).record)
+    assert "1879" in alone._repr_html_()
+    assert "1879" in str(alone)
+
+
+def test_many_rows_are_read_as_they_are_taken_and_in_order() -> None:
+    taken = []
+
+    def rows() -> object:
+        for number in count():
+            taken.append(number)
+            yield {"id": f"r{number}", "evidence": FACT, "response": WRONG if number % 2 else FACT}
+
+    predictions = list(islice(veriglot.detect_many(rows(), batch_size=4), 6))  # type: ignore[arg-type]
+    assert [prediction.id for prediction in predictions] == [f"r{number}" for number in range(6)]
+    assert [prediction.verdict.value for prediction in predictions] == ["supported", "unsupported"] * 3
+    assert len(taken) == 8
+
+
+def test_rows_are_dictionaries_samples_or_a_table() -> None:
+    wanted = veriglot.detect(FACT, WRONG).get_spans(None)
+    evidence = (veriglot.Evidence(FACT),)
+    rows = [
+        {"evidence": FACT, "response": WRONG},
+        {"evidence": [FACT], "response": WRONG},
+        {"evidence": {"text": FACT}, "response": WRONG},
+        {"evidence": evidence, "response": WRONG},
+        veriglot.Sample("s", WRONG, evidence=evidence),
+    ]
+    predictions = list(veriglot.detect_many(rows))
+    assert [prediction.spans for prediction in predictions] == [wanted] * 5
+    assert [prediction.id for prediction in predictions] == ["0", "1", "2", "3", "s"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"evidence": FACT, "response": 3}, r"rows\[1\], field response"),
+        ({"evidence": 3, "response": WRONG}, r"rows\[1\], field evidence"),
+        ({"evidence": [FACT, 3], "response": WRONG}, r"rows\[1\], field evidence\[1\]\.text"),
+        ((FACT, WRONG), r"rows\[1\]: a dictionary or a Sample"),
+    ],
+)
+def test_a_wrong_type_names_row_and_field_after_the_rows_before_it(row: object, message: str) -> None:
+    predictions = veriglot.detect_many([{"evidence": FACT, "response": WRONG}, row])
+    assert next(predictions).verdict is veriglot.Verdict.UNSUPPORTED
+    with pytest.raises(TypeError, match=message):
+        next(predictions)
+
+
+@pytest.mark.parametrize("rows", ["text", {"evidence": FACT, "response": WRONG}, b""])
+def test_one_row_is_no_list_of_rows(rows: object) -> None:
+    with pytest.raises(TypeError, match="Use"):
+        veriglot.detect_many(rows)  # type: ignore[arg-type]
+
+
+class GivesTheFace:
+    """A detector that gives what callers get rather than records."""
+
+    taxonomy = "fava"
+
+    def __init__(self, *, threshold: float | None = None, words: bool = False) -> None:
+        self._inner = load_detector(threshold=threshold, words=words)
+        self.name, self.signature, self.threshold = self._inner.name, self._inner.signature, self._inner.threshold
+
+    def predict(self, samples: list[veriglot.Sample]) -> list[veriglot.Prediction]:
+        return [veriglot.Prediction(record) for record in self._inner.predict(samples)]
+
+
+def test_the_contract_says_that_plug_ins_give_records() -> None:
+    samples = [veriglot.Sample("a", WRONG, language="en", evidence=(veriglot.Evidence(FACT),))]
+    check_detector(partial(load_detector, "grounding"), samples)
+    with pytest.raises(ContractError, match=r"gives records, veriglot\.records\.Prediction"):
+        check_detector(GivesTheFace, samples)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("page", ["coming_from.md", "detect.md"])
+def test_the_examples_of_the_page_run(page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
+    blocks = [part.partition("```")[0] for part in text.split("```python\n")[1:]]
+    assert blocks
+    exec("\n".join(blocks), {})

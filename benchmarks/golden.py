@@ -289,7 +289,8 @@ CASES = (
             "veriglot evaluate counts.json --seed 2 --config unit.toml > again.txt",
             "veriglot evaluate {examples}/samples.jsonl --config none.toml --unit char -j 1 --json > char.json",
             "veriglot evaluate {examples}/samples.jsonl --config none.toml -j 1 --calibrate calibration.json > fit.txt",
-            "veriglot detect {examples}/samples.jsonl --calibration calibration.json -j 1 -o calibrated.jsonl",
+            "veriglot detect {examples}/samples.jsonl --detector calibrated:grounding"
+            " --set calibration=calibration.json -j 1 -o calibrated.jsonl",
         ),
         ("profile.json", "counts.json", "calibration.json", "calibrated.jsonl"),
         files={

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from veriglot.errors import NotChecked, VeriglotError
     from veriglot.formats.reader import read
     from veriglot.formats.writer import write
+    from veriglot.pytest import assert_grounded
     from veriglot.records import (
         Annotation,
         Detector,
@@ -103,6 +104,7 @@ __all__ = [
     "VeriglotError",
     "Word",
     "__version__",
+    "assert_grounded",
     "detect",
     "detect_many",
     "evaluate",
@@ -123,6 +125,7 @@ _HOMES = {
     "read": "formats.reader",
     "write": "formats.writer",
     "load_scorer": "scorers.registry",
+    "assert_grounded": "pytest",
 }
 
 

@@ -24,7 +24,7 @@ FLOORS = {
     "report": 9,
     "detection": 10,
     "studio": 11, "server": 11, "integrations": 11,
-    "cli": 12,
+    "cli": 12, "pytest": 12,
 }  # fmt: skip
 
 BANNED = {"utils", "util", "common", "core", "helpers", "scripts", "misc"}

@@ -1,0 +1,35 @@
+"""A Haystack pipeline that routes replies by their verdict, saved and loaded."""
+
+from haystack import Document, Pipeline
+from haystack.components.routers import ConditionalRouter
+from haystack.dataclasses import ChatMessage
+
+from veriglot.integrations import HaystackChecker
+
+routes = [
+    {"condition": f"{{{{ verdicts[0] == '{verdict}' }}}}", "output": "{{ replies[0] }}", "output_name": verdict,
+     "output_type": str}
+    for verdict in ("supported", "unsupported", "not_checked")
+]  # fmt: skip
+pipeline = Pipeline()
+pipeline.add_component("checker", HaystackChecker(language="en"))
+pipeline.add_component("router", ConditionalRouter(routes))
+pipeline.connect("checker.verdicts", "router.verdicts")
+pipeline.connect("checker.replies", "router.replies")
+pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=["veriglot.*", "haystack.*"])
+
+documents = [Document(content="The bridge was opened in 1879.")]
+for reply, given, route in (
+    ("It was opened in 1879.", documents, "supported"),
+    ("It was opened in 1907.", documents, "unsupported"),
+    ("It was opened in 1907.", [], "not_checked"),
+):
+    data = {"replies": [reply], "documents": given}
+    result = pipeline.run({"checker": data})
+    print(result["router"])
+    assert result["router"] == {route: reply}
+
+message = ChatMessage.from_assistant("It was opened in 1907.")
+checked = HaystackChecker().run(replies=[message], documents=documents, query="When was it opened?")
+assert checked["replies"] == [message]
+assert [span["text"] for span in checked["predictions"][0]["spans"]] == ["1907"]

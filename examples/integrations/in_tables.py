@@ -1,0 +1,48 @@
+"""A verdict for each row: of a dataset of Hugging Face's datasets, and of a DataFrame of pandas."""
+
+import json
+import pickle
+
+import pandas
+import pytest
+
+from datasets import Dataset
+from veriglot.errors import UsageError
+from veriglot.integrations import detect_batch, register_pandas
+
+rows = [
+    {"answer": "It was opened in 1879.", "contexts": ["It was opened in 1879.", "It is old."]},
+    {"answer": "Built in 1879, it opened in 1907.", "contexts": ["It was built in 1879."]},
+    {"answer": "It was opened in 1907.", "contexts": []},
+    {"answer": None, "contexts": ["It was opened in 1879."]},
+]
+names = {"response": "answer", "evidence": "contexts"}
+verdicts = ["supported", "unsupported", "not_checked", "not_checked"]
+
+# Batches of one: what is None in all of one batch must not spoil the types of the next.
+for size in (1, 2, 4):
+    dataset = Dataset.from_list(rows).map(detect_batch, batched=True, batch_size=size, fn_kwargs=names)
+    assert dataset["veriglot_verdict"][:] == verdicts
+    spans = [json.loads(text) for text in dataset["veriglot_spans"]]
+    assert spans[0] == []
+    assert [span["text"] for span in spans[1]] == ["1907"]
+    assert spans[2:] == [None, None]
+backwards = Dataset.from_list(rows[::-1]).map(detect_batch, batched=True, batch_size=1, fn_kwargs=names)
+assert backwards["veriglot_verdict"][:] == verdicts[::-1]
+print(dataset.to_pandas().drop(columns="contexts"))
+
+register_pandas()
+register_pandas()
+frame = pandas.DataFrame(rows, index=["a", "b", "c", "d"])
+marked = frame.join(frame.veriglot.detect(**names))
+print(marked.drop(columns="contexts"))
+assert list(marked["veriglot_verdict"]) == verdicts
+assert list(marked.index) == ["a", "b", "c", "d"]
+assert marked["veriglot_score"].isna().tolist() == [False, False, True, True]
+assert pickle.loads(pickle.dumps(detect_batch)) is detect_batch
+
+texts = pandas.DataFrame({"response": ["Opened in 1907.", float("nan")], "evidence": ["Opened in 1879.", None]})
+assert list(texts.veriglot.detect()["veriglot_verdict"]) == ["unsupported", "not_checked"]
+assert texts.iloc[:0].veriglot.detect().empty
+with pytest.raises(UsageError, match="no column 'reply'"):
+    texts.veriglot.detect(response="reply")

@@ -1,0 +1,86 @@
+"""Tests that fail where the evidence does not support a response: `assert_grounded`, and a plug-in of pytest.
+
+The plug-in loads by itself and gives the fixture `grounded`, which is `assert_grounded` with the detector and the
+strictness that the settings `veriglot_detector` and `veriglot_strictness` of pytest name.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import UsageError
+from veriglot.integrations import explain, judge, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import veriglot
+
+try:
+    import pytest
+
+    _fixture: Any = pytest.fixture(scope="session")
+except ModuleNotFoundError:  # assert_grounded works under unittest, too
+
+    def _fixture(function: Any) -> Any:
+        return function
+
+
+__all__ = ["assert_grounded"]
+
+
+def assert_grounded(
+    response: Any,
+    evidence: Any,
+    max_unsupported: int = 0,
+    *,
+    question: str | None = None,
+    language: str | None = None,
+    detector: Any = "grounding",
+    strictness: str = "normal",
+) -> veriglot.Prediction:
+    """Fail unless the response was checked and holds at most `max_unsupported` unsupported spans.
+
+    Args:
+        response: a text, or an object that holds it, such as a message of LangChain.
+        evidence: a text, several, or documents; support by any of them is support.
+        max_unsupported: spans that may be marked; 0 or more.
+        question: what was asked, if known.
+        language: BCP 47 tag of the response, or None to have it detected.
+        detector: as for `veriglot.detect`, like `strictness`.
+
+    Returns:
+        The prediction, for further assertions.
+
+    Raises:
+        AssertionError: more spans are unsupported, or the response was not checked; with the text, spans and reason.
+        UsageError: `max_unsupported` is negative.
+    """
+    __tracebackhide__ = True
+    if max_unsupported < 0:
+        raise UsageError(f"max_unsupported is a number of spans from 0, but {max_unsupported} was given.")
+    options = {"language": language, "detector": detector, "strictness": strictness}
+    prediction = judge(response, evidence, question, **options)
+    spans = prediction.get_spans(None)
+    if spans is None or len(spans) > max_unsupported:
+        text = explain(prediction, "".join(texts_of(response)), texts_of(evidence))
+        if spans is None:
+            raise AssertionError(f"The response was {text}. What was not checked does not pass.")
+        marked = f"{len(spans)} unsupported span{'s' * (len(spans) != 1)} in the response, {max_unsupported} allowed:"
+        raise AssertionError(f"{marked}\n{text}")
+    return prediction
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Declare the settings."""
+    parser.addini("veriglot_detector", "detector of the fixture `grounded`", default="grounding")
+    parser.addini("veriglot_strictness", "strictness of the fixture `grounded`: low, normal or high", default="normal")
+
+
+@_fixture
+def grounded(request: Any) -> Callable[..., veriglot.Prediction]:
+    """`veriglot.assert_grounded`, with the detector and the strictness of pytest's settings."""
+    config = request.config
+    settings = {key: config.getini(f"veriglot_{key}") for key in ("detector", "strictness")}
+    return partial(assert_grounded, **settings)

@@ -1,0 +1,206 @@
+"""What the adapters share, and what they do without the package that they are for."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import veriglot
+from veriglot import integrations
+from veriglot.errors import InputError, UsageError
+from veriglot.integrations import detect_batch, explain, judge, langchain_evaluator, otel_attributes, texts_of
+
+ROOT = Path(__file__).resolve().parents[2]
+EVIDENCE = "The bridge was opened in 1879."
+WRONG = "The bridge was opened in 1907."
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+
+
+def test_assert_grounded_passes_what_the_evidence_supports() -> None:
+    assert veriglot.assert_grounded(EVIDENCE, EVIDENCE).verdict is veriglot.Verdict.SUPPORTED
+
+
+def test_assert_grounded_shows_spans_and_evidence() -> None:
+    with pytest.raises(AssertionError) as failure:
+        veriglot.assert_grounded(WRONG, [EVIDENCE])
+    lines = str(failure.value).splitlines()
+    assert lines[0] == "1 unsupported span in the response, 0 allowed:"
+    assert lines[1] == "The bridge was opened in ⟦1907⟧."
+    assert lines[2].startswith("  '1907' [25, 29), entity, 0.")
+    assert lines[3].startswith("    evidence: The bridge was opened")
+
+
+def test_assert_grounded_counts_spans() -> None:
+    assert len(veriglot.assert_grounded(WRONG, EVIDENCE, 1).spans) == 1
+    with pytest.raises(UsageError, match="max_unsupported"):
+        veriglot.assert_grounded(WRONG, EVIDENCE, -1)
+
+
+@pytest.mark.parametrize(("response", "evidence"), [(WRONG, ""), (WRONG, []), (WRONG, None), ("", EVIDENCE)])
+def test_assert_grounded_never_passes_what_was_not_checked(response: str, evidence: object) -> None:
+    with pytest.raises(AssertionError, match="not checked"):
+        veriglot.assert_grounded(response, evidence, 99)
+
+
+def test_assert_grounded_takes_other_detectors_and_strictness() -> None:
+    detector = veriglot.load_detector("grounding", threshold=1.0)
+    assert not veriglot.assert_grounded(WRONG, EVIDENCE, detector=detector).spans
+    with pytest.raises(veriglot.VeriglotError, match="strictness"):
+        veriglot.assert_grounded(WRONG, EVIDENCE, strictness="severe")
+
+
+def test_a_text_of_two_scripts_is_marked_where_its_spans_are() -> None:
+    response = "桥于1907年建成。🌉 It opened in 1907."
+    prediction = judge(response, ["桥于1879年建成。", "It opened in 1879."])
+    text = explain(prediction, response)
+    for span in prediction.spans:
+        assert f"⟦{response[span.start : span.end]}⟧" in text
+    assert text.splitlines()[0].replace("⟦", "").replace("⟧", "") == response
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a text",
+        ["a text"],
+        {"text": "a text"},
+        [{"type": "text", "text": "a text"}],
+        SimpleNamespace(page_content="a text"),
+        [SimpleNamespace(content="a text")],
+        SimpleNamespace(content=[{"type": "text", "text": "a text"}]),
+        SimpleNamespace(get_content=lambda: "a text"),
+        (veriglot.Evidence("a text"),),
+    ],
+)
+def test_texts_of_documents_messages_and_nodes(content: object) -> None:
+    assert texts_of(content) == ["a text"]
+
+
+@pytest.mark.parametrize("content", [7, [7], object(), {"page": "a"}, b"a text"])
+def test_what_holds_no_text_is_refused(content: object) -> None:
+    with pytest.raises(TypeError, match="a document"):
+        texts_of(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "module"),
+    [
+        ("langchain_runnable", "langchain-core", "langchain_core"),
+        ("LlamaIndexEvaluator", "llama-index-core", "llama_index"),
+        ("LlamaIndexPostprocessor", "llama-index-core", "llama_index"),
+        ("HaystackChecker", "haystack-ai", "haystack"),
+        ("RagasGroundedness", "ragas", "ragas"),
+        ("DeepEvalGroundedness", "deepeval", "deepeval"),
+        ("register_pandas", "pandas", "pandas"),
+        ("traced_detect", "opentelemetry-api", "opentelemetry"),
+    ],
+)
+def test_a_missing_package_is_named(name: str, package: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, module)
+    texts = [EVIDENCE, WRONG] if name == "traced_detect" else []
+    with pytest.raises(UsageError, match=f"pip install '{package}'"):
+        getattr(integrations, name)(*texts)
+
+
+def test_all_names_lead_somewhere_and_others_nowhere() -> None:
+    from veriglot.integrations import evaluators, frameworks
+
+    homes = integrations._HOMES
+    assert set(homes) <= set(integrations.__all__)
+    assert all(hasattr(integrations, name) for name in integrations.__all__ if name[0].islower())
+    for module in (integrations, evaluators, frameworks):
+        with pytest.raises(AttributeError, match="nothing"):
+            module.nothing  # noqa: B018
+
+
+def test_a_langsmith_evaluator_needs_no_package() -> None:
+    evaluator = langchain_evaluator(response="reply", evidence="documents")
+    result = evaluator({"documents": [EVIDENCE]}, {"reply": WRONG})
+    assert (result["key"], result["score"], result["value"]) == ("grounded", 0.0, "unsupported")
+    assert "⟦1907⟧" in result["comment"]
+    unchecked = evaluator({"documents": []}, {"reply": WRONG})
+    assert (unchecked["score"], unchecked["value"]) == (None, "not_checked")
+    with pytest.raises(UsageError, match=r"no 'reply' among 'answer'.*response=KEY"):
+        evaluator({"documents": []}, {"answer": WRONG})
+
+
+def test_attributes_hold_no_text_unless_asked_for() -> None:
+    prediction = veriglot.detect(EVIDENCE, WRONG)
+    attributes = otel_attributes(prediction)
+    assert attributes["veriglot.verdict"] == "unsupported"
+    assert attributes["veriglot.spans"] == 1
+    assert not {"veriglot.unsupported", "veriglot.reason"} & set(attributes)
+    assert otel_attributes(prediction, text=True)["veriglot.unsupported"] == ["1907"]
+    unchecked = otel_attributes(veriglot.detect("", WRONG), text=True)
+    assert unchecked["veriglot.verdict"] == "not_checked"
+    assert "evidence" in unchecked["veriglot.reason"]
+    assert "veriglot.spans" not in unchecked
+
+
+def test_batches_have_a_value_for_every_row() -> None:
+    batch = {"response": [EVIDENCE, WRONG, None], "evidence": [EVIDENCE, [EVIDENCE, "It is old."], EVIDENCE]}
+    columns = detect_batch(batch)
+    assert columns["veriglot_verdict"] == ["supported", "unsupported", "not_checked"]
+    assert columns["veriglot_spans"][0] == "[]"
+    assert columns["veriglot_spans"][2] == "null"
+    assert [bool(reason) for reason in columns["veriglot_reason"]] == [False, False, True]
+    assert detect_batch({"response": [], "evidence": []})["veriglot_verdict"] == []
+    with pytest.raises(UsageError, match="no column 'question'"):
+        detect_batch(batch, question="question")
+    with pytest.raises(InputError):
+        detect_batch({"response": [7], "evidence": [EVIDENCE]})
+
+
+def test_the_import_of_veriglot_and_of_its_plug_in_is_light() -> None:
+    heavy = ("pandas", "opentelemetry", "numpy", "onnxruntime", "msgspec", "veriglot.integrations.tables")
+    code = f"import sys, veriglot.pytest; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_assert_grounded_works_without_pytest() -> None:
+    code = (
+        "import sys; sys.modules['pytest'] = None\n"
+        "import veriglot; veriglot.assert_grounded('It opened in 1879.', 'It opened in 1879.')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_examples_are_named_so_that_they_hide_no_package() -> None:
+    folder = ROOT / "examples" / "integrations"
+    assert all(path.stem.startswith("in_") for path in folder.glob("*.py"))
+
+
+def test_the_page_names_all_that_is_public() -> None:
+    page = (ROOT / "docs" / "integrations.md").read_text("utf-8")
+    assert not [name for name in integrations._HOMES if f"`{name}" not in page]
+
+
+@pytest.mark.slow
+def test_the_github_workflow_is_one_and_fails_where_an_answer_is_unsupported(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML, which comes with the extra hf")
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "integrations.md").read_text("utf-8"), re.M | re.S)
+    workflow = yaml.safe_load(block)
+    assert set(workflow) == {"name", True, "jobs"}  # YAML 1.1 reads `on` as true, as GitHub's own checks do
+    (job,) = workflow["jobs"].values()
+    assert all(len({"uses", "run"} & set(step)) == 1 for step in job["steps"])
+    assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", step["uses"]) for step in job["steps"] if "uses" in step)
+    (line,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("veriglot ")]
+    for response, evidence, code in ((EVIDENCE, EVIDENCE, 0), (WRONG, EVIDENCE, 4), (EVIDENCE, "", 4)):
+        row = {"id": "a", "response": response, "evidence": [{"text": evidence}] if evidence else []}
+        (tmp_path / "answers.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+        (tmp_path / "marked.html").unlink(missing_ok=True)
+        command = [sys.executable, "-c", "from veriglot.cli import main; main()", *shlex.split(line)[1:]]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert (tmp_path / "marked.html").exists()

@@ -1,0 +1,118 @@
+"""Each example of examples/integrations, run on the real packages, in an environment of their own, without network."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+REQUIREMENTS = HERE / "requirements.txt"
+EXAMPLES = sorted((ROOT / "examples" / "integrations").glob("in_*.py"))
+SILENT = {  # no telemetry
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
+    "RAGAS_DO_NOT_TRACK": "true",
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "LANGSMITH_TRACING": "false",
+    "HF_HUB_OFFLINE": "1",
+    "DO_NOT_TRACK": "1",
+}
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, **given: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, **given)  # type: ignore[call-overload]
+
+
+def install(python: Path, *what: str | Path) -> None:
+    done = run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", *what)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The environment's Python. It is made once for a list of packages, beside the one that runs this."""
+    folder = Path(sys.prefix) / "integrations" / hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
+    python = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        wanted = REQUIREMENTS.read_text("utf-8").split()[-1]
+        download = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest")
+        if run(*download, tmp_path_factory.mktemp("download"), wanted).returncode:
+            pytest.skip(f"needs a package index, and {wanted} cannot be fetched")
+        assert run(sys.executable, "-m", "venv", "--clear", folder).returncode == 0
+        install(python, "--requirement", REQUIREMENTS)
+        (folder / "complete").touch()
+    wheels = tmp_path_factory.mktemp("wheel")
+    built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+    install(python, "--force-reinstall", *wheels.iterdir())
+    return python
+
+
+def run_example(python: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command, from an empty folder; fails where anything beyond loopback was asked for."""
+    log = folder / "tried.txt"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(HERE / "closed_network"),
+        "CLOSED_NETWORK_LOG": str(log),
+        **SILENT,
+    }
+    done = run(python, *arguments, cwd=folder, env=environment, timeout=300)
+    assert not log.exists(), log.read_text("utf-8")
+    return done
+
+
+def test_the_packages_fit_together(python: Path) -> None:
+    done = run(python, "-m", "pip", "check")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_on_its_package(path: Path, python: Path, tmp_path: Path) -> None:
+    runner = ["-m", "pytest", "-p", "no:cacheprovider"] if path.stem == "in_pytest" else []
+    done = run_example(python, tmp_path, *runner, path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+
+
+def test_the_network_is_closed(python: Path, tmp_path: Path) -> None:
+    code = "import urllib.request; urllib.request.urlopen('http://192.0.2.1/')"
+    with pytest.raises(AssertionError, match=r"192\.0\.2\.1"):
+        run_example(python, tmp_path, "-c", code)
+
+
+def test_a_failure_in_pytest_shows_the_spans_and_no_code_of_ours(python: Path, tmp_path: Path) -> None:
+    test = "def test_answer(grounded):\n    grounded('It opened in 1907.', 'It opened in 1879.')\n"
+    (tmp_path / "test_answer.py").write_text(test, "utf-8")
+    done = run_example(python, tmp_path, "-m", "pytest", "-p", "no:cacheprovider", "test_answer.py")
+    assert done.returncode == 1
+    assert "AssertionError: 1 unsupported span in the response, 0 allowed:" in done.stdout
+    assert "It opened in ⟦1907⟧." in done.stdout
+    assert "evidence: It opened in 1879" in done.stdout
+    assert "src/veriglot/pytest.py" not in done.stdout
+    assert "raise AssertionError" not in done.stdout
+
+
+def test_the_settings_of_pytest_choose_the_detector(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nveriglot_detector = no-such\n", "utf-8")
+    (tmp_path / "test_answer.py").write_text("def test_answer(grounded):\n    grounded('a', 'a')\n", "utf-8")
+    done = run_example(python, tmp_path, "-m", "pytest", "-p", "no:cacheprovider", "test_answer.py")
+    assert "no detector named 'no-such'" in done.stdout
+
+
+def test_classes_survive_pickling(python: Path, tmp_path: Path) -> None:
+    code = (
+        "import pickle; from veriglot.integrations import *\n"
+        "for made in (LlamaIndexPostprocessor(drop=True), HaystackChecker('grounding'), RagasGroundedness()):\n"
+        "    assert type(pickle.loads(pickle.dumps(made))) is type(made)\n"
+    )
+    done = run_example(python, tmp_path, "-c", code)
+    assert done.returncode == 0, done.stderr

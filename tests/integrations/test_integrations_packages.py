@@ -110,7 +110,8 @@ def test_the_settings_of_pytest_choose_the_detector(python: Path, tmp_path: Path
 
 def test_classes_survive_pickling(python: Path, tmp_path: Path) -> None:
     code = (
-        "import pickle; from veriglot.integrations import *\n"
+        "import pickle\n"
+        "from veriglot.integrations import HaystackChecker, LlamaIndexPostprocessor, RagasGroundedness\n"
         "for made in (LlamaIndexPostprocessor(drop=True), HaystackChecker('grounding'), RagasGroundedness()):\n"
         "    assert type(pickle.loads(pickle.dumps(made))) is type(made)\n"
     )

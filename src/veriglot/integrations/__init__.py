@@ -20,13 +20,8 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [
-    "DeepEvalGroundedness",
-    "HaystackChecker",
-    "LlamaIndexEvaluator",
-    "LlamaIndexPostprocessor",
+__all__ = [  # and the classes in _HOMES, which exist where their package does
     "OpenAIChecker",
-    "RagasGroundedness",
     "detect_batch",
     "explain",
     "judge",
@@ -61,6 +56,10 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_HOMES})
 
 
 @contextmanager

@@ -5,25 +5,25 @@ from deepeval import assert_test, evaluate
 from deepeval.evaluate.configs import AsyncConfig, DisplayConfig, ErrorConfig
 from deepeval.test_case import LLMTestCase
 
-from veriglot.integrations import DeepEvalGroundedness
+from veriglot.integrations import deepeval_metric
 
 passages = ["The bridge was opened in 1879."]
 right = LLMTestCase(input="When?", actual_output="The bridge was opened in 1879.", retrieval_context=passages)
 wrong = LLMTestCase(input="When?", actual_output="The bridge was opened in 1907.", retrieval_context=passages)
 unchecked = LLMTestCase(input="When?", actual_output="The bridge was opened in 1907.", retrieval_context=[])
 
-assert_test(right, [DeepEvalGroundedness()], run_async=False)
+assert_test(right, [deepeval_metric()], run_async=False)
 with pytest.raises(AssertionError, match="Groundedness"):
-    assert_test(wrong, [DeepEvalGroundedness()], run_async=False)
+    assert_test(wrong, [deepeval_metric()], run_async=False)
 
-metric = DeepEvalGroundedness()
+metric = deepeval_metric()
 assert metric.measure(wrong) == 0.0
 print(metric.reason)
 assert not metric.is_successful()
 
 result = evaluate(
     [right, wrong, unchecked],
-    [DeepEvalGroundedness()],
+    [deepeval_metric()],
     async_config=AsyncConfig(run_async=True),
     display_config=DisplayConfig(show_indicator=False, print_results=False),
     error_config=ErrorConfig(ignore_errors=True),

@@ -4,7 +4,7 @@ from haystack import Document, Pipeline
 from haystack.components.routers import ConditionalRouter
 from haystack.dataclasses import ChatMessage
 
-from veriglot.integrations import HaystackChecker
+from veriglot.integrations import haystack_checker
 
 routes = [
     {"condition": f"{{{{ verdicts[0] == '{verdict}' }}}}", "output": "{{ replies[0] }}", "output_name": verdict,
@@ -12,7 +12,7 @@ routes = [
     for verdict in ("supported", "unsupported", "not_checked")
 ]  # fmt: skip
 pipeline = Pipeline()
-pipeline.add_component("checker", HaystackChecker(language="en"))
+pipeline.add_component("checker", haystack_checker(language="en"))
 pipeline.add_component("router", ConditionalRouter(routes))
 pipeline.connect("checker.verdicts", "router.verdicts")
 pipeline.connect("checker.replies", "router.replies")
@@ -30,6 +30,6 @@ for reply, given, route in (
     assert result["router"] == {route: reply}
 
 message = ChatMessage.from_assistant("It was opened in 1907.")
-checked = HaystackChecker().run(replies=[message], documents=documents, query="When was it opened?")
+checked = haystack_checker().run(replies=[message], documents=documents, query="When was it opened?")
 assert checked["replies"] == [message]
 assert [span["text"] for span in checked["predictions"][0]["spans"]] == ["1907"]

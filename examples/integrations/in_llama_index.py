@@ -3,14 +3,14 @@
 from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from veriglot.integrations import LlamaIndexEvaluator, LlamaIndexPostprocessor
+from veriglot.integrations import llama_index_evaluator, llama_index_postprocessor
 
 nodes = [
     NodeWithScore(node=TextNode(text="The bridge was opened in 1879."), score=0.9),
     NodeWithScore(node=TextNode(text="Kangaroos carry offspring inside pouches."), score=0.2),
 ]
 
-evaluator = LlamaIndexEvaluator()
+evaluator = llama_index_evaluator()
 for year, passing in (("1879", True), ("1907", False)):
     response = Response(f"The bridge was opened in {year}.", source_nodes=nodes)
     result = evaluator.evaluate_response("When was the bridge opened?", response)
@@ -25,11 +25,11 @@ assert unchecked.score is None
 assert unchecked.invalid_result
 
 answer = "The bridge was opened in 1879."
-counts = LlamaIndexPostprocessor().postprocess_nodes(nodes, query_str=answer)
+counts = llama_index_postprocessor().postprocess_nodes(nodes, query_str=answer)
 print([node.metadata["veriglot_words"] for node in counts])
 assert [node.metadata["veriglot_words"] for node in counts] == [6, 0]
 assert "veriglot_words" not in nodes[0].metadata
 
-supporting = LlamaIndexPostprocessor(drop=True).postprocess_nodes(nodes, query_str=answer)
+supporting = llama_index_postprocessor(drop=True).postprocess_nodes(nodes, query_str=answer)
 assert [node.text for node in supporting] == ["The bridge was opened in 1879."]
 assert "veriglot_words" not in supporting[0].node.get_content(metadata_mode="llm")

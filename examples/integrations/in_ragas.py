@@ -7,7 +7,7 @@ import pytest
 from ragas import EvaluationDataset, evaluate
 
 from veriglot.errors import NotChecked
-from veriglot.integrations import RagasGroundedness
+from veriglot.integrations import ragas_metric
 
 rows = [
     {"user_input": "When?", "response": "It was opened in 1879.", "retrieved_contexts": ["It was opened in 1879."]},
@@ -15,7 +15,7 @@ rows = [
     {"user_input": "When?", "response": "It was opened in 1907.", "retrieved_contexts": []},
 ]
 dataset = EvaluationDataset.from_list(rows)
-metric = RagasGroundedness(options={"strictness": "normal"})
+metric = ragas_metric(strictness="normal")
 result = evaluate(dataset, metrics=[metric], show_progress=False)
 print(result, result.to_pandas())
 supported, unsupported, unchecked = result["groundedness"]

@@ -111,8 +111,8 @@ def test_the_settings_of_pytest_choose_the_detector(python: Path, tmp_path: Path
 def test_classes_survive_pickling(python: Path, tmp_path: Path) -> None:
     code = (
         "import pickle\n"
-        "from veriglot.integrations import HaystackChecker, LlamaIndexPostprocessor, RagasGroundedness\n"
-        "for made in (LlamaIndexPostprocessor(drop=True), HaystackChecker('grounding'), RagasGroundedness()):\n"
+        "from veriglot.integrations import haystack_checker, llama_index_postprocessor, ragas_metric\n"
+        "for made in (llama_index_postprocessor(drop=True), haystack_checker('grounding'), ragas_metric()):\n"
         "    assert type(pickle.loads(pickle.dumps(made))) is type(made)\n"
     )
     done = run_example(python, tmp_path, "-c", code)

@@ -20,15 +20,20 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [  # and the classes in _HOMES, which exist where their package does
+__all__ = [
     "OpenAIChecker",
+    "deepeval_metric",
     "detect_batch",
     "explain",
+    "haystack_checker",
     "judge",
     "langchain_evaluator",
     "langchain_runnable",
+    "llama_index_evaluator",
+    "llama_index_postprocessor",
     "needing",
     "otel_attributes",
+    "ragas_metric",
     "register_pandas",
     "texts_of",
     "traced_detect",
@@ -36,12 +41,12 @@ __all__ = [  # and the classes in _HOMES, which exist where their package does
 ]
 
 _HOMES = {
-    "DeepEvalGroundedness": "evaluators",
-    "HaystackChecker": "frameworks",
-    "LlamaIndexEvaluator": "evaluators",
-    "LlamaIndexPostprocessor": "frameworks",
+    "deepeval_metric": "evaluators",
+    "haystack_checker": "frameworks",
+    "llama_index_evaluator": "evaluators",
+    "llama_index_postprocessor": "frameworks",
     "OpenAIChecker": "live",
-    "RagasGroundedness": "evaluators",
+    "ragas_metric": "evaluators",
     "detect_batch": "tables",
     "langchain_evaluator": "evaluators",
     "langchain_runnable": "frameworks",
@@ -59,7 +64,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_HOMES})
+    return __all__
 
 
 @contextmanager

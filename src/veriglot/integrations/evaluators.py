@@ -1,7 +1,7 @@
 """The verdict as an evaluator of LangSmith (LangChain's) and LlamaIndex, and as a metric of Ragas and DeepEval.
 
 Of each response 1 is supported and 0 unsupported, so that a mean over responses is the share of supported ones. What
-was not checked gets no score. A package is imported when its class is asked for; annotations are not deferred, because
+was not checked gets no score. A package is imported when its metric is made; annotations are not deferred, because
 dataclasses read them as they make one.
 """
 
@@ -14,16 +14,15 @@ from typing import Any
 from veriglot.errors import NotChecked
 from veriglot.integrations import explain, judge, needing, texts_of, value_of
 
-__all__ = ["langchain_evaluator"]
+__all__ = ["deepeval_metric", "langchain_evaluator", "llama_index_evaluator", "ragas_metric"]
 
 
 def __getattr__(name: str) -> Any:
-    makers = {"LlamaIndexEvaluator": _llama_index, "RagasGroundedness": _ragas, "DeepEvalGroundedness": _deepeval}
+    """The classes, where pickles look for them."""
+    makers = {"LlamaIndexEvaluator": _llama_index, "RagasMetric": _ragas, "DeepEvalMetric": _deepeval}
     if name not in makers:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = makers[name]()
-    made.__qualname__ = name
-    return made
+    return makers[name]()
 
 
 def _grade(response: Any, evidence: Any, question: Any = None, **options: Any) -> tuple[str, float | None, str]:
@@ -56,16 +55,25 @@ def langchain_evaluator(
     return grounded
 
 
+def llama_index_evaluator(**options: Any) -> Any:
+    """An evaluator of LlamaIndex: it passes what the contexts support; what was not checked is an invalid result.
+
+    Args:
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: llama-index-core is not installed.
+    """
+    return _llama_index()(**options)
+
+
 @cache
 def _llama_index() -> type:
     with needing("llama-index-core"):
         from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 
     class LlamaIndexEvaluator(BaseEvaluator):
-        """Passes what the retrieved contexts support; what was not checked is an invalid result with its reason.
-
-        Args: as for `veriglot.detect`: `detector`, `strictness`, `language`.
-        """
+        __qualname__ = "LlamaIndexEvaluator"
 
         def __init__(self, **options: Any) -> None:
             self._options = options
@@ -74,12 +82,11 @@ def _llama_index() -> type:
             return {}
 
         def _update_prompts(self, prompts: Any) -> None:
-            """It has none."""
+            pass
 
         async def aevaluate(
             self, query: Any = None, response: Any = None, contexts: Any = None, **_: Any
         ) -> EvaluationResult:
-            """Judge `response`, a text, by `contexts`, texts."""
             verdict, score, reason = await asyncio.to_thread(_grade, response, contexts, query, **self._options)
             texts = {"query": query, "response": response, "contexts": contexts}
             if score is None:
@@ -87,6 +94,22 @@ def _llama_index() -> type:
             return EvaluationResult(**texts, passing=verdict == "supported", score=score, feedback=reason)
 
     return LlamaIndexEvaluator
+
+
+def ragas_metric(**options: Any) -> Any:
+    """A metric of Ragas, `groundedness`: 1 where the retrieved contexts support the response, else 0.
+
+    A response that was not checked raises NotChecked with the reason: `ragas.evaluate` logs it, leaves the row without
+    a score and out of the mean, or stops with `raise_exceptions=True`. For `ragas.experiment`, `await
+    metric.ascore(response, retrieved_contexts)` gives the value, then None, and the reason.
+
+    Args:
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: ragas is not installed.
+    """
+    return _ragas()(options=options)
 
 
 @cache
@@ -98,22 +121,15 @@ def _ragas() -> type:
     columns = {"response", "retrieved_contexts:optional", "user_input:optional"}
 
     @dataclass
-    class RagasGroundedness(SingleTurnMetric):
-        """1 where the retrieved contexts support the response, else 0; needs no language model.
-
-        A response that was not checked raises NotChecked with the reason: `ragas.evaluate` logs it, leaves the row
-        without a score and out of the mean, or stops with `raise_exceptions=True`.
-
-        Args:
-            options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
-        """
+    class RagasMetric(SingleTurnMetric):
+        __qualname__ = "RagasMetric"
 
         name: str = "groundedness"
         options: dict[str, Any] = field(default_factory=dict)
         _required_columns: Any = field(default_factory=lambda: {MetricType.SINGLE_TURN: columns})
 
         def init(self, run_config: Any) -> None:
-            """Nothing to prepare."""
+            pass
 
         async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:  # noqa: ARG002
             result = await self.ascore(sample.response or "", sample.retrieved_contexts, sample.user_input)
@@ -122,12 +138,25 @@ def _ragas() -> type:
             return float(result.value)
 
         async def ascore(self, response: str, retrieved_contexts: Any, user_input: Any = None) -> MetricResult:
-            """The score with its reason, for `ragas.experiment`; the value None where it was not checked."""
             asked = user_input if isinstance(user_input, str) else None
             grade = await asyncio.to_thread(_grade, response, retrieved_contexts, asked, **self.options)
             return MetricResult(value=grade[1], reason=grade[2])
 
-    return RagasGroundedness
+    return RagasMetric
+
+
+def deepeval_metric(**options: Any) -> Any:
+    """A metric of DeepEval: 1 where the retrieval context, or else the context, supports the actual output; else 0.
+
+    It passes at 1, with the spans as reason. A response that was not checked raises NotChecked with the reason.
+
+    Args:
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: deepeval is not installed.
+    """
+    return _deepeval()(**options)
 
 
 @cache
@@ -136,13 +165,8 @@ def _deepeval() -> type:
         from deepeval.metrics import BaseMetric
         from deepeval.test_case import LLMTestCase
 
-    class DeepEvalGroundedness(BaseMetric):
-        """1 where the retrieval context (or else the context) supports the actual output, else 0, spans as reason.
-
-        Passes at 1. A response that was not checked raises NotChecked with the reason, and never passes.
-
-        Args: as for `veriglot.detect`: `detector`, `strictness`, `language`.
-        """
+    class DeepEvalMetric(BaseMetric):
+        __qualname__ = "DeepEvalMetric"
 
         # DeepEval copies a metric by the names in this signature.
         def __init__(
@@ -154,7 +178,6 @@ def _deepeval() -> type:
             self.language = language
 
         def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
-            """Judge one test case."""
             evidence = test_case.retrieval_context or test_case.context
             options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
             verdict, self.score, self.reason = _grade(test_case.actual_output, evidence, test_case.input, **options)
@@ -165,11 +188,10 @@ def _deepeval() -> type:
             return float(self.score)
 
         async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
-            """`measure`, in a thread."""
             return await asyncio.to_thread(self.measure, test_case)
 
         @property
         def __name__(self) -> str:
             return "Groundedness"
 
-    return DeepEvalGroundedness
+    return DeepEvalMetric

@@ -1,6 +1,6 @@
 """A step in the pipelines of LangChain, LlamaIndex and Haystack.
 
-A framework is imported when its name is asked for, because its base classes take seconds to load. Annotations are not
+A framework is imported when its step is made, because its base classes take seconds to load. Annotations are not
 deferred here: Haystack and pydantic read them as they make a class, and cannot see the names inside a function.
 """
 
@@ -10,16 +10,15 @@ from typing import Any
 from veriglot.errors import UsageError
 from veriglot.integrations import judge, needing, value_of
 
-__all__ = ["langchain_runnable"]
+__all__ = ["haystack_checker", "langchain_runnable", "llama_index_postprocessor"]
 
 
 def __getattr__(name: str) -> Any:
+    """The classes, where pickles and saved pipelines look for them."""
     makers = {"LlamaIndexPostprocessor": _postprocessor, "HaystackChecker": _checker}
     if name not in makers:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = makers[name]()
-    made.__qualname__ = name  # so that pickles and saved pipelines find it here
-    return made
+    return makers[name]()
 
 
 def langchain_runnable(
@@ -52,6 +51,22 @@ def langchain_runnable(
     return RunnableLambda(check, name="veriglot")
 
 
+def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
+    """A node postprocessor of LlamaIndex that says how many words of an answer each node supports.
+
+    Give it the answer as the query, after it was synthesized: `postprocess_nodes(nodes, query_str=answer)`. Each node's
+    metadata gets `veriglot_words`, the count, or None where the answer was not checked; then no node drops.
+
+    Args:
+        drop: whether nodes that support no word are dropped.
+        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
+
+    Raises:
+        UsageError: llama-index-core is not installed; or, when it runs, there is no answer.
+    """
+    return _postprocessor()(drop=drop, **options)
+
+
 @cache
 def _postprocessor() -> type:
     with needing("llama-index-core"):
@@ -59,12 +74,7 @@ def _postprocessor() -> type:
         from llama_index.core.schema import NodeWithScore, QueryBundle
 
     class LlamaIndexPostprocessor(BaseNodePostprocessor):
-        """Says of each node how many words of an answer it supports, and drops those that support none if asked to.
-
-        Give it the answer as the query, after it was synthesized: `postprocess_nodes(nodes, query_str=answer)`. Each
-        node's metadata gets `veriglot_words`, the count, or None where the answer was not checked; then no node drops.
-        """
-
+        __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
         drop: bool = False
         detector: str = "grounding"
         strictness: str = "normal"
@@ -94,6 +104,21 @@ def _postprocessor() -> type:
     return LlamaIndexPostprocessor
 
 
+def haystack_checker(**options: Any) -> Any:
+    """A component of Haystack that gives each reply of a generator its verdict by the documents.
+
+    Its inputs are `replies`, `documents` and, if known, `query`; its outputs `replies`, unchanged, and in their order
+    `verdicts` and `predictions`.
+
+    Args:
+        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
+
+    Raises:
+        UsageError: haystack-ai is not installed.
+    """
+    return _checker()(**options)
+
+
 @cache
 def _checker() -> type:
     with needing("haystack-ai"):
@@ -101,7 +126,7 @@ def _checker() -> type:
         from haystack.dataclasses import ChatMessage
 
     class HaystackChecker:
-        """Gives each reply of a generator its verdict by the documents; the replies go on unchanged."""
+        __qualname__ = "HaystackChecker"  # where saved pipelines look for it
 
         def __init__(
             self, detector: str = "grounding", strictness: str = "normal", language: str | None = None
@@ -116,7 +141,6 @@ def _checker() -> type:
         def run(
             self, replies: list[str] | list[ChatMessage], documents: list[Document], query: str | None = None
         ) -> dict[str, Any]:
-            """Judge; `verdicts` and `predictions` are in the order of `replies`."""
             options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
             predictions = [judge(reply, documents, query, **options) for reply in replies]
             return {

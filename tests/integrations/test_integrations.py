@@ -199,7 +199,12 @@ def test_the_github_workflow_is_one_and_fails_where_an_answer_is_unsupported(tmp
         row = {"id": "a", "response": response, "evidence": [{"text": evidence}] if evidence else []}
         (tmp_path / "answers.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
         (tmp_path / "marked.html").unlink(missing_ok=True)
-        command = [sys.executable, "-c", "from veriglot.cli import main; main()", *shlex.split(line)[1:]]
+        command = [
+            sys.executable,
+            "-c",
+            "import sys; from veriglot.cli import main; sys.exit(main())",
+            *shlex.split(line)[1:],
+        ]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == code, done.stderr
         assert (tmp_path / "marked.html").exists()

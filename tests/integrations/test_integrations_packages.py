@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -78,8 +79,9 @@ def test_the_packages_fit_together(python: Path) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_on_its_package(path: Path, python: Path, tmp_path: Path) -> None:
+    copied = shutil.copy(path, tmp_path)  # out of reach of this project's settings of pytest
     runner = ["-m", "pytest", "-p", "no:cacheprovider"] if path.stem == "in_pytest" else []
-    done = run_example(python, tmp_path, *runner, path)
+    done = run_example(python, tmp_path, *runner, copied)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
 
 
@@ -112,7 +114,7 @@ def test_classes_survive_pickling(python: Path, tmp_path: Path) -> None:
     code = (
         "import pickle\n"
         "from veriglot.integrations import haystack_checker, llama_index_postprocessor, ragas_metric\n"
-        "for made in (llama_index_postprocessor(drop=True), haystack_checker('grounding'), ragas_metric()):\n"
+        "for made in (llama_index_postprocessor(drop=True), haystack_checker(), ragas_metric()):\n"
         "    assert type(pickle.loads(pickle.dumps(made))) is type(made)\n"
     )
     done = run_example(python, tmp_path, "-c", code)

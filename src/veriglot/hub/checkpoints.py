@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 __all__ = [
-    "Pretrained",
     "agree",
     "batches",
     "checkpoint",

@@ -24,20 +24,15 @@ __all__ = [
     "OpenAIChecker",
     "deepeval_metric",
     "detect_batch",
-    "explain",
     "haystack_checker",
-    "judge",
     "langchain_evaluator",
     "langchain_runnable",
     "llama_index_evaluator",
     "llama_index_postprocessor",
-    "needing",
     "otel_attributes",
     "ragas_metric",
     "register_pandas",
-    "texts_of",
     "traced_detect",
-    "value_of",
 ]
 
 _HOMES = {

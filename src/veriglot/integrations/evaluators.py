@@ -14,7 +14,7 @@ from typing import Any
 from veriglot.errors import NotChecked
 from veriglot.integrations import explain, judge, needing, texts_of, value_of
 
-__all__ = ["deepeval_metric", "langchain_evaluator", "llama_index_evaluator", "ragas_metric"]
+__all__ = ()  # veriglot.integrations offers what is here
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from veriglot.errors import UsageError
 from veriglot.integrations import judge, needing, value_of
 
-__all__ = ["haystack_checker", "langchain_runnable", "llama_index_postprocessor"]
+__all__ = ()  # veriglot.integrations offers what is here
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import veriglot
     from veriglot.records import Span
 
-__all__ = ["CheckedSentence", "OpenAIChecker", "otel_attributes", "traced_detect"]
+__all__ = ()  # veriglot.integrations offers what is here
 
 
 @dataclass(frozen=True)

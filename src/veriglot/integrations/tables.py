@@ -14,7 +14,7 @@ from veriglot.integrations import needing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["detect_batch", "register_pandas"]
+__all__ = ()  # veriglot.integrations offers what is here
 
 
 def detect_batch(

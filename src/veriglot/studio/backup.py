@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Query = Callable[[str], Iterable[Any]]
 
-__all__ = ["Backup", "backup", "restore"]
+__all__ = ["backup", "restore"]
 
 _FORMAT = "veriglot-studio-backup"
 _VERSION = 1

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veriglot.studio.store import Store, WriteTransaction
     from veriglot.studio.tables import ProjectRow
 
-__all__ = ["ImportResult", "import_all", "register_project"]
+__all__ = ["import_all", "register_project"]
 
 _MAX_RESPONSE = 100_000  # code points; the page shows all of it at once
 _MAX_EVIDENCE = 2_000_000  # code points of one item

@@ -43,7 +43,6 @@ __all__ = [
     "fit_on",
     "model_card",
     "onnx_bytes",
-    "train_network",
 ]
 
 

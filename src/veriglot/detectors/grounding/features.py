@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     UInt64s = NDArray[np.uint64]
     Bools = NDArray[np.bool_]
 
-__all__ = ["FEATURES_VERSION", "Extract", "extract", "number_values"]
+__all__ = ["FEATURES_VERSION", "Extract", "extract"]
 
 
 # Features of a word by itself: what of it, of its parts and of its immediate neighbours stands in the evidence.

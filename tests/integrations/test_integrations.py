@@ -197,14 +197,15 @@ def test_the_github_workflow_is_one_and_fails_where_an_answer_is_unsupported(tmp
     (line,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("veriglot ")]
     for response, evidence, code in ((EVIDENCE, EVIDENCE, 0), (WRONG, EVIDENCE, 4), (EVIDENCE, "", 4)):
         row = {"id": "a", "response": response, "evidence": [{"text": evidence}] if evidence else []}
-        (tmp_path / "answers.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
-        (tmp_path / "marked.html").unlink(missing_ok=True)
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        (folder / "answers.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
         command = [
             sys.executable,
             "-c",
             "import sys; from veriglot.cli import main; sys.exit(main())",
             *shlex.split(line)[1:],
         ]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == code, done.stderr
-        assert (tmp_path / "marked.html").exists()
+        assert (folder / "marked.html").exists()

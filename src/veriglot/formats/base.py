@@ -74,6 +74,7 @@ FORMATS = Table(
             "mlqe": "translations:Mlqe",
             "mqm": "translations:Mqm",
             "squad": "answers:Squad",
+            "columns": "columns:Columns",
         }.items()
     },
 )
@@ -292,6 +293,9 @@ class Reading:
         report: where repairs and observations are counted.
         strict: whether anything that needs a repair is an error.
         language: BCP 47 tag to use where neither the file nor its name says one; None leaves it unset.
+        columns: part of a sample to the column that holds it, where the caller states any.
+        labelled: whether labels that cannot be understood are an error.
+        named: whether the caller named the format.
         line: the line of the record that is being read.
         state: what a format keeps while it reads one file.
     """
@@ -300,6 +304,9 @@ class Reading:
     report: FileReport
     strict: bool = False
     language: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    labelled: bool = False
+    named: bool = False
     line: int = 0
     state: dict[str, Any] = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
-"""Containers, apart from what records mean: recognising and reading JSON lines, JSON arrays, CSV and Parquet.
+"""Containers, apart from what records mean: recognising and reading JSON lines, JSON, CSV, Parquet and Arrow.
 
-Each reader is a generator of `Record` and `FailedRow`: one bad record never ends the file. JSON lines, CSV and Parquet
-are streamed; a JSON array or object is read whole, as JSON asks for.
+Each reader is a generator of `Record` and `FailedRow`: one bad record never ends the file. All but a JSON array or
+object are streamed; that is read whole, as JSON asks for.
 """
 
 from __future__ import annotations
@@ -50,28 +50,29 @@ class Head:
     """The beginning of a file.
 
     Attributes:
-        container: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `text`, or `empty`.
+        container: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `arrow`, `text`, or `empty`.
         keys: keys of the first record (columns of a table). Where the first record is longer than what was looked
             at, every key in sight, those of nested objects included.
         record: the first record, or None where it could not be decoded from the beginning alone.
         text: the beginning as text.
+        delimiter: what stands between the cells of a table.
     """
 
     container: str
     keys: frozenset[str] = frozenset()
     record: dict[str, Any] | None = None
     text: str = ""
+    delimiter: str = ","
 
 
-def _parquet_head(source: Source) -> Head:
-    parquet = parquet_module()
+def _binary_head(kind: str, source: Source) -> Head:
+    parquet_module()
     if source.file is None:  # standard input can be read once only: the columns stay unknown
-        return Head("parquet")
-    try:
-        names = parquet.read_schema(source.file).names
-    except (OSError, ValueError):
-        return Head("parquet")
-    return Head("parquet", frozenset(names))
+        return Head(kind)
+    record = next(read_container(kind, source), None)
+    if not isinstance(record, Record):
+        return Head(kind)
+    return Head(kind, frozenset(record.data), record.data)
 
 
 def _first_object(text: str) -> dict[str, Any] | None:
@@ -109,16 +110,18 @@ def _object_head(source: Source, text: str) -> Head:
 
 def _table_head(name: str, text: str) -> Head:
     first = text.splitlines()[0]
-    delimiter = "\t" if "\t" in first else ","
+    delimiter = "\t" if "\t" in first else max(",;|", key=first.count)
     try:
-        header = next(csv.reader(io.StringIO(text), delimiter=delimiter))
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+        header = next(rows)
+        record = dict(zip(header, next(rows, ()), strict=False))
     except (csv.Error, StopIteration):
-        header = []
+        header, record = [], {}
     named = name.endswith((".csv", ".tsv"))
     looks_like_header = len(header) > 1 and all(0 < len(cell) <= 60 for cell in header[1:]) and not _TAG.search(first)
     if named or looks_like_header:
         kind = "tsv" if delimiter == "\t" else "csv"
-        return Head(kind, frozenset(header), None, text)
+        return Head(kind, frozenset(header), record if len(record) == len(header) else None, text, delimiter)
     return Head("text", frozenset(), None, text)
 
 
@@ -132,6 +135,8 @@ _SHOWN_OF_TOO_LONG = 4096
 _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+_NO_TEXT = {b"PK\x03\x04": "an Excel workbook or a zip archive", b"\x1f\x8b": "compressed (gzip)", b"FEA1": "Feather 1"}
 
 
 class _TooLongError(InputError):
@@ -287,7 +292,8 @@ class _DecodedLines:
         return fault
 
 
-def _delimited(delimiter: str, source: Source, max_line_bytes: int) -> Records:
+def _delimited(source: Source, max_line_bytes: int) -> Records:
+    delimiter = source.look().delimiter
     csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
     lines = _DecodedLines(source, max_line_bytes)
     reader = csv.reader(lines, delimiter=delimiter)
@@ -322,17 +328,35 @@ def _delimited(delimiter: str, source: Source, max_line_bytes: int) -> Records:
 
 def _parquet(source: Source, _max_line_bytes: int) -> Records:
     parquet = parquet_module()
+    return _from_batches(source, "Parquet", lambda stream: parquet.ParquetFile(stream).iter_batches(batch_size=_BATCH))
+
+
+def _arrow(source: Source, _max_line_bytes: int) -> Records:
+    parquet_module()
+    import pyarrow.ipc as ipc
+
+    def batches(stream: BinaryIO) -> Iterator[Any]:
+        if source.head.startswith(_ARROW_FILE):
+            file = ipc.open_file(stream)
+            yield from (file.get_batch(index) for index in range(file.num_record_batches))
+        else:
+            yield from ipc.open_stream(stream)
+
+    return _from_batches(source, "Arrow", batches)
+
+
+def _from_batches(source: Source, what: str, batches: Callable[[BinaryIO], Iterator[Any]]) -> Records:
     with source.open_seekable() as stream:
+        number = 0
         try:
-            file = parquet.ParquetFile(stream)
-            number = 0
-            for batch in file.iter_batches(batch_size=_BATCH):
-                for data in batch.to_pylist():
-                    number += 1
-                    yield Record(number, data)
+            for batch in batches(stream):
+                for start in range(0, batch.num_rows, _BATCH):
+                    for data in batch.slice(start, _BATCH).to_pylist():
+                        number += 1
+                        yield Record(number, data)
         except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
             message = str(error).splitlines()[0]
-            yield _bad(source, 0, InputError(f"this is not readable as Parquet: {message}", remedy="Was it cut off?"))
+            yield _bad(source, 0, InputError(f"this is not readable as {what}: {message}", remedy="Was it cut off?"))
 
 
 def parquet_module() -> Any:
@@ -351,8 +375,8 @@ def parquet_module() -> Any:
 def read_container(kind: str, source: Source, max_line_bytes: int = MAX_LINE_BYTES) -> Records:
     """The records of a source, read as the container `kind`."""
     if kind in {"csv", "tsv"}:
-        return _delimited("," if kind == "csv" else "\t", source, max_line_bytes)
-    readers = {"jsonl": _jsonl, "json": _json, "parquet": _parquet, "text": _text}
+        return _delimited(source, max_line_bytes)
+    readers = {"jsonl": _jsonl, "json": _json, "parquet": _parquet, "arrow": _arrow, "text": _text}
     return readers[kind](source, max_line_bytes)
 
 
@@ -437,6 +461,23 @@ def _beginning(stream: io.BufferedReader) -> tuple[bytes, int]:
     return data, len(data)
 
 
+class _Recoded(io.RawIOBase):
+    """A stream of text in another encoding as UTF-8; bytes that are no text stay as they are, for lines to refuse."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
+        self._waiting = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        self._waiting = self._waiting or self._text.read(1 << 16).encode("utf-8", "surrogateescape")
+        block, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
+        buffer[: len(block)] = block
+        return len(block)
+
+
 class Source:
     """One input.
 
@@ -446,11 +487,13 @@ class Source:
     Attributes:
         path: as shown in messages.
         file: the file, or None for standard input.
+        recoded: whether it is read in its own `encoding` where that is not UTF-8, rather than refused.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self.file = None if self.path == "-" else Path(path)
+        self.recoded = False
         self._consumed = False
         self._begun = b""  # what was read of standard input
 
@@ -471,11 +514,16 @@ class Source:
         """
         data = self.head.removeprefix(_UTF8_BOM)
         if data.startswith(b"PAR1"):
-            return _parquet_head(self)
-        if data.startswith(_UTF16_BOMS):
-            raise InputError("this is UTF-16, not UTF-8", path=self.path, remedy="Convert the file to UTF-8 first.")
-        text = data.decode("utf-8", "replace")
+            return _binary_head("parquet", self)
+        if data.startswith((_ARROW_FILE, _ARROW_STREAM)):
+            return _binary_head("arrow", self)
+        for magic, what in _NO_TEXT.items():
+            if data.startswith(magic):
+                raise InputError(f"this is {what}", path=self.path, remedy="Save it as CSV, JSON lines or Parquet.")
+        text = data.decode(self.encoding, "replace").removeprefix("\ufeff")
         begun = text.lstrip()
+        if self.encoding == "utf-16" and begun[:1] in {"[", "{"}:
+            raise InputError("this is UTF-16, not UTF-8", path=self.path, remedy="Convert the file to UTF-8 first.")
         if not begun:
             return Head("empty")
         if begun[0] == "[":
@@ -483,6 +531,16 @@ class Source:
         if begun[0] == "{":
             return _object_head(self, begun)
         return _table_head(self.name, text)
+
+    @cached_property
+    def encoding(self) -> str:
+        """`utf-8`; `utf-16` by its byte order mark; or `cp1252`, Excel's, where no byte above 127 is UTF-8."""
+        data = self.head[: len(self.head) - 3 if len(self.head) == HEAD_BYTES else None]
+        if data.startswith(_UTF16_BOMS):
+            return "utf-16"
+        as_utf8 = data.decode("utf-8", "surrogateescape")
+        odd = [char for char in as_utf8 if char > "\x7f"]
+        return "cp1252" if odd and all("\udc80" <= char <= "\udcff" for char in odd) else "utf-8"
 
     @property
     def name(self) -> str:
@@ -495,14 +553,18 @@ class Source:
         return self.file.stem if self.file else "stdin"
 
     def open(self) -> BinaryIO:
-        """The bytes from the beginning. Standard input can be opened once."""
+        """The bytes from the beginning, as UTF-8 where it is `recoded`. Standard input can be opened once."""
         if self.file is not None:
-            return self._open_file()
-        if self._consumed:
+            stream = self._open_file()
+        elif self._consumed:
             raise InputError("standard input was already read", path=self.path)
-        self._consumed = True
-        assert self.head is not None  # it was read, and what came with it
-        return _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
+        else:
+            self._consumed = True
+            assert self.head is not None  # it was read, and what came with it
+            stream = _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
+        if self.recoded and self.encoding != "utf-8":
+            return io.BufferedReader(_Recoded(stream, self.encoding))
+        return stream
 
     def open_seekable(self) -> BinaryIO:
         """The bytes as a stream that can jump; standard input is read into memory for that."""

@@ -9,6 +9,7 @@ from msgspec import inspect
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff
+from veriglot.formats.columns import read_row
 from veriglot.records import Prediction, Sample, decode_json, sample_from
 
 if TYPE_CHECKING:
@@ -38,7 +39,16 @@ class NativeLines(Format):
         """One sample a record; unknown keys go to its `meta`."""
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", remedy="Is the file in another format? Name it.")
-        sample = sample_from(data)
+        try:
+            sample = sample_from(data)
+        except InputError as error:
+            if reading.named:
+                raise
+            data = {"id": f"{reading.source.stem}-{reading.line}", **data}  # evidence as text, a number as id
+            try:
+                sample = read_row(data, columns={} if "evidence" in data else {"evidence": ""})
+            except InputError:
+                raise error from None
         if sample.language is None and reading.language is not None:
             sample = msgspec.structs.replace(sample, language=reading.language)
         yield sample

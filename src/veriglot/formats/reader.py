@@ -7,17 +7,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from veriglot.errors import InputError
+from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
+from veriglot.formats.columns import unreadable
 from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
 from veriglot.formats.native import without_null
-from veriglot.records import Prediction, from_mapping
+from veriglot.records import Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from veriglot.records import Sample
+    from collections.abc import Iterator, Mapping
 
 __all__ = [
     "SeenIds",
@@ -95,8 +94,10 @@ def _guess_source(source: Source) -> Guess:
                 path=source.path,
                 remedy="Name the samples that they were made of.",
             )
-        seen = f"its keys are {', '.join(sorted(head.keys)[:12])}" if head.keys else f"it looks like {head.container}"
-        raise InputError(f"no known format fits: {seen}", path=source.path, remedy=_remedy())
+        if head.keys:
+            error = unreadable(head.record or dict.fromkeys(head.keys), InputError("no known format fits"), {})
+            raise InputError(error.detail, path=source.path, remedy=f"{error.remedy} {_remedy()}")
+        raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=_remedy())
     return best
 
 
@@ -109,8 +110,8 @@ def files_in(folder: Path) -> list[Path]:
     )
 
 
-def readable_files(folder: Path, unread: dict[str, str]) -> Iterator[tuple[Source, Guess]]:
-    """The files of a folder that are in a known format; of the others `unread` is told why they are left aside."""
+def readable_files(folder: Path, unread: dict[str, str], named: str | None = None) -> Iterator[tuple[Source, Guess]]:
+    """The files of a folder in a known format (or `named`); of the others `unread` is told why they are left aside."""
     for file in files_in(folder):
         owner = next((name for name in FORMATS.names() if load_format(name).reads_beside(file)), None)
         if owner is not None:
@@ -118,15 +119,14 @@ def readable_files(folder: Path, unread: dict[str, str]) -> Iterator[tuple[Sourc
             continue
         try:
             source = Source(file)
-            yield source, _guess_source(source)
+            yield source, _as_named(source, named) if named else _guess_source(source)
         except InputError as error:
             unread[str(file)] = error.detail
 
 
 def _remedy() -> str:
     return (
-        "A sample has the keys id, response and evidence. For another format, name it (--format, --from of convert,"
-        f" format= in Python): {', '.join(FORMATS.names())}."
+        f"For another format, name it (--format, --from of convert, format= in Python): {', '.join(FORMATS.names())}."
     )
 
 
@@ -153,6 +153,7 @@ def read(
     max_line_bytes: int = MAX_LINE_BYTES,
     report: Report | None = None,
     language: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Iterator[Sample]:
     """Samples of a file, a folder, or standard input ("-"), streamed in order.
 
@@ -164,14 +165,16 @@ def read(
         report: filled in with counts of repairs, file by file.
         language: BCP 47 tag for samples whose rows state no language; it wins over one in the file's name.
             Without either their language stays None; it is never assumed.
+        columns: part of a sample to the column that holds it, such as `{"response": "answer"}`; see `columns.read_row`.
 
     Raises:
         InputError: the first row that cannot be read, with path, line and field. `read_rows` goes on instead.
         UnknownNameError: no such format.
     """
     rows = read_rows(
-        path, format=format, strict=strict, max_line_bytes=max_line_bytes, report=report, language=language
-    )
+        path, format=format, strict=strict, max_line_bytes=max_line_bytes, report=report, language=language,
+        columns=columns,
+    )  # fmt: skip
     for row in rows:
         if isinstance(row, FailedRow):
             raise row.as_error()
@@ -187,6 +190,8 @@ def read_rows(
     report: Report | None = None,
     language: str | None = None,
     seen: SeenIds | None = None,
+    columns: Mapping[str, str] | None = None,
+    labelled: bool = False,
 ) -> Iterator[Sample | FailedRow]:
     """Like `read`, but a row that cannot be read is yielded as a `FailedRow` and reading goes on.
 
@@ -199,6 +204,8 @@ def read_rows(
         language: BCP 47 tag for samples that state none.
         seen: ids that may not occur again, for several inputs that make one output; ids of this path are added. Ids
             of one path never occur twice.
+        columns: as for `read`.
+        labelled: refuse labels that cannot be understood; otherwise they stay in `meta`, which is said.
 
     Raises:
         InputError: the path does not exist, or no format is recognised.
@@ -206,13 +213,19 @@ def read_rows(
     """
     report = report if report is not None else Report()
     seen = seen if seen is not None else SeenIds()
-    for source, guessed in _sources(path, format, report):
+    if columns and format not in {None, "columns"}:
+        raise UsageError(f"The format {format!r} has columns of its own.", remedy="Leave out either --map or --format.")
+    for source, guessed in _sources(path, "columns" if columns else format, report):
         file_report = report.files.setdefault(source.path, FileReport(source.path, guessed.format, guessed.why))
-        reading = Reading(source, file_report, strict=strict, language=language)
+        reading = Reading(
+            source, file_report, strict=strict, language=language, columns=columns or {}, labelled=labelled,
+            named=format is not None,
+        )  # fmt: skip
         format_ = load_format(guessed.format)
+        source.recoded = guessed.format == "columns" and guessed.container in {"csv", "tsv"}
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
         for row in format_.rows(records, reading):
-            if not isinstance(row, FailedRow) and not seen.is_new(row.id):
+            if isinstance(row, Sample) and not seen.is_new(row.id):
                 error = InputError(
                     f"the id {row.id!r} occurred before",
                     path=source.path,
@@ -234,7 +247,8 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
         yield source, _as_named(source, name) if name else _guess_source(source)
         return
     any_read = False
-    for source, guessed in readable_files(Path(path), report.unread):
+    files = readable_files(Path(path), report.unread, name if name == "columns" else None)
+    for source, guessed in files:
         if name and guessed.format != name:
             report.unread[source.path] = f"it is in the format {guessed.format}"
             continue

@@ -1,0 +1,687 @@
+"""Rows under any names: which column holds which part of a sample, and the sample that such a row makes.
+
+`read_row` maps one row; the format `columns` does it for files. What is not stated is taken from the names of columns
+alone, so that all rows of a file are read alike; where two columns could be meant, the row is refused with the choice.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+import math
+import re
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import msgspec
+
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.formats.base import FileReport, Format, Reading, Sniff, language_tag
+from veriglot.formats.containers import Record, Source
+from veriglot.records import Annotation, Kind, Sample, Span, Task, decode_json, sample_from
+from veriglot.records.taxonomy import taxonomies
+from veriglot.storage.checkpoint import FailedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from veriglot.formats.containers import Head, Records
+
+__all__ = ["columns_from", "presets", "read_row", "unreadable"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """The columns of a known tool or data set.
+
+    Attributes:
+        name: the tool or data set.
+        columns: part to column; alternatives are separated by `|`, and `inputs.question` is a key of an object.
+        beside: further columns by which it is known.
+        task: what its responses were asked for.
+    """
+
+    name: str
+    columns: dict[str, str]
+    beside: tuple[str, ...] = ()
+    task: Task = Task.QA
+
+
+class _Table(msgspec.Struct, frozen=True):
+    """The table beside this file."""
+
+    names: dict[str, list[list[str]]]
+    words: dict[str, list[str]]
+    objects: dict[str, list[str]]
+    presets: tuple[Preset, ...]
+
+
+@cache
+def _table() -> _Table:
+    import tomllib
+
+    return msgspec.convert(tomllib.loads(files(__package__).joinpath("columns.toml").read_text("utf-8")), _Table)
+
+
+def presets() -> tuple[Preset, ...]:
+    """The tools and data sets whose rows are known by their columns."""
+    return _table().presets
+
+
+_PARTS = (
+    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label"
+)  # fmt: skip
+_LABEL_PARTS = ("unsupported", "supported", "spans", "label")
+_CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
+_WRONG = re.compile(r"halluc|wrong|error|false|contradict|(un|in|not?_?|non_?)(support|faith|ground|consist|fact|corr)")
+_RIGHT = re.compile(r"support|faith|ground|consist|fact|correct|attribut|entail|true|valid|clean|right")
+
+
+# Which column holds which part.
+
+
+class _Plan(NamedTuple):
+    """Part to columns (of evidence there may be several), what they were known from, and labels that are unclear."""
+
+    parts: Mapping[str, tuple[str, ...]]
+    preset: Preset | None
+    stated: bool
+    unclear: str = ""
+
+    def __str__(self) -> str:
+        names = [f"{part} = {' + '.join(columns)}" for part, columns in self.parts.items()]
+        return f"{f'{self.preset.name} rows: ' if self.preset else ''}{', '.join(names)}"
+
+
+def columns_from(pairs: Iterable[str]) -> dict[str, str]:
+    """Part of a sample to column, from texts such as `response=answer,evidence=contexts`.
+
+    Raises:
+        UsageError: a text is no such list, or names a part twice.
+        UnknownNameError: no such part.
+    """
+    columns: dict[str, str] = {}
+    for text in pairs:
+        for pair in re.split(r",(?=\s*\w+=)", text):
+            part, equals, column = pair.partition("=")
+            part = part.strip()
+            if not equals or part in columns:
+                raise UsageError(
+                    f"{pair!r} maps nothing." if not equals else f"{part} is mapped twice.",
+                    remedy="Write --map PART=COLUMN,PART=COLUMN, such as response=answer,evidence=contexts.",
+                )
+            columns[part] = column.strip()
+    return _checked(columns)
+
+
+def _checked(columns: Mapping[str, str]) -> dict[str, str]:
+    for part in columns:
+        if part not in _PARTS:
+            raise UnknownNameError("part of a sample", part, _PARTS)
+    return dict(columns)
+
+
+def _normalized(name: str) -> str:
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return ("_" if apart.startswith("_") else "") + re.sub(r"[\W_]+", "_", apart).strip("_").lower()
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row, and those of the objects in it as `outer.inner`."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        flat[str(key)] = value
+        if isinstance(value, Mapping):
+            flat.update({f"{key}.{inner}": each for inner, each in value.items()})
+    return flat
+
+
+@lru_cache(maxsize=256)
+def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...]) -> _Plan:
+    """The plan for rows with these keys; with each, whether its value is an object.
+
+    Raises:
+        InputError: a column that was stated is not there, two could be meant, or none; `field` is the part then.
+    """
+    names = {key: _name(key) for key, _ in keys}
+    texts = {key: names[key] for key, is_object in keys if not is_object}
+    parts = dict(_stated(stated, names))
+    preset = next((preset for preset in presets() if _fits(preset, names, texts)), None)
+    unclear = ""
+    labelled = any(part in _LABEL_PARTS for part, _ in stated)
+    for part in _PARTS:
+        if part in parts or (part in _LABEL_PARTS and labelled):
+            continue
+        possible = names if part in {"evidence", "spans"} else texts
+        own = _of_preset(preset, part, possible) if preset is not None else None
+        columns = (own,) if own else _columns_of(part, possible, parts)
+        if len(columns) < 2 or (part == "evidence" and _numbered(columns, names)):
+            parts[part] = columns
+        elif part in _LABEL_PARTS:
+            unclear = f"labels could be in {' or '.join(columns)}: choose with --map label={columns[0]}"
+        else:
+            choices = " or ".join(f"--map {part}={column}" for column in columns)
+            detail = f"the {part} could be in {' or '.join(columns)}"
+            raise InputError(detail, field=part, remedy=f"Choose with {choices} (columns= in Python).")
+    for part in ("response", "evidence"):
+        if not parts[part] and part not in dict(stated):
+            raise InputError(f"no column is known to hold the {part}", field=part)
+    return _Plan({part: columns for part, columns in parts.items() if columns}, preset, bool(stated), unclear)
+
+
+def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The columns that were stated for each part; not those that this row lacks, unless it cannot do without."""
+    for part, column in stated:
+        chosen = (column,) if column in names else tuple(each.strip() for each in column.split("+") if each.strip())
+        missing = [each for each in chosen if each not in names]
+        if missing and part in {"response", "evidence"}:
+            raise InputError(f"there is no column {missing[0]!r}", field=part)
+        if not missing:
+            yield part, chosen
+
+
+def _name(key: str) -> str:
+    """The normalized name of a column; empty for a key of an object that holds no columns."""
+    outer, _, inner = key.rpartition(".")
+    return _normalized(inner) if not outer or _normalized(outer) in _table().objects["holders"] else ""
+
+
+def _of_preset(preset: Preset, part: str, names: Mapping[str, str]) -> str | None:
+    return next((column for column in preset.columns.get(part, "").split("|") if column in names), None)
+
+
+def _fits(preset: Preset, names: Mapping[str, str], texts: Mapping[str, str]) -> bool:
+    wanted = [_of_preset(preset, part, names if part == "evidence" else texts) for part in preset.columns]
+    return None not in wanted and all(column in names for column in preset.beside)
+
+
+def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The columns that may hold a part, by name; ours alone where it is there, and a single one where order decides."""
+    taken = {column for columns in parts.values() for column in columns}
+    names = {key: name for key, name in names.items() if key not in taken}
+    if part == "label" and any(parts.get(each) for each in ("supported", "unsupported")):
+        return ()
+    for known in _table().names.get(part, ()):
+        columns = tuple(key for key, name in names.items() if re.sub(r"_?\d+$", "", name) in known)
+        exact = [key for key in columns if names[key] == known[0]]
+        if exact and part not in {"spans", "label"}:
+            return tuple(exact[:1])
+        if columns:
+            return (min(columns, key=lambda key: _rank(names[key], known)),) if part in _CHOICES else columns
+    return ()
+
+
+def _rank(name: str, known: Sequence[str]) -> int:
+    return known.index(name) if name in known else len(known)
+
+
+def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
+    """Whether the columns are one and the same but for a number: `context_1`, `context_2`."""
+    return len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1
+
+
+def unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
+    """The error of a row whose columns are not known, with its keys and the `--map` that would do."""
+    keys = ", ".join(list(map(str, row))[:12])
+    if error.remedy:
+        return InputError(f"{error.detail}: its keys are {keys}", remedy=error.remedy)
+    proposed = {**columns, **_proposed(row, {part: column for part, column in columns.items() if column in _flat(row)})}
+    pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
+    complete = {"response", "evidence"} <= proposed.keys()
+    remedy = f"Add --map {pairs or 'response=COLUMN,evidence=COLUMN'} (columns= in Python)."
+    if not complete and pairs:
+        lacking = " nor ".join(part for part in ("response", "evidence") if part not in proposed)
+        remedy = f"No column looks like {lacking}: add --map {pairs},{lacking.split()[-1]}=COLUMN (columns= in Python)."
+    if error.field == "evidence":
+        remedy += " Rows without any evidence: --map evidence= reads them, and all will be not checked."
+    return InputError(f"{error.detail}: its keys are {keys}", remedy=remedy)
+
+
+def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, str]:
+    """The likeliest columns for response and evidence, by their names and what they hold."""
+    flat = {key: value for key, value in _flat(row).items() if key not in stated.values()}
+    texts = {key: _length(value) for key, value in flat.items() if _length(value) > 0}
+    longest = max(texts.values(), default=1)
+    result = dict(stated)
+    for part in ("evidence", "response"):
+        if part in result:
+            continue
+        scores = {key: _likeness(key, part, flat[key], size / longest) for key, size in texts.items()}
+        free = {key: score for key, score in scores.items() if key not in result.values() and score >= 0.6}
+        if free:
+            result[part] = max(free, key=lambda key: free[key])
+    return {part: result[part] for part in ("response", "evidence") if part in result}
+
+
+def _likeness(key: str, part: str, value: Any, share: float) -> float:
+    name = _normalized(key.rpartition(".")[2])
+    alike = max(SequenceMatcher(None, name, known).ratio() for names in _table().names[part] for known in names)
+    asks = isinstance(value, str) and value.rstrip().endswith("?")
+    several = isinstance(value, list)
+    like_others = any(name in names for other in _table().names if other != part for names in _table().names[other])
+    bonus = 0.5 * share + 0.2 * several if part == "evidence" else 0.5 * (not several)
+    return (alike if alike >= 0.7 else 0.2) + bonus - 0.6 * asks - like_others
+
+
+def _length(value: Any) -> int:
+    """Characters of a text with a space in it, or of a list of such texts; 0 for all else."""
+    if isinstance(value, str):
+        return len(value) if " " in value.strip() or len(value) > 30 else 0
+    if isinstance(value, list):
+        return sum(_length(each.get("text") if isinstance(each, dict) else each) for each in value)
+    return 0
+
+
+# What columns hold.
+
+
+def _decoded(value: Any) -> Any:
+    """What a text holds that is JSON, or Python's way to print a list; other values and texts as they are."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if hasattr(value, "tolist"):  # an array or a number of numpy
+        return value.tolist()
+    if not isinstance(value, str) or value.strip()[:1] + value.strip()[-1:] not in {"[]", "{}"}:
+        return value
+    try:
+        return decode_json(value)
+    except InputError:
+        try:
+            return ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return value
+
+
+def _text(value: Any, part: str) -> str | None:
+    """The text of a response or a question: a text, a number, or the last message of a conversation."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, Mapping) and "content" in value:
+        value = value["content"]
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) and "role" in each for each in value):
+        roles = {"response": "assistant", "question": "user"}
+        of_role = [each for each in value if each["role"] == roles.get(part)]
+        return _text((of_role or value)[-1].get("content"), part)
+    if isinstance(value, list) and all(isinstance(each, Mapping) and each.get("type") == "text" for each in value):
+        return "".join(str(each.get("text", "")) for each in value)
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
+
+
+def _passages(value: Any) -> Iterator[dict[str, Any]]:
+    """The passages of a column: a text, an object, a list of either, or any of these as JSON."""
+    value = _decoded(value)
+    if value is None or value == "":
+        return
+    if isinstance(value, list | tuple):
+        titled = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], list)  # as HotpotQA has it
+        if titled and all(isinstance(sentence, str) for sentence in value[1]):
+            yield {"title": value[0], "text": " ".join(map(str.strip, value[1]))}
+        else:
+            for each in value:
+                yield from _passages(each) if not isinstance(each, str) else ({"text": each},) if each else ()
+    elif isinstance(value, Mapping):
+        yield from _objects(value)
+    elif isinstance(value, str):
+        yield {"text": value}
+    else:
+        raise InputError(f"text is expected, but this is {type(value).__name__}", field="evidence")
+
+
+def _objects(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The passage of an object, or passages where its values are lists; an object without text is data, as JSON."""
+    known = _table().objects
+    key = next((key for key in known["text"] if isinstance(value.get(key), str | list)), None)
+    if key is None:
+        inner = next(iter(value.values()), None)
+        if len(value) == 1 and isinstance(inner, list):  # {"passages": [...]}
+            yield from _passages(inner)
+        else:
+            yield {"text": json.dumps(value, ensure_ascii=False, indent=1, default=str)}
+        return
+    if isinstance(value[key], list):
+        for index, text in enumerate(value[key]):
+            one_each = {k: v[index] for k, v in value.items() if isinstance(v, list) and len(v) > index}
+            yield from _objects({**one_each, key: " ".join(text) if isinstance(text, list) else text})
+        return
+    about = value.get("metadata")
+    flat = {**(about if isinstance(about, Mapping) else {}), **value}
+    named = {name: _first(flat, known.get(name, [name]), str | int) for name in ("id", "url", "title", "language")}
+    rest = {k: v for k, v in value.items() if k != key and k not in {*named, *known["id"], *known["url"]}}
+    yield rest | {"text": value[key], **{name: str(each) for name, each in named.items() if each not in (None, "")}}
+
+
+def _first(item: Any, keys: Iterable[str], kind: Any) -> Any:
+    """The first value of that kind among these keys of an object; None where there is none."""
+    values = (item.get(key) for key in keys) if isinstance(item, Mapping) else ()
+    return next((value for value in values if isinstance(value, kind) and not isinstance(value, bool)), None)
+
+
+# Labels: spans, or one label for the whole response.
+
+
+UNSUPPORTED = "unsupported"
+"""The rating of a response that was labelled as a whole: 1 where it is unsupported, 0 where it is supported."""
+
+
+class _UnclearLabelError(InputError):
+    """A label of which nobody can say what it means."""
+
+
+def _unsupported(value: Any, part: str, column: str) -> int | None:
+    """1 where a label says that the response is unsupported, 0 where supported, None where there is none.
+
+    Raises:
+        _UnclearLabelError: it is no known word, or the column does not say what 1 means.
+    """
+    if value is None or str(value).strip().lower() in {"", "nan", "none", "null"}:
+        return None
+    words, word = _table().words, str(value).strip().lower()
+    name = _normalized(column.rpartition(".")[2])
+    for meaning, number in (("supported", 0), ("unsupported", 1)):
+        if _normalized(word) in words[meaning]:
+            return number
+    if word not in {*words["true"], *words["false"]}:
+        raise _UnclearLabelError(
+            f"the label {str(value)[:40]!r} in {column!r} is not known",
+            remedy="Use 0 and 1, supported and unsupported, or spans; --map label= leaves it out.",
+        )
+    truth = int(word in words["true"])
+    if part == "supported" or (part != "unsupported" and not _WRONG.search(name) and _RIGHT.search(name)):
+        return 1 - truth
+    if part == "unsupported" or _WRONG.search(name):
+        return truth
+    raise _UnclearLabelError(
+        f"{column!r} does not say whether {value!r} is supported or unsupported",
+        remedy=f"Add --map unsupported={column} if 1 is unsupported, --map supported={column} if 1 is supported.",
+    )
+
+
+def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int, int] | None:
+    """The range of a span: `start` and `end` in any spelling, a pair, or a text that occurs once."""
+    if isinstance(item, list | tuple) and len(item) == 2 and all(type(edge) is int for edge in item):
+        return reading.located(None, item[0], item[1], where, response)
+    known = _table().objects
+    start, end, length = (_first(item, keys, int) for keys in (known["start"], known["end"], ["length"]))
+    marked = item if isinstance(item, str) else _first(item, known["marked"], str)
+    if start is not None and end is None and length is not None:
+        end = start + length
+    if start is not None and end is not None:
+        return reading.located(marked, start, end, where, response)
+    if not isinstance(marked, str) or not marked.strip():
+        raise InputError("a span has `start` and `end`, or a text of the response", field=where)
+    if (count := response.count(marked)) != 1:
+        raise InputError(f"{marked[:60]!r} occurs {count} times in the response: give start and end", field=where)
+    return response.index(marked), response.index(marked) + len(marked)
+
+
+def _spans(
+    items: Sequence[Any], column: str, response: str, reading: Reading
+) -> tuple[str, tuple[Span, ...], list[Any]]:
+    """The taxonomy, the spans, and what their objects say beside the range."""
+    known = _table().objects
+    ranges, types, others = [], [], []
+    for index, item in enumerate(items):
+        edges = _edges(item, f"{column}[{index}]", response, reading)
+        if edges is None:
+            continue
+        ranges.append(edges)
+        types.append(_normalized(_first(item, known["type"], str) or ""))
+        edge_names = {*known["start"], *known["end"]}
+        others.append({k: v for k, v in item.items() if k not in edge_names} if isinstance(item, Mapping) else {})
+    types = [
+        "contradicted" if re.search("conflict|contradict", name) and name != "contradictory" else
+        "unverified" if re.search("baseless|unverified|not_support|unsupport", name) else name
+        for name in types
+    ]  # fmt: skip
+    taxonomy = next((name for name, entry in taxonomies().items() if types and set(types) <= set(entry.types)), "hat")
+    typed = set(types) <= set(taxonomies()[taxonomy].types)
+    spans = (Span(*edges, type_ if typed else "hallucination") for edges, type_ in zip(ranges, types, strict=True))
+    return taxonomy, tuple(sorted(spans, key=lambda span: (span.start, span.end))), others
+
+
+def _annotation(
+    plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]
+) -> Annotation | None:
+    """What the columns of labels say; None where they say nothing of this row."""
+    if plan.unclear:
+        raise _UnclearLabelError(plan.unclear)
+    taxonomy, spans, ratings = "hat", None, {}
+    for part in ("spans", "label", "unsupported", "supported"):
+        for column in plan.parts.get(part, ()):
+            value = _decoded(flat.get(column))
+            if isinstance(value, str) and value and response.count(value) == 1 and part == "spans":
+                value = [value]
+            if isinstance(value, list | tuple):
+                taxonomy, spans, others = _spans(value, column, response, reading)
+                if any(others):
+                    meta["labels"] = others
+            elif (label := _unsupported(value, part, column)) is not None:
+                ratings[UNSUPPORTED] = float(label)
+    if spans is None and not ratings:
+        return None
+    return Annotation("gold", Kind.HUMAN, taxonomy, spans=spans, ratings=dict(ratings))
+
+
+# Rows to samples.
+
+
+def read_row(
+    row: Mapping[str, Any], *, number: int = 1, columns: Mapping[str, str] | None = None, language: str | None = None
+) -> Sample:
+    """The sample of one row under any usual names, such as `question`, `contexts`, `answer`.
+
+    Native rows, rows of the tools in `presets` and rows with names like theirs are known by their keys. A label of the
+    whole response becomes the rating `unsupported` (0 or 1) of the annotator `gold`, marked spans become its spans.
+    What has no place in a sample goes to `meta`; so does a label that cannot be understood.
+
+    Args:
+        row: column to value; evidence is text, an object, a list of either, or any of these as JSON.
+        number: of the row; one without an id is called `row-NUMBER`.
+        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or
+            `unsupported` and `supported` for labels of which 1 means that) to the column that holds it; several
+            columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the names.
+        language: BCP 47 tag for rows that state none.
+
+    Raises:
+        InputError: no column, or more than one, could hold the response or the evidence; or a value cannot be read.
+            The message names the keys and the columns to state.
+        UnknownNameError: `columns` names a part that no sample has.
+    """
+    reading = Reading(Source("-"), FileReport("row", "columns"), language=language, columns=_checked(columns or {}))
+    try:
+        return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
+    except ValueError as error:  # what a record refuses, such as a span beyond the response
+        raise InputError(str(error)) from error
+
+
+def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
+    if not isinstance(row, Mapping):
+        raise InputError(f"a row is an object, but this is {type(row).__name__}")
+    keys = tuple((key, isinstance(value, Mapping)) for key, value in _flat(row).items())
+    try:
+        return _plan(keys, tuple(columns.items()))
+    except InputError as error:
+        raise unreadable(row, error, columns) from error
+
+
+def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
+    flat = _flat(row)
+    parts = {part: columns[0] for part, columns in plan.parts.items() if columns}
+    response = _text(flat[parts["response"]], "response")
+    if response is None:
+        raise InputError("the response is missing", field=parts["response"])
+    used = {column for columns in plan.parts.values() for column in columns}
+    data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
+    for key, value in row.items():
+        if key in used or _missing(value):
+            continue
+        if _is_native(key, value):
+            data[key] = {**value, **data["meta"]} if key == "meta" else value
+        elif isinstance(value, Mapping):
+            rest = {inner: each for inner, each in value.items() if f"{key}.{inner}" not in used}
+            data["meta"] |= {key: rest} if rest else {}
+        else:
+            data["meta"][key] = value.tolist() if hasattr(value, "tolist") else value
+    stated = {
+        part: _text(flat.get(parts[part]), part) for part in ("id", "question", "language", "model") if part in parts
+    }
+    language = stated.get("language")
+    data |= {
+        "id": stated.get("id") or id_,
+        "question": stated.get("question"),
+        "language": (language_tag(language) or language) if language else reading.language,
+        "evidence": _evidence(plan, flat),
+    }
+    if stated.get("model"):
+        data["generator"] = {"name": stated["model"]}
+    if plan.preset is not None and plan.preset.task is not Task.OPEN:
+        data.setdefault("task", plan.preset.task)
+    try:
+        annotation = _annotation(plan, flat, response, reading, data["meta"])
+    except _UnclearLabelError as error:
+        if reading.labelled:
+            raise
+        if not reading.report.notes["labels_not_used"]:
+            _LOG.info("%s: labels are not used: %s", reading.source.path, error)
+        reading.report.notes["labels_not_used"] += 1
+        data["meta"] |= {column: flat.get(column) for part in ("spans", "label") for column in plan.parts.get(part, ())}
+        annotation = None
+    sample = sample_from(data)
+    if annotation is not None:
+        sample = msgspec.structs.replace(sample, annotations=(*sample.annotations, annotation))
+    return sample
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
+    passages = [passage for column in plan.parts.get("evidence", ()) for passage in _passages(flat.get(column))]
+    ids = [passage.get("id") for passage in passages]
+    if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then
+        passages = [{("document" if key == "id" else key): each for key, each in p.items()} for p in passages]
+    return passages
+
+
+def _is_native(key: str, value: Any) -> bool:
+    """Whether a column is the native format's own of that name."""
+    if key == "task":
+        return isinstance(value, str) and value in list(Task)
+    if key in {"generator", "meta"}:
+        return isinstance(value, dict) and (key == "meta" or isinstance(value.get("name"), str))
+    of_lists = key == "annotations" and isinstance(value, list)
+    return of_lists and all(isinstance(each, dict) and "annotator" in each and "taxonomy" in each for each in value)
+
+
+def _is_ours(row: Mapping[str, Any]) -> bool:
+    """Whether the native format reads all of a row."""
+    evidence = row.get("evidence") or []
+    passages = isinstance(evidence, list) and all(isinstance(p, dict) and type(p.get("text")) is str for p in evidence)
+    labels = {*_table().names["spans"][0], *_table().names["label"][0]} & {_normalized(str(key)) for key in row}
+    return passages and not labels and all(type(row.get(key)) is str for key in ("id", "response"))
+
+
+class Columns(Format):
+    """Rows under any usual names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders that `datasets` saved.
+
+    Columns are known by their names, or stated: `--map response=answer,evidence=contexts`. What was taken for what is
+    said once a file on standard error. Rows without an id are called after the file and their line.
+    """
+
+    name = "columns"
+    summary = "rows under any names; `--map` states them"
+    containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
+    companions = ("dataset_info.json", "state.json", "dataset_dict.json")
+    writable = False
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By the names of columns; surer than the native format where that could not read the first row."""
+        row = head.record if head.record is not None else dict.fromkeys(head.keys)
+        if head.keys >= {"id", "status", "detector"} or not row:
+            return None
+        try:
+            plan = _plan_of(_first_of(row) if head.container == "json" else row, {})
+        except InputError:
+            return None
+        native = head.keys >= {"id", "response"} and head.container not in {"csv", "tsv"}
+        sure = 0.92 if native and head.record is not None and not _is_ours(head.record) else 0.5
+        return Sniff(sure, str(plan))
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
+        """Samples and bad rows; the first row decides whether the file can be read at all."""
+        begun = False
+        whole = reading.source.look().container == "json"
+        for record in _expanded(records) if whole else records:
+            if isinstance(record, FailedRow):
+                yield record
+                continue
+            reading.line = record.line
+            try:
+                plan = _plan_of(record.data, reading.columns)
+                begun = _tell(plan, reading) or begun
+                yield _sample(record.data, plan, reading, f"{reading.source.stem}-{record.line}")
+            except _UnclearLabelError as error:
+                raise error.at(path=reading.source.path, line=record.line) from error
+            except InputError as error:
+                if not begun and isinstance(record.data, Mapping):
+                    raise error.at(path=reading.source.path) from error
+                yield reading.bad(record, error)
+            except ValueError as error:
+                yield reading.bad(record, InputError(str(error)))
+
+
+def _tell(plan: _Plan, reading: Reading) -> bool:
+    """Say what was taken for what, once a file and where it changes."""
+    told: set[tuple[str, tuple[str, ...]]] = reading.once("told", set)
+    news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in told}
+    if news and not (plan.stated and not told and news.keys() <= reading.columns.keys()):
+        text = str(plan._replace(parts=news, preset=None if told else plan.preset))
+        ids = "" if "id" in plan.parts or told else ", id = the line"
+        encoding = reading.source.encoding if reading.source.look().container in {"csv", "tsv"} else "utf-8"
+        read_as = "" if encoding == "utf-8" or told else f", {encoding} by its bytes"
+        _LOG.info("%s: %s%s%s", reading.source.path, text, ids, read_as)
+    told.update(plan.parts.items())
+    return True
+
+
+def _first_of(data: Any) -> Any:
+    """The first row of a JSON value."""
+    first = next(_expanded(iter([Record(1, data)])), None)
+    return first.data if isinstance(first, Record) else data
+
+
+def _expanded(records: Records) -> Iterator[Record | FailedRow]:
+    """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
+    for record in records:
+        data = record.data if isinstance(record, Record) else None
+        while isinstance(data, dict) and len(inner := [v for v in data.values() if isinstance(v, dict)]) == 1:
+            if not any(isinstance(each, list) and each and isinstance(each[0], dict) for each in inner[0].values()):
+                break
+            data = inner[0]  # {"results": {"results": [...]}}
+        values = list(data.values()) if isinstance(data, dict) else []
+        lists = [each for each in values if isinstance(each, list) and each and isinstance(each[0], dict)]
+        sizes = {len(each) for each in values if isinstance(each, list)}
+        if len(lists) == 1 and not any(isinstance(each, str) for each in values):
+            yield from (Record(index, row) for index, row in enumerate(lists[0], start=1))
+        elif values and len(sizes) == 1 and all(isinstance(each, list) for each in values):
+            rows = zip(*values, strict=True)
+            yield from (Record(i, dict(zip(data or (), row, strict=True))) for i, row in enumerate(rows, start=1))
+        elif len(values) > 1 and all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
+            keys = list(values[0])
+            yield from (Record(i, {k: v[key] for k, v in (data or {}).items()}) for i, key in enumerate(keys, start=1))
+        else:
+            yield record

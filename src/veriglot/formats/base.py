@@ -296,6 +296,7 @@ class Reading:
         columns: part of a sample to the column that holds it, where the caller states any.
         labelled: whether labels that cannot be understood are an error.
         named: whether the caller named the format.
+        container: how the records lie in the file.
         line: the line of the record that is being read.
         state: what a format keeps while it reads one file.
     """
@@ -307,6 +308,7 @@ class Reading:
     columns: Mapping[str, str] = field(default_factory=dict)
     labelled: bool = False
     named: bool = False
+    container: str = "jsonl"
     line: int = 0
     state: dict[str, Any] = field(default_factory=dict)
 

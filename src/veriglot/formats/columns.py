@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.containers import Head, Records
 
-__all__ = ["columns_from", "presets", "read_row", "unreadable"]
+__all__ = ["check_columns", "columns_from", "presets", "read_row"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -225,7 +225,7 @@ def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
     return len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1
 
 
-def unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
+def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
     """The error of a row whose columns are not known, with its keys and the `--map` that would do."""
     keys = ", ".join(list(map(str, row))[:12])
     if error.remedy:
@@ -353,8 +353,11 @@ def _objects(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
     if isinstance(value[key], list):
         for index, text in enumerate(value[key]):
+            sentences = isinstance(text, list) and all(isinstance(each, str) for each in text)
+            if not sentences and not isinstance(text, str):
+                raise InputError(f"text is expected, but this is {type(text).__name__}", field=f"evidence.{key}[{index}]")
             one_each = {k: v[index] for k, v in value.items() if isinstance(v, list) and len(v) > index}
-            yield from _objects({**one_each, key: " ".join(text) if isinstance(text, list) else text})
+            yield from _objects({**one_each, key: " ".join(text) if sentences else text})
         return
     about = value.get("metadata")
     flat = {**(about if isinstance(about, Mapping) else {}), **value}
@@ -503,7 +506,7 @@ def read_row(
     reading = Reading(Source("-"), FileReport("row", "columns"), language=language, columns=_checked(columns or {}))
     try:
         return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
-    except ValueError as error:  # what a record refuses, such as a span beyond the response
+    except (ValueError, RecursionError) as error:  # what a record refuses, such as a span beyond the response
         raise InputError(str(error)) from error
 
 
@@ -514,7 +517,7 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
-        raise unreadable(row, error, columns) from error
+        raise _unreadable(row, error, columns) from error
 
 
 def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
@@ -610,11 +613,10 @@ class Columns(Format):
 
     def sniff(self, head: Head) -> Sniff | None:
         """By the names of columns; surer than the native format where that could not read the first row."""
-        row = head.record if head.record is not None else dict.fromkeys(head.keys)
-        if head.keys >= {"id", "status", "detector"} or not row:
+        if head.keys >= {"id", "status", "detector"} or not head.keys:
             return None
         try:
-            plan = _plan_of(_first_of(row) if head.container == "json" else row, {})
+            plan = check_columns(head, {})
         except InputError:
             return None
         native = head.keys >= {"id", "response"} and head.container not in {"csv", "tsv"}
@@ -622,46 +624,46 @@ class Columns(Format):
         return Sniff(sure, str(plan))
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """Samples and bad rows; the first row decides whether the file can be read at all."""
-        begun = False
-        whole = reading.source.look().container == "json"
-        for record in _expanded(records) if whole else records:
+        """Samples and bad rows. Labels that cannot be understood end it where they are asked for."""
+        for record in _expanded(records) if reading.container == "json" else records:
             if isinstance(record, FailedRow):
                 yield record
                 continue
             reading.line = record.line
             try:
                 plan = _plan_of(record.data, reading.columns)
-                begun = _tell(plan, reading) or begun
+                _tell(plan, reading)
                 yield _sample(record.data, plan, reading, f"{reading.source.stem}-{record.line}")
             except _UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:
-                if not begun and isinstance(record.data, Mapping):
-                    raise error.at(path=reading.source.path) from error
                 yield reading.bad(record, error)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 yield reading.bad(record, InputError(str(error)))
 
 
-def _tell(plan: _Plan, reading: Reading) -> bool:
+def _tell(plan: _Plan, reading: Reading) -> None:
     """Say what was taken for what, once a file and where it changes."""
     told: set[tuple[str, tuple[str, ...]]] = reading.once("told", set)
     news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in told}
     if news and not (plan.stated and not told and news.keys() <= reading.columns.keys()):
         text = str(plan._replace(parts=news, preset=None if told else plan.preset))
         ids = "" if "id" in plan.parts or told else ", id = the line"
-        encoding = reading.source.encoding if reading.source.look().container in {"csv", "tsv"} else "utf-8"
+        encoding = reading.source.encoding if reading.source.recoded else "utf-8"
         read_as = "" if encoding == "utf-8" or told else f", {encoding} by its bytes"
         _LOG.info("%s: %s%s%s", reading.source.path, text, ids, read_as)
     told.update(plan.parts.items())
-    return True
 
 
-def _first_of(data: Any) -> Any:
-    """The first row of a JSON value."""
-    first = next(_expanded(iter([Record(1, data)])), None)
-    return first.data if isinstance(first, Record) else data
+def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
+    """Which column of a file with this beginning holds which part of a sample.
+
+    Raises:
+        InputError: there is no column, or more than one, for the response or the evidence; with the `--map` that would do.
+    """
+    row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
+    first = next(_expanded(iter([Record(1, row)])), None) if head.container == "json" else None
+    return _plan_of(first.data if isinstance(first, Record) else row, columns)
 
 
 def _expanded(records: Records) -> Iterator[Record | FailedRow]:

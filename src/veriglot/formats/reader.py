@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
-from veriglot.formats.columns import unreadable
+from veriglot.formats.columns import check_columns
 from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
@@ -95,8 +95,11 @@ def _guess_source(source: Source) -> Guess:
                 remedy="Name the samples that they were made of.",
             )
         if head.keys:
-            error = unreadable(head.record or dict.fromkeys(head.keys), InputError("no known format fits"), {})
-            raise InputError(error.detail, path=source.path, remedy=f"{error.remedy} {_remedy()}")
+            try:
+                check_columns(head, {})
+            except InputError as error:
+                remedy = f"{error.remedy} {_remedy()}"
+                raise InputError(error.detail, path=source.path, remedy=remedy) from error
         raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=_remedy())
     return best
 
@@ -219,10 +222,13 @@ def read_rows(
         file_report = report.files.setdefault(source.path, FileReport(source.path, guessed.format, guessed.why))
         reading = Reading(
             source, file_report, strict=strict, language=language, columns=columns or {}, labelled=labelled,
-            named=format is not None,
+            named=format is not None, container=guessed.container,
         )  # fmt: skip
         format_ = load_format(guessed.format)
-        source.recoded = guessed.format == "columns" and guessed.container in {"csv", "tsv"}
+        if guessed.format == "columns":
+            source.recoded = guessed.container in {"csv", "tsv"}
+            if (head := source.look()).keys:
+                check_columns(head, columns or {})
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
         for row in format_.rows(records, reading):
             if isinstance(row, Sample) and not seen.is_new(row.id):

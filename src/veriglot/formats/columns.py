@@ -355,7 +355,9 @@ def _objects(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for index, text in enumerate(value[key]):
             sentences = isinstance(text, list) and all(isinstance(each, str) for each in text)
             if not sentences and not isinstance(text, str):
-                raise InputError(f"text is expected, but this is {type(text).__name__}", field=f"evidence.{key}[{index}]")
+                raise InputError(
+                    f"text is expected, but this is {type(text).__name__}", field=f"evidence.{key}[{index}]"
+                )
             one_each = {k: v[index] for k, v in value.items() if isinstance(v, list) and len(v) > index}
             yield from _objects({**one_each, key: " ".join(text) if sentences else text})
         return

@@ -251,7 +251,8 @@ def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object)
 RECORDS: dict[str, object] = {
     "columns": {
         "uid": 7, "question": "Where?", "contexts": [{"content": "In Lima.", "doc_id": 3, "metadata": {"source": "u"}}],
-        "answer": "In Rome.", "lang": "en", "is_wrong": 1, "spans": [{"startIndex": 3, "length": 4, "category": "entity"}],
+        "answer": "In Rome.", "lang": "en", "is_wrong": 1,
+        "spans": [{"startIndex": 3, "length": 4, "category": "entity"}],
     },
     "fava": {"annotated": "<entity><mark>Lima</mark><delete>Rome</delete></entity>.", "prompt": "Where?", "model": "m"},
     "guerreiro": {

@@ -661,7 +661,7 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
     """Which column of a file with this beginning holds which part of a sample.
 
     Raises:
-        InputError: there is no column, or more than one, for the response or the evidence; with the `--map` that would do.
+        InputError: no column, or more than one, could hold the response or the evidence; with the `--map` to give.
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
     first = next(_expanded(iter([Record(1, row)])), None) if head.container == "json" else None

@@ -68,6 +68,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dev_share: share of the texts that are for tuning, by a hash of the text, above 0 and below 1.
         format: of the files; None to recognise it.
         language: of samples that state none.
+        columns: part of a sample to the column that holds it, as --map has it.
         languages: only these; empty for all.
         levels: `word`, `sentence` or `response`, any of them.
         annotator: whose labels count; see `bench.items`.
@@ -85,6 +86,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dev_share: float = 0.3
     format: str | None = None
     language: str | None = None
+    columns: dict[str, str] = {}
     languages: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ("response",)
     annotator: str | None = None

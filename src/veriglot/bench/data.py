@@ -212,7 +212,8 @@ def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen:
 def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds, bad: Counter[str]) -> Iterator[Sample]:
     language = tag_of(entry.language) if entry.language else None
     for path in paths:
-        for row in read_rows(path, format=entry.format, language=language, seen=seen):
+        rows = read_rows(path, format=entry.format, language=language, seen=seen, columns=entry.columns, labelled=True)
+        for row in rows:
             if isinstance(row, FailedRow):
                 bad[str(path)] += 1
             else:

@@ -7,7 +7,7 @@ shown as coverage. What was not scored is never counted as clean.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,9 +19,18 @@ from veriglot.bench.results import BenchConfusion
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
 from veriglot.metrics.measures import RESAMPLES, SEED, figures, reliability_tables
-from veriglot.metrics.reference import COMBINED, Marks, Reference, answer, at_threshold, labelled, reference
+from veriglot.metrics.reference import (
+    COMBINED,
+    Marks,
+    Reference,
+    answer,
+    at_threshold,
+    labelled,
+    reference,
+    response_label,
+)
 from veriglot.metrics.scores import coarse_bin
-from veriglot.metrics.spans import segmenter
+from veriglot.metrics.spans import ranges, segmenter
 from veriglot.records import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import __version__, digest, signature
@@ -298,6 +307,7 @@ class Evaluator:
     _annotators: set[str] = field(default_factory=set)
     _models: set[str] = field(default_factory=set)
     _own: int = 0
+    _whole: int = 0
     _seen: set[str] = field(default_factory=set)
     _strange: dict[str, int] = field(default_factory=dict)
     _without_rules: set[str] = field(default_factory=set)
@@ -316,7 +326,11 @@ class Evaluator:
             raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
-        labels = reference(sample, self.settings.annotator)
+        labels, whole = reference(sample, self.settings.annotator), None
+        if labels is None and (rated := response_label(sample, self.settings.annotator)) is not None:
+            by, whole = rated
+            labels = Reference(by.annotator, by.kind, by.taxonomy, Marks(ranges(()), ()), None)
+            self._whole += 1
         self._hashes.append(digest([encode(sample)]))
         self._seen.update(a.annotator for a in labelled(sample))
         self._coverage[tag] = self._coverage.get(tag, Coverage()).with_sample(
@@ -331,7 +345,8 @@ class Evaluator:
         types = self._types_for(labels)
         if prediction is not None and prediction.status is Status.SCORED:
             assert self._builder is not None
-            self._builder.add(self._judged(sample, prediction, labels, tag, types))
+            judged = self._judged(sample, prediction, labels, tag, types)
+            self._builder.add(replace(judged, unsupported=whole))
 
     def _note_model(self, sample: Sample, labels: Reference, prediction: Prediction | None) -> None:
         self._models.add(labels.annotator)
@@ -421,6 +436,8 @@ class Evaluator:
                 f"labels by a model and by no person: {', '.join(sorted(self._models))}; figures say how far the"
                 " detector agrees with it, not how often it is right"
             )
+        if self._whole:
+            notes.append(f"{self._whole} samples are labelled as a whole: they are in figures of responses alone")
         if self._own:
             notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
         total = Coverage.total(self._coverage.values())

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from veriglot.cli.command import Setting, commented_toml
+from veriglot.cli.console import Guesses
 from veriglot.errors import EXIT_USAGE, UnknownNameError, VeriglotError
 
 if TYPE_CHECKING:
@@ -174,8 +175,9 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
     if "write_config" in flags:
         sys.stdout.write(_settings_file(command, arguments))
         return 0
+    quiet = "quiet" in flags
     try:
-        with command.make_context("veriglot", arguments, obj={"quiet": "quiet" in flags}) as context:
+        with command.make_context("veriglot", arguments, obj={"quiet": quiet}) as context, Guesses(shown=not quiet):
             code = command.invoke(context)
     except typer.Exit as end:
         return end.exit_code

@@ -88,6 +88,12 @@ _OPTIONS: dict[str, Option | Setting | _FromRoot] = {
     "calibration": Option(
         "Calibrate the detector's confidences by this file, which veriglot evaluate --calibrate wrote.", "FILE"
     ),
+    "columns": Option(
+        "Which column holds which part of a sample (response, evidence, question, id, language, model, label or spans),"
+        " such as response=answer,evidence=contexts; in a TOML file the table [columns]. Default: by their names.",
+        "PART=COLUMN,...",
+        names=("--map",),
+    ),
     "count": Option("How many to make.", "N", "-n", min=1),
     "database": _FromRoot("database"),
     "detector": Option(
@@ -327,6 +333,8 @@ def _checked(parameter: Parameter, value: Any, path: Path) -> Any:
     """A value of the file as the type of its parameter; a list stands for names that options separate by commas."""
     import msgspec
 
+    if isinstance(value, dict) and parameter.repeated:  # the table [columns]
+        value = [f"{key}={each}" for key, each in value.items()]
     if isinstance(value, list) and not parameter.repeated:
         value = ",".join(map(str, value))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
-__all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say", "write_example"]
+__all__ = ["Account", "Bar", "Guesses", "Steps", "listed", "print_json", "say", "write_example"]
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:
@@ -37,6 +38,34 @@ def write_example(path: Path, package: str, name: str, *, then: str) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}.", remedy="Check the folder.") from error
     print(path)
     say(f"look through it, then type: {then} {path}")
+
+
+class Guesses(logging.Handler):
+    """Says what reading took for what, each line once, though an input may be read twice.
+
+    Args:
+        shown: whether to say anything.
+    """
+
+    def __init__(self, *, shown: bool) -> None:
+        super().__init__()
+        self._shown = shown
+        self._logger = logging.getLogger("veriglot.formats")
+        self._lines: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        line = record.getMessage()
+        if self._shown and line not in self._lines:
+            self._lines.add(line)
+            say(line)
+
+    def __enter__(self) -> None:
+        self._logger.addHandler(self)
+        self._logger.setLevel(logging.INFO)
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
 
 
 def print_json(data: Any) -> None:

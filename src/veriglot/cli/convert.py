@@ -30,6 +30,7 @@ class ConvertOptions(Options):
     source: Annotated[str, Argument("IN", "A file or folder in any readable format, or - for standard input.")]
     output: Annotated[str | None, Help("Default: standard output.")] = None
     format_: str | None = None
+    columns: tuple[str, ...] = ()
     to: Annotated[str | None, Help("Default: by the suffix of the output; JSON lines on standard output.")] = None
     language: Annotated[str | None, Help("Default: left unset.")] = None
     predictions: Annotated[str | None, Help("They are written as annotations of kind `model`.")] = None
@@ -132,12 +133,14 @@ class _Job:
                 self._keep(row, failures)
 
     def _rows(self) -> Iterator[Sample | FailedRow]:
+        from veriglot.formats.columns import columns_from
         from veriglot.formats.reader import SeenIds, read_rows
 
         options = self._options
         rows = read_rows(
             options.source,
             format=options.format_,
+            columns=columns_from(options.columns),
             strict=options.strict,
             max_line_bytes=options.max_line_mb << 20,
             report=self.report,

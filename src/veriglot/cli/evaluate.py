@@ -89,6 +89,7 @@ class EvaluateOptions(Options):
     json: Annotated[bool, Help("Every figure. Default: one line a language, and all pooled.")] = False
     language: Annotated[str | None, Help("Default: what the detector identifies.")] = None
     format_: str | None = None
+    columns: tuple[str, ...] = ()
     processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
     on_error: Annotated[
         Literal["stop", "skip"],
@@ -196,7 +197,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     from veriglot.bench.evaluation import Evaluator
     from veriglot.pipeline.engine import Engine
 
-    inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn)
+    inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
     rows = _rows(options, inputs, account)
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
@@ -252,7 +253,11 @@ def _rows(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -
     if failures is not None:
         failures.unlink(missing_ok=True)
     tag = known_tag(options.language)
-    for row in rows_of(inputs, format_name=options.format_, language=tag, report=account.report, seen=seen):
+    rows = rows_of(
+        inputs, format_name=options.format_, language=tag, report=account.report, seen=seen, columns=options.columns,
+        labelled=True,
+    )  # fmt: skip
+    for row in rows:
         if isinstance(row, Sample):
             yield row
             continue

@@ -50,7 +50,9 @@ class Input:
     relative_path: PurePath
 
 
-def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
+def find_inputs(
+    names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None], columns: Sequence[str] = ()
+) -> list[Input]:
     """The files that `names` stand for, in order; folders give their files, sorted by path.
 
     What an earlier run made of the files of a folder, or left beside its output, is not taken for input. Samples that
@@ -60,11 +62,16 @@ def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Calla
         names: files, folders, or `-` for standard input.
         format_name: the format of every file; None takes from folders the files whose format is recognised.
         skipped: told of every file of a folder that is left aside, and why.
+        columns: which column holds which part of a sample, as --map has it; any file of rows is taken then.
 
     Raises:
         InputError: a file does not exist, or a folder holds none.
-        UsageError: standard input is named twice.
+        UsageError: standard input is named twice, or `columns` cannot be understood.
     """
+    from veriglot.formats.columns import columns_from
+
+    if columns_from(columns):
+        format_name = format_name or "columns"
     inputs: list[Input] = []
     for name in names:
         path = Path(name)
@@ -183,6 +190,8 @@ def rows_of(
     report: Report | None = None,
     seen: SeenIds | None = None,
     alone: bool | None = None,
+    columns: Sequence[str] = (),
+    labelled: bool = False,
 ) -> Iterator[Sample | FailedRow]:
     """The rows of some files, in order; those that cannot be read come as `FailedRow`.
 
@@ -194,14 +203,20 @@ def rows_of(
         seen: ids that may not occur again, where several files make one output or are joined by id.
         alone: whether there is no other input. A file that cannot be read at all then ends the run; among others it
             is one failed row.
+        columns: which column holds which part of a sample, as --map has it.
+        labelled: refuse labels that cannot be understood.
     """
+    from veriglot.formats.columns import columns_from
     from veriglot.formats.reader import read_rows
     from veriglot.storage.checkpoint import FailedRow
 
     alone = len(inputs) == 1 if alone is None else alone
     for source in inputs:
         try:
-            yield from read_rows(source.path, format=format_name, language=language, report=report, seen=seen)
+            yield from read_rows(
+                source.path, format=format_name, language=language, report=report, seen=seen,
+                columns=columns_from(columns), labelled=labelled,
+            )  # fmt: skip
         except InputError as error:
             if alone:
                 raise

@@ -94,8 +94,11 @@ class _Plan(NamedTuple):
     unclear: str = ""
 
     def __str__(self) -> str:
-        names = [f"{part} = {' + '.join(columns)}" for part, columns in self.parts.items()]
-        return f"{f'{self.preset.name} rows: ' if self.preset else ''}{', '.join(names)}"
+        shown = {part: " + ".join(columns) for part, columns in self.parts.items()}
+        names = [part if part == column else f"{part} from {column}" for part, column in shown.items()]
+        if "label" in self.parts and (meaning := _meaning(self.parts["label"][0])) is not None:
+            names[list(self.parts).index("label")] += f" (1 is {'unsupported' if meaning else 'supported'})"
+        return f"{f'{self.preset.name} rows, ' if self.preset else ''}{', '.join(names)}"
 
 
 def columns_from(pairs: Iterable[str]) -> dict[str, str]:
@@ -385,6 +388,12 @@ class _UnclearLabelError(InputError):
     """A label of which nobody can say what it means."""
 
 
+def _meaning(column: str) -> int | None:
+    """What 1 means in a column of this name: 1 for unsupported, 0 for supported, None where it says neither."""
+    name = _normalized(column.rpartition(".")[2])
+    return 1 if _WRONG.search(name) else 0 if _RIGHT.search(name) else None
+
+
 def _unsupported(value: Any, part: str, column: str) -> int | None:
     """1 where a label says that the response is unsupported, 0 where supported, None where there is none.
 
@@ -394,7 +403,6 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
     if value is None or str(value).strip().lower() in {"", "nan", "none", "null"}:
         return None
     words, word = _table().words, str(value).strip().lower()
-    name = _normalized(column.rpartition(".")[2])
     for meaning, number in (("supported", 0), ("unsupported", 1)):
         if _normalized(word) in words[meaning]:
             return number
@@ -403,11 +411,9 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
             f"the label {str(value)[:40]!r} in {column!r} is not known",
             remedy="Use 0 and 1, supported and unsupported, or spans; --map label= leaves it out.",
         )
-    truth = int(word in words["true"])
-    if part == "supported" or (part != "unsupported" and not _WRONG.search(name) and _RIGHT.search(name)):
-        return 1 - truth
-    if part == "unsupported" or _WRONG.search(name):
-        return truth
+    one = {"supported": 0, "unsupported": 1}.get(part, _meaning(column))
+    if one is not None:
+        return one if word in words["true"] else 1 - one
     raise _UnclearLabelError(
         f"{column!r} does not say whether {value!r} is supported or unsupported",
         remedy=f"Add --map unsupported={column} if 1 is unsupported, --map supported={column} if 1 is supported.",
@@ -603,14 +609,12 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 class Columns(Format):
     """Rows under any usual names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders that `datasets` saved.
 
-    Columns are known by their names, or stated: `--map response=answer,evidence=contexts`. What was taken for what is
-    said once a file on standard error. Rows without an id are called after the file and their line.
+    See the head of this page.
     """
 
     name = "columns"
     summary = "rows under any names; `--map` states them"
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
-    companions = ("dataset_info.json", "state.json", "dataset_dict.json")
     writable = False
 
     def sniff(self, head: Head) -> Sniff | None:
@@ -650,10 +654,10 @@ def _tell(plan: _Plan, reading: Reading) -> None:
     news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in told}
     if news and not (plan.stated and not told and news.keys() <= reading.columns.keys()):
         text = str(plan._replace(parts=news, preset=None if told else plan.preset))
-        ids = "" if "id" in plan.parts or told else ", id = the line"
-        encoding = reading.source.encoding if reading.source.recoded else "utf-8"
-        read_as = "" if encoding == "utf-8" or told else f", {encoding} by its bytes"
-        _LOG.info("%s: %s%s%s", reading.source.path, text, ids, read_as)
+        ids = "" if "id" in plan.parts or told else ", id from the line"
+        encoding = reading.source.encoding if reading.source.recoded and not told else "utf-8"
+        by_bytes = "" if encoding == "utf-8" else f" (it is in {encoding} by its bytes)"
+        _LOG.info("%s: read as %s%s%s", reading.source.path, text, ids, by_bytes)
     told.update(plan.parts.items())
 
 

@@ -497,6 +497,21 @@ class Source:
         self._consumed = False
         self._begun = b""  # what was read of standard input
 
+    def recode(self) -> None:
+        """Read it in its own encoding from now on.
+
+        Raises:
+            InputError: that is neither UTF-8 nor UTF-16, nor likely to be cp1252.
+        """
+        self.recoded = True
+        if self.encoding == "cp1252":
+            text = self.head.decode("cp1252", "replace")
+            letters = [char for char in text if char.isalpha()]
+            if "\ufffd" in text or sum(char > "\x7f" for char in letters) > len(letters) / 3:
+                raise InputError(
+                    "this is neither UTF-8 nor cp1252", path=self.path, remedy="Save it as UTF-8 (in Excel: CSV UTF-8)."
+                )
+
     @cached_property
     def head(self) -> bytes:
         """The first bytes, up to `HEAD_BYTES`."""

@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
 from veriglot.formats.columns import check_columns
@@ -98,10 +100,13 @@ def _guess_source(source: Source) -> Guess:
             try:
                 check_columns(head, {})
             except InputError as error:
-                remedy = f"{error.remedy} {_remedy()}"
+                remedy = f"{error.remedy} {_remedy()}" if "=COLUMN" in error.remedy else error.remedy
                 raise InputError(error.detail, path=source.path, remedy=remedy) from error
         raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=_remedy())
     return best
+
+
+_OF_DATASETS = {"dataset_dict.json", "dataset_info.json", "state.json"}  # beside what `save_to_disk` wrote
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -109,7 +114,9 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not (path.name in _OF_DATASETS and any(path.parent.rglob("*.arrow")))
     )
 
 
@@ -226,25 +233,44 @@ def read_rows(
         )  # fmt: skip
         format_ = load_format(guessed.format)
         if guessed.format == "columns":
-            source.recoded = guessed.container in {"csv", "tsv"}
+            if guessed.container in {"csv", "tsv"}:
+                source.recode()
             if (head := source.look()).keys:
-                check_columns(head, columns or {})
+                try:
+                    check_columns(head, columns or {})
+                except InputError as error:
+                    raise error.at(path=source.path) from error
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
         for row in format_.rows(records, reading):
             if isinstance(row, Sample) and not seen.is_new(row.id):
-                error = InputError(
-                    f"the id {row.id!r} occurred before",
-                    path=source.path,
-                    line=reading.line or None,
-                    field="id",
-                    remedy="Give every sample an id of its own.",
-                )
-                row = FailedRow.of(error)
+                row = _renamed(row, reading, seen)
             if isinstance(row, FailedRow):
                 file_report.bad += 1
             else:
                 file_report.samples += 1
             yield row
+        if guessed.format == "columns" and not file_report.samples + file_report.bad:
+            file_report.bad += 1
+            empty = InputError("it has columns, but no row", path=source.path, remedy="Is it the right file?")
+            yield FailedRow.of(empty)
+
+
+def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:
+    """A row whose id occurred before; one called after its file and line gets the name of the folder before it."""
+    file = reading.source.file
+    if file is not None and row.id == f"{reading.source.stem}-{reading.line}":
+        renamed = msgspec.structs.replace(row, id=f"{file.resolve().parent.name}/{row.id}")
+        if seen.is_new(renamed.id):
+            return renamed
+    return FailedRow.of(
+        InputError(
+            f"the id {row.id!r} occurred before",
+            path=reading.source.path,
+            line=reading.line or None,
+            field="id",
+            remedy="Give every sample an id of its own.",
+        )
+    )
 
 
 def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:

@@ -109,6 +109,8 @@ class JudgedResponse:
         score: the detector's probability that anything in the response is unsupported, or None.
         facts: atomic facts of the response; empty where they are not counted.
         threshold: score from which a sentence counts as marked; None for those that a span overlaps.
+        unsupported: what the whole response was labelled, where nobody marked places; it then counts in figures of
+            responses alone.
     """
 
     id: str
@@ -125,6 +127,7 @@ class JudgedResponse:
     score: float | None = None
     facts: Sequence[Fact] = ()
     threshold: float | None = None
+    unsupported: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -356,14 +359,19 @@ class Builder:
         index = len(self._names)
         self._names.append((judged.id, judged.language, judged.cluster))
         gold, predicted = judged.gold, judged.predicted
-        in_unit = self._units(judged)
         any_gold, any_marked = np.array([len(gold.spans) > 0]), np.array([len(predicted.spans) > 0])
-        self._row("response", _confusion(any_gold, any_marked))
-        self._sentences(judged, index, self._facts(judged, index))
-        self._spans(gold, predicted)
-        self._characters(judged)
-        if judged.probability is not None:
-            self._histogram("unit", index, unit_probabilities(judged.bounds, judged.probability), in_unit)
+        if judged.unsupported is not None:
+            any_gold = np.array([judged.unsupported])
+            for block, width in _widths(self.types).items():
+                self._row(block, _confusion(any_gold, any_marked) if block == "response" else [0] * width)
+        else:
+            in_unit = self._units(judged)
+            self._row("response", _confusion(any_gold, any_marked))
+            self._sentences(judged, index, self._facts(judged, index))
+            self._spans(gold, predicted)
+            self._characters(judged)
+            if judged.probability is not None:
+                self._histogram("unit", index, unit_probabilities(judged.bounds, judged.probability), in_unit)
         if judged.score is not None:
             self._histogram("response", index, np.array([judged.score]), any_gold)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Annotation, Sample
 
-__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "reference"]
+__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "reference", "response_label"]
 
 
 COMBINED = ("majority", "union")
@@ -98,6 +98,20 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
             remedy="Say which to hold it against with --annotator.",
         )
     return _combined(sample, pool, "majority")
+
+
+def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annotation, bool] | None:
+    """Who labelled a response as a whole, and whether as unsupported (the rating `unsupported`); None where nobody did.
+
+    Args:
+        sample: the sample.
+        annotator: an annotator's name; None, `majority` or `union` for the first, people before models.
+    """
+    rated = [a for a in sample.annotations if a.ratings.get("unsupported") in (0, 1)]
+    if annotator is not None and annotator not in COMBINED:
+        rated = [a for a in rated if a.annotator == annotator]
+    first = min(rated, key=lambda a: a.kind is not Kind.HUMAN, default=None)
+    return None if first is None else (first, first.ratings["unsupported"] == 1)
 
 
 def _clean(taxonomy: str) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class ResponsesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: Paths
     format: str | None = None
     language: str | None = None
+    columns: dict[str, str] = {}
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,6 +145,7 @@ class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: Paths
     annotator: str | None = None
     format: str | None = None
+    columns: dict[str, str] = {}
 
 
 class LimitsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,7 +25,7 @@ from veriglot.storage.files import write_whole
 from veriglot.study.responses import all_files, pairs, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -214,7 +214,13 @@ class Gold:
 
     @classmethod
     def read(
-        cls, paths: Sequence[Path], *, unit: str, annotator: str | None = None, format_name: str | None = None
+        cls,
+        paths: Sequence[Path],
+        *,
+        unit: str,
+        annotator: str | None = None,
+        format_name: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Gold:
         """The labels in files of labelled samples; none where there are no files.
 
@@ -227,7 +233,7 @@ class Gold:
         segment = segmenter(unit)
         counts: dict[str, tuple[int, int]] = {}
         kinds: set[Kind] = set()
-        for row in rows_of(all_files(paths), format_name=format_name, language=None):
+        for row in rows_of(all_files(paths), format_name=format_name, language=None, columns=columns):
             if isinstance(row, FailedRow):
                 raise row.as_error()
             labels = reference(row, annotator)
@@ -551,7 +557,9 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     gold = Gold()
     if entry is not None:
         places = config.places(entry.path)
-        gold = Gold.read(places, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
+        gold = Gold.read(
+            places, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format, columns=entry.columns
+        )
     passes = []
     for judging in judgings:
         tallying = Tallying(config.study.unit, ids=bool(gold))

@@ -21,7 +21,7 @@ from veriglot.storage.checkpoint import FailedRow, Progress, without_traces
 from veriglot.storage.files import open_whole, write_json, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.llm.client import Client
@@ -51,20 +51,23 @@ def all_files(paths: Sequence[Path]) -> list[Path]:
     return [file for path in paths for file in (without_traces(files_in(path)) if path.is_dir() else [path])]
 
 
-def rows_of(paths: Sequence[Path], *, format_name: str | None, language: str | None) -> Iterator[Sample | FailedRow]:
+def rows_of(
+    paths: Sequence[Path], *, format_name: str | None, language: str | None, columns: Mapping[str, str] | None = None
+) -> Iterator[Sample | FailedRow]:
     """The rows of several files in any readable format; those that cannot be read come as `FailedRow`.
 
     Args:
         paths: the files.
         format_name: their format; None to recognise it.
         language: of samples that state none.
+        columns: part of a sample to the column that holds it, where any are stated.
 
     Raises:
         InputError: a file cannot be read at all.
     """
     seen = SeenIds()
     for path in paths:
-        for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen):
+        for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen, columns=columns):
             if isinstance(row, Sample) and row.language != (tag := tag_of(row.language)):
                 yield msgspec.structs.replace(row, language=tag)
             else:
@@ -324,7 +327,8 @@ def _take_given(config: Config, folder: Folder, watch: Watch) -> _Given:
     with ExitStack() as stack:
         failures = stack.enter_context(open_whole(failed_path))
         paths = all_files(config.places(entry.path))
-        for number, row in enumerate(rows_of(paths, format_name=entry.format, language=entry.language)):
+        rows = rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns)
+        for number, row in enumerate(rows):
             watch.advance()
             if isinstance(row, FailedRow):
                 failures.write(encode(msgspec.structs.replace(row, row=number)) + b"\n")
@@ -442,7 +446,8 @@ def _given(config: Config) -> tuple[list[ModelCost], int]:
     assert entry is not None
     counts: dict[str, Counter[str]] = {model.name: Counter() for model in config.models}
     unreadable = 0
-    for row in rows_of(all_files(config.places(entry.path)), format_name=entry.format, language=entry.language):
+    paths = all_files(config.places(entry.path))
+    for row in rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns):
         if isinstance(row, FailedRow):
             unreadable += 1
         elif _is_wanted(row, config.languages):

@@ -15,6 +15,7 @@ from typer.main import get_command
 from veriglot.cli import main
 from veriglot.cli.app import VERBS
 from veriglot.formats.base import FORMATS
+from veriglot.formats.columns import presets
 from veriglot.records.languages import languages
 
 if TYPE_CHECKING:
@@ -61,9 +62,14 @@ def cli_page() -> str:
 def formats_page() -> str:
     """Every format: what it is, what it lies in, how it is read."""
     loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
+    head, tail = (HERE / "formats_head.md").read_text("utf-8").split("<!-- presets -->\n")
+    known = "".join(
+        f"| {preset.name} | `{'`, `'.join(column.replace('|', '` or `') for column in preset.columns.values())}` |\n"
+        for preset in presets()
+    )
     parts = [
         NOTE,
-        (HERE / "formats_head.md").read_text("utf-8"),
+        f"{head}| rows of | columns |\n|---|---|\n{known}{tail}",
         "| format | what | read | written | lies in |\n|---|---|---|---|---|",
     ]
     for name, format_ in loaded.items():

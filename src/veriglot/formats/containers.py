@@ -468,6 +468,10 @@ class _Recoded(io.RawIOBase):
         self._text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
         self._waiting = b""
 
+    def close(self) -> None:
+        self._text.close()
+        super().close()
+
     def readable(self) -> bool:
         return True
 

@@ -1,0 +1,401 @@
+"""Rows of any names: every shape that docs/formats.md lists, in a real file, by the command line and by Python."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import tracemalloc
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import veriglot
+from veriglot.cli import main
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.formats.columns import columns_from, presets, read_row
+from veriglot.formats.reader import read_rows
+from veriglot.records import Task
+from veriglot.storage.checkpoint import FailedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Rows = list[dict[str, Any]]
+
+EVIDENCE = "The bridge was opened in 1897."
+RESPONSE = "It was opened in 1879."
+QUESTION = "When was it opened?"
+TRUE, FALSE = ("spans", ()), ("spans", ((17, 21),))
+
+
+def as_table(path: Path, rows: Rows, *, delimiter: str = ",", encoding: str = "utf-8") -> None:
+    with path.open("w", newline="", encoding=encoding) as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def as_json(path: Path, rows: Rows) -> None:
+    path.write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
+
+
+def as_lines(path: Path, rows: Rows) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+
+
+def as_columns(path: Path, rows: Rows) -> None:
+    path.write_text(json.dumps({key: [row[key] for row in rows] for key in rows[0]}), "utf-8")
+
+
+def as_results(path: Path, rows: Rows) -> None:
+    path.write_text(json.dumps({"results": {"results": rows}, "version": 3}), "utf-8")
+
+
+def arrow_table(rows: Rows) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pylist(rows)
+
+
+def as_parquet(path: Path, rows: Rows) -> None:
+    pytest.importorskip("pyarrow.parquet").write_table(arrow_table(rows), path)
+
+
+def as_feather(path: Path, rows: Rows) -> None:
+    pytest.importorskip("pyarrow.feather").write_feather(arrow_table(rows), path)
+
+
+def as_stream(path: Path, rows: Rows) -> None:
+    table = arrow_table(rows)
+    with pytest.importorskip("pyarrow.ipc").new_stream(path, table.schema) as stream:
+        stream.write_table(table)
+
+
+def as_saved(path: Path, rows: Rows) -> None:
+    """A `DatasetDict` as `save_to_disk` of `datasets` lays it out: a stream of Arrow and two objects for each split."""
+    for split in ("test", "train"):
+        (path / split).mkdir(parents=True)
+        as_stream(path / split / "data-00000-of-00001.arrow", rows)
+        (path / split / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
+        (path / split / "dataset_info.json").write_text('{"features": {}}')
+    (path / "dataset_dict.json").write_text('{"splits": ["test", "train"]}')
+
+
+RAG = {"question": QUESTION, "context": EVIDENCE, "answer": RESPONSE}
+OLD = {"question": QUESTION, "contexts": [EVIDENCE], "answer": RESPONSE, "ground_truth": "1897"}
+NEW = {"user_input": QUESTION, "retrieved_contexts": [EVIDENCE], "response": RESPONSE, "reference": "1897"}
+SPAN = {"start": 17, "end": 21, "text": "1879", "label_type": "Evident Conflict"}
+GRAPH = {"prompt": QUESTION, "context": EVIDENCE, "response": RESPONSE}
+
+# Name: (how the file is written, its name, its row, what the label says or None).
+SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]] = {
+    "CSV": (as_table, "a.csv", RAG, None),
+    "TSV": (partial(as_table, delimiter="\t"), "a.tsv", RAG, None),
+    "Excel's CSV": (partial(as_table, delimiter=";", encoding="utf-8-sig"), "a.csv", {"id": 7, **RAG}, None),
+    "CSV in cp1252": (partial(as_table, delimiter=";", encoding="cp1252"), "a.csv", {**RAG, "note": "Brücke"}, None),
+    "CSV in UTF-16": (partial(as_table, delimiter="\t", encoding="utf-16"), "a.csv", {**RAG, "note": "Brücke"}, None),
+    "CSV with a list in a cell": (as_table, "a.csv", {**RAG, "context": json.dumps([EVIDENCE, "x"])}, None),
+    "CSV of pandas with a list in a cell": (as_table, "a.csv", {**RAG, "context": str([EVIDENCE, "it's"])}, None),
+    "evidence as text": (as_lines, "a.jsonl", {"id": "q", "evidence": EVIDENCE, "response": RESPONSE}, None),
+    "evidence as texts": (as_lines, "a.jsonl", {"id": "q", "evidence": [EVIDENCE, "x"], "response": RESPONSE}, None),
+    "evidence as an object": (as_lines, "a.jsonl", {"evidence": {"text": EVIDENCE}, "response": RESPONSE}, None),
+    "evidence as documents": (
+        as_lines, "a.jsonl", {"docs": [{"page_content": EVIDENCE, "metadata": {}}], "answer": RESPONSE}, None,
+    ),
+    "a number as id": (as_lines, "a.jsonl", {"id": 7, "evidence": [{"text": EVIDENCE}], "response": RESPONSE}, None),
+    "no id": (as_lines, "a.jsonl", {"evidence": [{"text": EVIDENCE}], "response": RESPONSE}, None),
+    "empty labels": (as_lines, "a.jsonl", {"id": "q", "evidence": EVIDENCE, "response": RESPONSE, "labels": []}, TRUE),
+    "spans": (
+        as_lines, "a.jsonl", {"id": "q", "evidence": [EVIDENCE], "response": RESPONSE, "spans": [SPAN]}, FALSE,
+    ),
+    "a JSON array": (as_json, "a.json", RAG, None),
+    "JSON by column": (as_columns, "a.json", OLD, None),
+    "Parquet": (as_parquet, "a.parquet", NEW, None),
+    "Feather": (as_feather, "a.feather", NEW, None),
+    "an Arrow stream": (as_stream, "a.arrow", NEW, None),
+    "a folder of datasets": (as_saved, "saved", NEW, None),
+    "Ragas": (as_lines, "a.jsonl", NEW, None),
+    "Ragas before 0.2": (as_json, "a.json", OLD, None),
+    "DeepEval": (
+        as_lines, "a.jsonl",
+        {"input": QUESTION, "actual_output": RESPONSE, "context": ["x"], "retrieval_context": [EVIDENCE]}, None,
+    ),
+    "MLflow": (
+        as_lines, "a.jsonl",
+        {"request": QUESTION, "response": RESPONSE, "retrieved_context": [{"content": EVIDENCE, "doc_uri": "d"}]}, None,
+    ),
+    "Phoenix": (as_table, "a.csv", {"query": QUESTION, "reference": EVIDENCE, "response": RESPONSE}, None),
+    "TruLens": (as_lines, "a.jsonl", GRAPH, None),
+    "LlamaIndex": (as_lines, "a.jsonl", {"query": QUESTION, "contexts": [EVIDENCE], "response": RESPONSE}, None),
+    "promptfoo": (
+        as_results, "a.json",
+        {"vars": {"query": QUESTION, "context": EVIDENCE}, "response": {"output": RESPONSE}}, None,
+    ),
+    "OpenAI evals": (
+        as_lines, "a.jsonl",
+        {"item": {"question": QUESTION, "context": EVIDENCE}, "sample": {"output_text": RESPONSE, "model": "m"}}, None,
+    ),
+    "LangSmith": (
+        as_lines, "a.jsonl",
+        {"id": "r", "inputs": {"question": QUESTION}, "outputs": {"answer": RESPONSE, "contexts": [EVIDENCE]}}, None,
+    ),
+    "chat messages": (
+        as_lines, "a.jsonl",
+        {"messages": [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": RESPONSE}],
+         "context": EVIDENCE}, None,
+    ),
+    "RAGTruth, processed": (
+        as_table, "a.csv",
+        {"query": QUESTION, "context": EVIDENCE, "output": RESPONSE, "hallucination_labels": json.dumps([SPAN])}, FALSE,
+    ),
+    "HaluBench": (
+        as_parquet, "a.parquet",
+        {"passage": EVIDENCE, "question": QUESTION, "answer": RESPONSE, "label": "FAIL", "source_ds": "DROP"}, 1.0,
+    ),
+    "HaluEval": (
+        as_json, "a.json",
+        {"knowledge": EVIDENCE, "question": QUESTION, "answer": RESPONSE, "hallucination": "yes"}, 1.0,
+    ),
+    "LLM-AggreFact": (as_table, "a.csv", {"dataset": "x", "doc": EVIDENCE, "claim": RESPONSE, "label": 0}, 1.0),
+    "TRUE": (as_table, "a.csv", {"grounding": EVIDENCE, "generated_text": RESPONSE, "label": 1}, 0.0),
+    "FEVER": (as_lines, "a.jsonl", {"id": 3, "claim": RESPONSE, "evidence": EVIDENCE, "label": "REFUTES"}, 1.0),
+    "HHEM": (as_table, "a.csv", {"premise": EVIDENCE, "hypothesis": RESPONSE}, None),
+    "SQuAD": (
+        as_parquet, "a.parquet",
+        {"id": "s", "context": EVIDENCE, "question": QUESTION, "answers": {"text": [RESPONSE]}}, None,
+    ),
+    "summaries": (as_table, "a.csv", {"article": EVIDENCE, "highlights": RESPONSE}, None),
+    "translations": (as_table, "a.tsv", {"src": "Sie wurde 1879 eröffnet.", "mt": RESPONSE, "lang": "en"}, None),
+}  # fmt: skip
+
+
+def test_every_preset_is_tried() -> None:
+    assert {preset.name for preset in presets()} <= set(SHAPES)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_is_read_by_the_command_and_by_python(
+    shape: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    write, name, row, label = SHAPES[shape]
+    second = {**row, "id": type(row["id"])(8)} if "id" in row else row
+    path = tmp_path / name
+    write(path, [row, second])
+    samples = list(veriglot.read(path))
+    assert len(samples) == (4 if shape == "a folder of datasets" else 2)
+    assert all(sample.response == RESPONSE and sample.evidence[0].text for sample in samples)
+    assert len({sample.id for sample in samples}) == len(samples)
+    expected = {"translations": "Sie wurde 1879 eröffnet."}.get(shape, EVIDENCE)
+    assert samples[0].evidence[0].text == expected
+    asks = any(value == QUESTION for value in row.values()) or QUESTION in str(row)
+    assert samples[0].question == (QUESTION if asks else None)
+    annotations = samples[0].annotations
+    if label is None:
+        assert not annotations
+    elif isinstance(label, float):
+        assert (annotations[0].spans, annotations[0].ratings) == (None, {"unsupported": label})
+    else:
+        assert tuple((span.start, span.end) for span in annotations[0].spans or ()) == label[1]
+        assert annotations[0].spans is not None
+    assert main(["detect", str(path)]) == 0
+    out, err = capsysbinary.readouterr()
+    predictions = [json.loads(line) for line in out.splitlines()]
+    assert [prediction["status"] for prediction in predictions] == ["scored"] * len(samples)
+    assert [prediction["id"] for prediction in predictions] == [sample.id for sample in samples]
+    assert err.decode().count("read as ") == (2 if path.is_dir() else 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message", "remedy"),
+    [
+        ({"q": QUESTION, "antwort": RESPONSE, "kontext": EVIDENCE}, "its keys are q, antwort, kontext",
+         "--map response=antwort,evidence=kontext "),
+        ({"user": QUESTION, "gen": RESPONSE, "ref_passage": EVIDENCE * 3}, "hold the response",
+         "--map response=gen,evidence=ref_passage "),
+        ({"answer": RESPONSE, "output": "x", "context": EVIDENCE}, "could be in answer or output",
+         "--map response=answer or --map response=output"),
+        ({"response": RESPONSE, "document": EVIDENCE, "passage": EVIDENCE}, "could be in document or passage",
+         "--map evidence=document or --map evidence=passage"),
+        ({"question": QUESTION, "answer": RESPONSE}, "hold the evidence", "--map response=answer,evidence=COLUMN"),
+    ],
+)  # fmt: skip
+def test_an_unreadable_file_is_told_its_keys_and_the_map_that_would_do(
+    row: dict[str, str], message: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    as_table(path, [row])
+    assert main(["detect", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert remedy in said
+    if "COLUMN" not in remedy:  # what it says does
+        columns = remedy.split("--map ")[1].split()[0]
+        assert main(["detect", str(path), "--map", columns]) == 0
+
+
+def test_map_and_the_table_columns_mean_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, config = tmp_path / "a.csv", tmp_path / "c.toml"
+    rows = [{"q": QUESTION, "out": RESPONSE, "a": EVIDENCE, "b": "x", "bad": 1}]
+    as_table(path, [*rows, {**rows[0], "out": "It was opened in 1897.", "bad": 0}])
+    config.write_text('[columns]\nresponse = "out"\nevidence = "a+b"\nquestion = "q"\nunsupported = "bad"\n')
+    assert main(["evaluate", str(path), "--config", str(config), "--json"]) == 0
+    by_file = json.loads(capsys.readouterr().out)
+    columns = "response=out, evidence=a+b,question=q,unsupported=bad"
+    assert main(["evaluate", str(path), "--map", columns, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == by_file
+    samples = list(veriglot.read(path, columns=columns_from([columns])))
+    assert [passage.text for passage in samples[0].evidence] == [EVIDENCE, "x"]
+    assert samples[0].question == QUESTION
+    assert main(["convert", str(path), "--map", columns, "-o", str(tmp_path / "b.jsonl")]) == 0
+    assert list(veriglot.read(tmp_path / "b.jsonl")) == samples
+
+
+def test_what_no_map_can_be(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="maps nothing"):
+        columns_from(["response"])
+    with pytest.raises(UsageError, match="mapped twice"):
+        columns_from(["response=a", "response=b"])
+    with pytest.raises(UnknownNameError, match="evidence"):
+        columns_from(["evidense=a"])
+    assert columns_from(["evidence=a, b,response=c"]) == {"evidence": "a, b", "response": "c"}
+    as_table(tmp_path / "a.csv", [RAG])
+    with pytest.raises(InputError, match=r"a\.csv: there is no column 'reply'"):
+        list(veriglot.read(tmp_path / "a.csv", columns={"response": "reply"}))
+    with pytest.raises(UsageError, match="columns of its own"):
+        list(veriglot.read(tmp_path / "a.csv", format="hat", columns={"response": "answer"}))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "unsupported"),
+    [
+        ("is_wrong", 1, 1), ("is_wrong", False, 0), ("hallucinated", "no", 0), ("is_supported", "TRUE", 0),
+        ("is_faithful", 0, 1), ("label", "Supported", 0), ("label", "not supported", 1), ("label", "PASS", 0),
+        ("verdict", "hallucinated", 1), ("label", "", None), ("label", None, None), ("label", float("nan"), None),
+    ],
+)  # fmt: skip
+def test_a_label_of_the_response(column: str, value: object, unsupported: int | None) -> None:
+    annotations = read_row({**RAG, column: value}).annotations
+    assert [annotation.ratings for annotation in annotations] == (
+        [] if unsupported is None else [{"unsupported": unsupported}]
+    )
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"start": 17, "end": 21}, [17, 21], {"startIndex": 17, "endIndex": 21}, {"offset": 17, "length": 4},
+        {"begin": 17, "stop": 21, "text": "1879"}, {"text": "1879"}, "1879", {"start": 3, "end": 7, "text": "1879"},
+    ],
+)  # fmt: skip
+def test_a_span_in_any_spelling(span: object) -> None:
+    (annotation,) = read_row({**RAG, "spans": [span]}).annotations
+    assert [(each.start, each.end, each.type) for each in annotation.spans or ()] == [(17, 21, "hallucination")]
+
+
+def test_types_of_spans_keep_their_taxonomy() -> None:
+    (typed,) = read_row({**RAG, "spans": [{"start": 17, "end": 21, "type": "entity"}]}).annotations
+    (of_ragtruth,) = read_row({**RAG, "labels": [SPAN]}).annotations
+    assert (typed.taxonomy, of_ragtruth.taxonomy) == ("fava", "support")
+    assert (of_ragtruth.spans or ())[0].type == "contradicted"
+    for span, message in (({"start": 17, "end": 99}, "does not lie"), ("e", "occurs 2 times"), ({"at": 3}, "`start`")):
+        with pytest.raises(InputError, match=message):
+            read_row({**RAG, "spans": [span]})
+
+
+def test_labels_that_nobody_can_understand_are_refused_where_they_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    rows = [{**RAG, "label": 1}, {**RAG, "answer": "It was opened in 1897.", "label": 0}]
+    as_table(path, rows)
+    assert main(["detect", str(path)]) == 0
+    assert "labels are not used: 'label' does not say" in capsys.readouterr().err
+    assert next(veriglot.read(path)).meta["label"] == "1"
+    assert main(["evaluate", str(path)]) == 1
+    assert "--map unsupported=label if 1 is unsupported" in capsys.readouterr().err
+    assert main(["evaluate", str(path), "--map", "unsupported=label", "--json"]) == 0
+    figures = {(f["level"], f["name"]): f["value"] for f in json.loads(capsys.readouterr().out)["figures"]
+               if f["language"] == "pooled"}  # fmt: skip
+    assert figures["response", "recall"] == figures["response", "precision"] == 1.0
+    assert figures["unit", "f1"] is None  # nobody said which words
+    as_table(path, [{**RAG, "label": "perhaps"}])
+    assert main(["evaluate", str(path)]) == 1
+    assert "'perhaps' in 'label' is not known" in capsys.readouterr().err
+
+
+def test_rows_whose_keys_change_are_read_and_what_cannot_be_is_placed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.jsonl"
+    native = {"id": "x", "response": RESPONSE, "evidence": [{"text": EVIDENCE}]}
+    as_lines(path, [native, {**native, "id": 2}, {**native, "id": "y", "evidence": EVIDENCE}, {**native, "id": "x"}])
+    rows = list(read_rows(path))
+    assert [getattr(row, "id", None) for row in rows] == ["x", "2", "y", None]
+    with caplog.at_level(logging.INFO, "veriglot.formats"):
+        as_lines(path, [OLD, {**OLD, "spans": ["1879"]}, {"question": "?", "contexts": []}, {**OLD, "answer": None}])
+        rows = list(read_rows(path))
+    assert [isinstance(row, FailedRow) for row in rows] == [False, False, True, True]
+    assert [row.line for row in rows if isinstance(row, FailedRow)] == [3, 4]
+    assert [record.getMessage().split("read as ")[1] for record in caplog.records] == [
+        "Ragas before 0.2 rows, response from answer, evidence from contexts, question, id from the line", "spans",
+    ]  # fmt: skip
+
+
+def test_files_of_one_name_in_two_folders_keep_their_rows_apart(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        as_table(tmp_path / folder / "rows.csv", [RAG])
+    assert [sample.id for sample in veriglot.read(tmp_path)] == ["rows-2", "b/rows-2"]
+
+
+def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    long = 'He said "no",\nthen; left.\r\n' * 20_000
+    as_table(path, [{**RAG, "context": long}, RAG], delimiter=";", encoding="utf-8-sig")
+    first, second = veriglot.read(path)
+    assert first.evidence[0].text == long
+    assert second.evidence[0].text == EVIDENCE
+    assert second.id == "a-40003"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "empty"), (b"question,context,answer\n", "no row"), (b"PK\x03\x04xx", "Excel workbook"),
+        ("context;answer\nМост открыт в 1897;Он открыт\n".encode("cp1251"), "neither UTF-8 nor cp1252"),
+        (b"context,context2,answer\na,b\n", "Is a quote left open"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_so(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        list(veriglot.read(path))
+
+
+def test_a_large_table_is_streamed(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    as_table(path, [{**RAG, "context": EVIDENCE * 2000}] * 300, encoding="cp1252")
+    tracemalloc.start()
+    assert sum(1 for _ in veriglot.read(path)) == 300
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path.stat().st_size > 16 << 20
+    assert peak < 8 << 20
+
+
+def test_one_row_says_all_that_a_file_would() -> None:
+    sample = read_row({**OLD, "model": "m", "lang": "German", "extra": 1}, number=3)
+    assert (sample.id, sample.language, sample.task) == ("row-3", "de", Task.QA)
+    assert sample.generator is not None
+    assert sample.generator.name == "m"
+    assert sample.meta == {"ground_truth": "1897", "extra": 1}
+    assert read_row({"outputs": {"answer": RESPONSE}, "kb": EVIDENCE}, columns={"evidence": "kb"}).response == RESPONSE
+    assert read_row({"answer": RESPONSE}, columns={"evidence": ""}).evidence == ()
+    titled = [["Bridge", ["It was opened.", " In 1897."]], ["Other", ["x"]]]
+    assert [(p.title, p.text) for p in read_row({"context": titled, "answer": "x"}).evidence] == [
+        ("Bridge", "It was opened. In 1897."), ("Other", "x"),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="a text is expected"):
+        read_row({"context": EVIDENCE, "answer": ["a", "b"]})

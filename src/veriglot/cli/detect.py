@@ -52,7 +52,6 @@ class DetectOptions(Options):
     response_text: Annotated[str | None, Option("Response to judge, given in place.", "TEXT")] = None
     question: Annotated[str | None, Option("Question that the response of a pair answers.", "TEXT")] = None
     language: Annotated[str | None, Help("Default: identified from the text.")] = None
-    format_: str | None = None
     columns: tuple[str, ...] = ()
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
@@ -181,7 +180,7 @@ def detect(options: DetectOptions) -> int:
         )
     if options.question is not None:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
-    inputs = find_inputs(options.inputs, format_name=options.format_, skipped=account.warn, columns=options.columns)
+    inputs = find_inputs(options.inputs, format_name=None, skipped=account.warn, columns=options.columns)
     known_tag(options.language)  # a wrong name is to be known before the detector loads
     jobs = jobs_for(inputs, options.processes)
     with Engine(options.recipe, jobs=jobs) as engine:
@@ -337,8 +336,8 @@ def _pair_sample(options: DetectOptions) -> Sample:
             f"{options.inputs[0]} stands beside --response but is no --evidence.",
             remedy="Put --evidence before the files that the response is held against.",
         )
-    if options.format_ is not None or options.columns:
-        raise UsageError("--format and --map are for files of samples; a pair is plain text.")
+    if options.columns:
+        raise UsageError("--map is for files of samples; a pair is plain text.")
     files = [*options.evidence, *options.inputs]  # so that `--evidence notes/*.txt` means all of them
     if options.file is not None and options.file in {*files, options.response}:
         raise UsageError(f"{options.file} is an input and would be overwritten.", remedy="Name another output.")
@@ -363,7 +362,7 @@ def _rows(
     tag = known_tag(options.language)
     # Ids may not recur: a prediction is told from others of its output by its id alone.
     return lambda: rows_of(
-        inputs, format_name=options.format_, language=tag, report=report, alone=alone, seen=SeenIds(),
+        inputs, format_name=None, language=tag, report=report, alone=alone, seen=SeenIds(),
         columns=options.columns,
     )  # fmt: skip
 
@@ -440,7 +439,6 @@ def _checkpoint(
             "--words": options.words,
             **({} if options.level == "response" else {"--level": options.level}),
             "--language": known_tag(options.language),
-            "--format": options.format_,
             **({"--map": ",".join(sorted(options.columns))} if options.columns else {}),
         },
         finish=_finisher(_kind_of(output), rows_anew, options.title),

@@ -88,7 +88,7 @@ class EvaluateOptions(Options):
     full: Annotated[bool, Option("Show every table: types, spans, characters, facts, sentences, confidences.")] = False
     json: Annotated[bool, Help("Every figure. Default: one line a language, and all pooled.")] = False
     language: Annotated[str | None, Help("Default: what the detector identifies.")] = None
-    format_: str | None = None
+    format_: Annotated[str | None, Setting("Format of the data. Default: recognised from its content.")] = None
     columns: tuple[str, ...] = ()
     processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
     on_error: Annotated[

@@ -252,7 +252,7 @@ PAIR = ("--evidence-text", "old", "--response-text", "new")
         (("-", "--max-rate", "7"), "5% or 0.05"),
         (("-", "--fail-on", "unsuported"), "not-checked"),
         (("-", "--strictness", "high", "--threshold", 0.3), "exclude each other"),
-        (("-", "--format", "jsnl"), "There is no format named 'jsnl'. | Did you mean jsonl?"),
+        (("-", "--map", "respons=a"), "There is no part of a sample named 'respons'. | Did you mean response?"),
         (("-", "--processes", "-1"), "Invalid value for '--processes'"),
         (("-", "--on-error", "ignore"), "Invalid value for '--on-error'"),
         (("-", "--threshld", "1"), "No such option: --threshld | --threshold"),
@@ -261,7 +261,7 @@ PAIR = ("--evidence-text", "old", "--response-text", "new")
         ((*PAIR, "--response", "x"), "A pair has one response"),
         ((*PAIR, "extra.txt"), "extra.txt stands beside --response but is no --evidence."),
         ((*PAIR, "--output", "out/"), "A folder is for files of samples"),
-        ((*PAIR, "--format", "jsonl"), "--format is for files of samples"),
+        ((*PAIR, "--map", "response=a"), "--map is for files of samples"),
     ],
 )
 def test_wrong_usage_says_what_and_leaves_with_2(

@@ -135,9 +135,7 @@ def readable_files(folder: Path, unread: dict[str, str], named: str | None = Non
 
 
 def _remedy() -> str:
-    return (
-        f"For another format, name it (--format, --from of convert, format= in Python): {', '.join(FORMATS.names())}."
-    )
+    return f"For another format, name it (--format of convert, format= in Python): {', '.join(FORMATS.names())}."
 
 
 class SeenIds:

@@ -411,9 +411,9 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
             f"the label {str(value)[:40]!r} in {column!r} is not known",
             remedy="Use 0 and 1, supported and unsupported, or spans; --map label= leaves it out.",
         )
-    one = {"supported": 0, "unsupported": 1}.get(part, _meaning(column))
-    if one is not None:
-        return one if word in words["true"] else 1 - one
+    meaning_of_1 = {"supported": 0, "unsupported": 1}.get(part, _meaning(column))
+    if meaning_of_1 is not None:
+        return meaning_of_1 if word in words["true"] else 1 - meaning_of_1
     raise _UnclearLabelError(
         f"{column!r} does not say whether {value!r} is supported or unsupported",
         remedy=f"Add --map unsupported={column} if 1 is unsupported, --map supported={column} if 1 is supported.",
@@ -650,15 +650,15 @@ class Columns(Format):
 
 def _tell(plan: _Plan, reading: Reading) -> None:
     """Say what was taken for what, once a file and where it changes."""
-    told: set[tuple[str, tuple[str, ...]]] = reading.once("told", set)
-    news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in told}
-    if news and not (plan.stated and not told and news.keys() <= reading.columns.keys()):
-        text = str(plan._replace(parts=news, preset=None if told else plan.preset))
-        ids = "" if "id" in plan.parts or told else ", id from the line"
-        encoding = reading.source.encoding if reading.source.recoded and not told else "utf-8"
+    named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
+    news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in named}
+    if news and not (plan.stated and not named and news.keys() <= reading.columns.keys()):
+        text = str(plan._replace(parts=news, preset=None if named else plan.preset))
+        ids = "" if "id" in plan.parts or named else ", id from the line"
+        encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
         by_bytes = "" if encoding == "utf-8" else f" (it is in {encoding} by its bytes)"
         _LOG.info("%s: read as %s%s%s", reading.source.path, text, ids, by_bytes)
-    told.update(plan.parts.items())
+    named.update(plan.parts.items())
 
 
 def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:

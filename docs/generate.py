@@ -62,7 +62,7 @@ def cli_page() -> str:
 def formats_page() -> str:
     """Every format: what it is, what it lies in, how it is read."""
     loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
-    head, tail = (HERE / "formats_head.md").read_text("utf-8").split("<!-- presets -->\n")
+    head, tail = (HERE / "formats_head.txt").read_text("utf-8").split("<!-- presets -->\n")
     known = "".join(
         f"| {preset.name} | `{'`, `'.join(column.partition('|')[0] for column in preset.columns.values())}` |\n"
         for preset in presets()

@@ -27,7 +27,7 @@ def stage() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for pattern in COPIED:
         for path in ROOT.glob(pattern):
-            if path.name != "formats_head.md":
+            if path.name != "formats_head.txt":
                 target = PAGES / path.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)

@@ -24,7 +24,7 @@ def pages_of(menu: Any) -> list[str]:
 def test_every_page_is_once_in_the_menu() -> None:
     menu = pages_of(tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"])
     found = [path for pattern in ("*.md", "docs/*.md", "benchmarks/*.md") for path in ROOT.glob(pattern)]
-    assert sorted(menu) == sorted(str(path.relative_to(ROOT)) for path in found if path.name != "formats_head.md")
+    assert sorted(menu) == sorted(str(path.relative_to(ROOT)) for path in found if path.name != "formats_head.txt")
 
 
 @pytest.fixture(scope="module")

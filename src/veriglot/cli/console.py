@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
-__all__ = ["Account", "Bar", "Guesses", "Steps", "listed", "print_json", "say", "write_example"]
+__all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say", "write_example"]
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.containers import Head, Records
 
-__all__ = ["check_columns", "columns_from", "presets", "read_row"]
+__all__ = ["columns_from", "read_row"]
 
 _LOG = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Annotation, Sample
 
-__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "reference", "response_label"]
+__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "reference"]
 
 
 COMBINED = ("majority", "union")

@@ -358,6 +358,7 @@ def onnx_session(network: str | bytes) -> Any:
     """A session of ONNX Runtime, of a file or of a network in memory, on one thread of the CPU."""
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()  # some of its wheels count their use
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

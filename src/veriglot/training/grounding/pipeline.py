@@ -127,6 +127,7 @@ def distil(vocabulary: list[str], encoder: Path) -> Distilled:
         from onnxruntime_extensions import get_library_path
     except ModuleNotFoundError as error:
         raise MissingExtraError("Distilling word vectors", "vectors") from error
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(get_library_path())
     options.intra_op_num_threads = 1

@@ -17,6 +17,7 @@ import msgspec
 
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
+from veriglot.formats.columns import read_row
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
 from veriglot.records import Evidence, Sample, Verdict, encode, sample_from
@@ -243,8 +244,9 @@ def detect_many(
     Rows are read as predictions are taken, a batch ahead at most, so that they may be endless or larger than memory.
 
     Args:
-        rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`) or `Sample`s; a
-            list, any iterator, or a DataFrame (pandas, polars) of such columns. A row without an id gets its number.
+        rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`), or under other usual
+            names (`formats.columns.read_row`), or `Sample`s; a list, any iterator, or a DataFrame (pandas, polars) of
+            such columns. A row without an id gets its number.
         detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes a name.
         strictness, threshold, words: of the detector, by name.
         language: BCP 47 tag of rows that state none, or None to have it detected.
@@ -325,6 +327,8 @@ def _sample(row: Any, id_: str, path: str | None = None) -> Sample:
     if not isinstance(row, Mapping):
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
     try:
+        if "evidence" not in row and not row.keys() <= set(Sample.__struct_fields__):
+            return read_row({"id": id_, **row})
         return sample_from({"id": id_, **row, "evidence": _passages(row.get("evidence"))})
     except InputError as error:
         raise error.at(path=path) from error

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from veriglot.errors import InputError, VeriglotError
+from veriglot.formats.columns import read_row
 from veriglot.http.server import (
     CallRefused,
     Guard,
@@ -118,6 +119,8 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
 
 
 def _sample(data: dict[str, Any], number: int) -> Sample:
+    if "evidence" not in data and not data.keys() <= set(Sample.__struct_fields__):
+        return read_row({"id": str(number), **data})  # under other usual names
     evidence = data.get("evidence")
     passages = [evidence] if isinstance(evidence, str | dict) else evidence
     if isinstance(passages, list):

@@ -217,7 +217,67 @@ def test_the_examples_of_the_description_do_what_they_say(served: Loopback) -> N
             assert answer.status_code == 200, path
 
 
+@pytest.mark.parametrize("field", ["detector", "evidence", "question", "meta", "id", "response"])
+def test_json_as_deep_as_can_be_read_leaves_no_caller_waiting(served: Loopback, field: str) -> None:
+    """What decodes at the very limit of nesting can be looked at no further."""
+    texts = [f'{{"response":"a","evidence":"b","{field}":{"[" * depth}{"]" * depth}}}' for depth in range(940, 1000)]
+    answers = served.lines("\n".join(texts)).text.splitlines()
+    assert len(answers) == len(texts)
+    assert all('"not_checked"' in answer or field == "meta" for answer in answers)
+    headers = {"content-type": "application/json"}
+    statuses = {served.client.post("/v1/detect", content=text, headers=headers).status_code for text in texts[::4]}
+    assert statuses <= ({200, 422} if field == "meta" else {422})
+
+
+def test_rows_that_would_keep_a_process_for_minutes_are_refused(served: Loopback) -> None:
+    passages, response = {**BRIDGE, "evidence": [""] * 10_001}, {**BRIDGE, "response": "a" * 200_001}
+    for row, field in ((passages, "evidence"), (response, "response")):
+        answer = served.detect(row)
+        assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
+        view = served.client.post("/page/view", json={"sample": row, "prediction": {}})
+        assert (view.status_code, view.json()["error"]["field"]) == (422, field)
+        (answered,) = served.detect([row]).json()
+        assert answered["verdict"] == "not_checked"
+        assert "at most" in answered["reason"]
+
+
+def test_lines_cut_anywhere_are_whole(served: Loopback) -> None:
+    rows = "".join(json.dumps({"id": f"{n} \u00e9", **BRIDGE}, ensure_ascii=False) + "\n\n" for n in range(3)).encode()
+    blocks = iter([rows[at : at + 7] for at in range(0, len(rows), 7)])
+    answers = served.lines(blocks).text.splitlines()  # type: ignore[arg-type]  # httpx takes an iterator, too
+    assert [json.loads(answer)["id"] for answer in answers] == [f"{n} \u00e9" for n in range(3)]
+
+
+def test_compressed_bodies_are_refused(served: Loopback) -> None:
+    answer = served.detect(BRIDGE, headers={"content-encoding": "gzip"})
+    assert answer.status_code == 415
+    assert "Content-Encoding" in answer.json()["error"]["remedy"]
+
+
 # Keys, origins, and bodies that never come.
+
+
+def test_keys_hold_below_the_path_of_a_proxy() -> None:
+    settings = Serving(base_url="https://app.example/below", keys=(KEY,))
+    with serving(WAYWARD, settings=settings) as found:
+        for path in ("/v1/detect", "/below/v1/detect", "/below/page/view", "/below/v1/lettucedetect/spans"):
+            assert found.client.post(path, json=BRIDGE).status_code == 401, path
+        assert found.client.get("/below/metrics").status_code == 401
+        headers = {"x-api-key": KEY}
+        assert found.client.post("/below/v1/detect", json=BRIDGE, headers=headers).status_code == 200
+        assert 'path="/v1/detect",status="200"' in found.client.get("/below/metrics", headers=headers).text
+
+
+def test_the_log_of_requests_has_no_query(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(WAYWARD, settings=Serving(access_log=True)) as found:
+        access = logging.getLogger("uvicorn.access")
+        access.addHandler(caplog.handler)
+        try:
+            found.client.get("/v1/models?text=a-secret")
+        finally:
+            access.removeHandler(caplog.handler)
+    assert "GET /v1/models HTTP/1.1" in caplog.text
+    assert "a-secret" not in caplog.text
 
 
 def test_calls_need_a_key_where_there_are_keys(closed: Loopback, caplog: pytest.LogCaptureFixture) -> None:

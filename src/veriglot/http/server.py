@@ -257,6 +257,9 @@ class Guard:
             raise CallRefused(400, "unknown_host", message, "Whoever runs it sets its address as its public URL.")
         if not (length.isascii() and length.isdigit()) or int(length[:18]) > self.settings.max_body:
             raise _too_large(self.settings.max_body)
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            message = "Compressed bodies are not read here."
+            raise CallRefused(415, "malformed", message, "Send it without Content-Encoding.", connection="close")
         # A browser says where a request came from; what is no browser says nothing.
         site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
         ours = origin is None or self.settings.is_ours(origin, scope.get("scheme", "http"), host)
@@ -476,7 +479,15 @@ def server_of(
         timeout_graceful_shutdown=shutdown_seconds,
         h11_max_incomplete_event_size=32_768,
     )
+    logging.getLogger("uvicorn.access").addFilter(_drop_query)
     return uvicorn.Server(config)
+
+
+def _drop_query(record: logging.LogRecord) -> bool:
+    """Log a request by its path alone: a query may hold text, or a key."""
+    if isinstance(record.args, tuple):  # client, method, path with query, version, status
+        record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
+    return True
 
 
 def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:

@@ -61,6 +61,8 @@ _LOG = logging.getLogger("veriglot.server")
 _LINES = {"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}
 _ASKED = ("detector", "strictness", "words", "language")
 _MOST_ROWS = 10_000  # of one list; more belong into JSON lines
+_MOST_PASSAGES = 10_000  # of one row
+_MOST_RESPONSE = 200_000  # code points of one row; more keep a process busy for minutes
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,9 @@ class Serving(ServerSettings):
     keys: tuple[str, ...] = field(default=(), repr=False)
     shutdown_seconds: int = 30
     access_log: bool = False
+
+
+_TOO_DEEP = "nested too deeply"
 
 
 # Rows in, predictions out.
@@ -100,9 +105,13 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     """
     if not isinstance(data, dict):
         raise InputError("a row is a JSON object with the keys response and evidence")
+    _check_size(data)
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
     detector, strictness = own.get("detector", asked.detector), own.get("strictness", asked.strictness)
     words = own.get("words", asked.words)
+    for name, value in (("detector", detector), ("strictness", strictness)):
+        if not isinstance(value, str | None):
+            raise InputError("a name is expected", field=name)
     if not isinstance(words, bool):
         raise InputError("true or false is expected", field="words")
     offer = choice(offers, detector, strictness)
@@ -116,6 +125,15 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
         evidence=sample.evidence,
         meta={"detector": offer.name, "strictness": strictness, "words": words},
     )
+
+
+def _check_size(data: Any) -> None:
+    """Refuse a row that would keep everybody waiting; bytes alone do not tell, as a passage takes three at least."""
+    evidence, response = (data.get("evidence"), data.get("response")) if isinstance(data, dict) else (None, None)
+    if isinstance(evidence, list) and len(evidence) > _MOST_PASSAGES:
+        raise InputError(f"a row has at most {_MOST_PASSAGES:,} passages", field="evidence")
+    if isinstance(response, str) and len(response) > _MOST_RESPONSE:
+        raise InputError(f"a response has at most {_MOST_RESPONSE:,} characters", field="response")
 
 
 def _sample(data: dict[str, Any], number: int) -> Sample:
@@ -225,7 +243,9 @@ class _Calls:
 
     async def _view(self, request: Request) -> Response:
         with self.batcher.memory() as memory:
-            return json_response(view_of(from_mapping(await self._json(request, memory), Viewed)))
+            viewed = from_mapping(await self._json(request, memory), Viewed)
+            _check_size(viewed.sample)
+            return json_response(view_of(viewed))
 
     def _asked(self, request: Request) -> _Asked:
         """What the query asks for, for all rows."""
@@ -277,6 +297,8 @@ class _Calls:
             return _unread(data, number, error)
         except VeriglotError as error:
             return _unread(data, number, error)
+        except RecursionError:
+            return _unread(data, number, InputError(_TOO_DEEP))
 
     async def finished(self, answer: Answer) -> dict[str, Any]:
         """The record's JSON, with the verdict."""
@@ -320,7 +342,7 @@ class _Stream:
     def __init__(self, calls: _Calls, asked: _Asked) -> None:
         self._calls = calls
         self._asked = asked
-        self._lines: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+        self._chunks: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
         self._answers: asyncio.Queue[Answer | Exception | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_WINDOW)
         self._left = False  # the caller has
@@ -340,36 +362,59 @@ class _Stream:
                     task.cancel()
 
     async def _read(self, request: Request, memory: Callable[[int], None]) -> None:
-        rest = b""
         try:
             async for chunk in request.stream():
                 memory(len(chunk))
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    self._lines.put_nowait(line)
-            self._lines.put_nowait(rest)
-            self._lines.put_nowait(None)
+                self._chunks.put_nowait(chunk)
+            self._chunks.put_nowait(None)
             await request.receive()  # nothing but a disconnect can come
             self._left = True
         except ClientDisconnect:
             self._left = True
-            self._lines.put_nowait(None)
+            self._chunks.put_nowait(None)
         except Exception as error:
-            self._lines.put_nowait(error)
+            self._chunks.put_nowait(error)
+
+    async def _each_line(self) -> AsyncIterator[bytes]:
+        """The lines, split only when their turn comes: millions of short ones take many times their bytes."""
+        begun: list[bytes] = []
+        while chunk := await self._chunk():
+            first, *others = chunk.split(b"\n")
+            begun.append(first)
+            for other in others:
+                yield b"".join(begun)
+                begun = [other]
+        yield b"".join(begun)
+
+    async def _chunk(self) -> bytes | None:
+        """What was read next, or None at the end."""
+        while not self._left and (chunk := await self._chunks.get()) is not None:
+            if isinstance(chunk, Exception):
+                raise chunk
+            if chunk:
+                return chunk
+        return None
 
     async def _submit(self, call: Call) -> None:
-        number = 0
-        while isinstance(line := await self._lines.get(), bytes) and not self._left:
-            number += 1
-            if not line.strip():
-                continue
-            await self._room.acquire()
-            try:
-                answer: Answer | Exception = self._calls.submitted(call, _decoded(line), number, self._asked)
-            except CallRefused as error:
-                answer = error if error.status == 503 else _unread(None, number, error)
-            self._answers.put_nowait(answer)
-        self._answers.put_nowait(line if isinstance(line, Exception) else None)
+        number, end = 0, None
+        try:
+            async for line in self._each_line():
+                number += 1
+                if line and not line.isspace():
+                    await self._room.acquire()
+                    self._answers.put_nowait(self._answer(call, line, number))
+                if self._left:
+                    break
+        except Exception as error:  # whatever it is, who waits for an answer is told
+            end = error
+        self._answers.put_nowait(end)
+
+    def _answer(self, call: Call, line: bytes, number: int) -> Answer:
+        try:
+            data = _decoded(line)
+        except CallRefused as error:
+            return _unread(None, number, error)
+        return self._calls.submitted(call, data, number, self._asked)
 
     async def _write(self, send: Send) -> None:
         started = False
@@ -405,6 +450,7 @@ class _Front:
     def __init__(self, app: ASGIApp, settings: Serving, tally: Tally) -> None:
         self._app = app
         self._tally = tally
+        self._below = settings.path
         self._keys = [hashlib.sha256(key.encode()).hexdigest() for key in settings.keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -418,7 +464,7 @@ class _Front:
             status = message.get("status", status)
             await send(message)
 
-        path = scope["path"]
+        path = scope["path"].removeprefix(self._below)  # as the router takes it
         try:
             if path in {"/metrics", "/page/view"} or path.startswith("/v1/"):
                 self._check_key(Request(scope))
@@ -451,6 +497,8 @@ def _respond(error: BaseException) -> Response:
             return error_json(422, "unfit", error.detail, error.remedy, field=error.field)
         case VeriglotError():
             return error_json(422, "refused", error.message, error.remedy)
+        case RecursionError():
+            return error_json(422, "malformed", f"The JSON is {_TOO_DEEP}.")
         case HTTPException(status_code=405):
             return error_json(405, "no_such_call", "This cannot be called in this way.", headers=error.headers)
         case HTTPException():

@@ -98,8 +98,9 @@ def test_a_killed_process_loses_nothing() -> None:
         answers = [pool.submit(served.detect, row("sleep 0.05", id=str(number))) for number in range(60)]
         for _ in range(2):
             until(lambda: served.batcher.working > 0)
+            held = set(served.batcher._working)
             os.kill(served.workers()[0], signal.SIGKILL)
-            time.sleep(0.3)
+            until(lambda held=held: held.isdisjoint(served.batcher._working))  # a row that is hit twice is given up
         results = [answer.result() for answer in answers]
         assert [result.status_code for result in results] == [200] * 60
         assert [result.json()["id"] for result in results] == [str(number) for number in range(60)]
@@ -142,6 +143,13 @@ def test_told_to_stop_it_answers_what_it_accepted() -> None:
         assert len(many.result().json()) == 5
         with pytest.raises(httpx2.TransportError):
             until(lambda: served.detect(row("fine")).status_code != 200)
+
+
+def test_a_row_that_takes_for_ever_does_not_hold_up_the_end() -> None:
+    began = time.monotonic()
+    with serving(WAYWARD, settings=Serving(shutdown_seconds=1)) as served, pytest.raises(httpx2.ReadTimeout):
+        served.detect(row("sleep 50"), timeout=0.3)
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import os
 import pickle
 import signal
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing import resource_tracker
@@ -547,6 +547,7 @@ class Service:
     def __init__(self, make: Callable[[], Any], *, jobs: int = 0) -> None:
         self.jobs = jobs or cores()
         self._pool = _Pool(make, self.jobs)
+        self._stops = False
 
     @property
     def description(self) -> Description:
@@ -567,6 +568,12 @@ class Service:
         """Make `run` ask for samples at once; else it asks when a process has something to say."""
         self._pool.wake()
 
+    def stop(self) -> None:
+        """Make `run` return at once; what is being judged is given up."""
+        self._stops = True
+        with suppress(OSError):  # it has closed
+            self._pool.wake()
+
     def run(
         self,
         take: Callable[[int], Sequence[Sample] | None],
@@ -583,7 +590,7 @@ class Service:
         """
         begun: list[_Batch[Any]] = []
         more = True
-        while more or begun:
+        while (more or begun) and not self._stops:
             while more and self._pool.hungry:
                 samples = take(self._pool.idle)
                 more = samples is not None

@@ -212,14 +212,17 @@ class Batcher:
         self._thread.start()
 
     def close(self) -> None:
-        """Judge what was accepted, then stop the processes."""
+        """Judge what somebody waits for, then stop the processes."""
         self._ends = True
         if self._thread.ident is None:
             self._service.close()
             return
         with suppress(OSError):  # it has closed
             self._service.wake()
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(0.1)
+            if not any(self.accepted.values()):  # a row may take for ever, and nobody waits for it
+                self._service.stop()
 
     # Admission.
 

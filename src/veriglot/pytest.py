@@ -58,7 +58,7 @@ def assert_grounded(
         UsageError: `max_unsupported` is negative.
     """
     __tracebackhide__ = True
-    if max_unsupported < 0:
+    if not max_unsupported >= 0:  # NaN is no number of spans either
         raise UsageError(f"max_unsupported is a number of spans from 0, but {max_unsupported} was given.")
     options = {"language": language, "detector": detector, "strictness": strictness}
     prediction = judge(response, evidence, question, **options)

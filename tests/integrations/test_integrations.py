@@ -42,8 +42,32 @@ def test_assert_grounded_shows_spans_and_evidence() -> None:
 
 def test_assert_grounded_counts_spans() -> None:
     assert len(veriglot.assert_grounded(WRONG, EVIDENCE, 1).spans) == 1
-    with pytest.raises(UsageError, match="max_unsupported"):
-        veriglot.assert_grounded(WRONG, EVIDENCE, -1)
+    for count in (-1, float("nan")):
+        with pytest.raises(UsageError, match="max_unsupported"):
+            veriglot.assert_grounded(WRONG, EVIDENCE, count)  # type: ignore[arg-type]
+
+
+class _Missing:
+    """As pandas' NA: it equals nothing, not even to say no."""
+
+    def __ne__(self, other: object) -> _Missing:  # type: ignore[override]
+        return self
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), _Missing()])
+def test_a_missing_cell_is_one_row_that_is_not_checked(missing: object) -> None:
+    texts = [WRONG, missing, WRONG, WRONG]
+    passages = [EVIDENCE, EVIDENCE, missing, [missing, EVIDENCE]]
+    found = detect_batch({"response": texts, "evidence": passages})
+    assert found["veriglot_verdict"] == ["unsupported", "not_checked", "not_checked", "unsupported"]
+    assert all(found["veriglot_reason"][1:3])
+    with pytest.raises(InputError, match="string"):  # and a number is no missing text
+        detect_batch({"response": [0], "evidence": [EVIDENCE]})
 
 
 @pytest.mark.parametrize(("response", "evidence"), [(WRONG, ""), (WRONG, []), (WRONG, None), ("", EVIDENCE)])

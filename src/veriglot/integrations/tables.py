@@ -29,7 +29,7 @@ def detect_batch(
     Args:
         batch: columns by name, such as a batch of datasets or a DataFrame.
         response: the column of responses. A row without one is not checked, and says so.
-        evidence: the column of evidence: a text or several in each row.
+        evidence: the column of evidence: a text or several in each row, without those that are missing.
         question: the column of questions, if there is one.
         options: as for `veriglot.detect_many`: `detector`, `strictness`, `language`.
 
@@ -50,7 +50,11 @@ def detect_batch(
             )
     values = [[_plain(value) for value in batch[column]] for column in columns.values()]
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
-    predictions = list(veriglot.detect_many([{**row, "response": row["response"] or ""} for row in rows], **options))
+    predictions = list(
+        veriglot.detect_many(
+            [{**row, "response": "" if row["response"] is None else row["response"]} for row in rows], **options
+        )
+    )
     judged = [(prediction.get_spans(None), prediction) for prediction in predictions]
     return {
         "veriglot_verdict": [str(prediction.verdict) for prediction in predictions],
@@ -61,9 +65,11 @@ def detect_batch(
 
 
 def _plain(value: Any) -> Any:
-    """A cell without the types of numpy; None for NaN."""
+    """A cell without the types of numpy; None for what is missing: NaN, or pandas' NA, which equals nothing."""
     value = value.tolist() if hasattr(value, "tolist") else value
-    return None if value != value else value
+    if isinstance(value, list):
+        return [part for part in map(_plain, value) if part is not None]
+    return value if (value != value) is False else None
 
 
 class _Accessor:

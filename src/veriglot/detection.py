@@ -235,6 +235,7 @@ def detect_many(
     threshold: float | None = None,
     words: bool = False,
     language: str | None = None,
+    columns: Mapping[str, str] | None = None,
     batch_size: int = 32,
     processes: int = 1,
     progress: bool = False,
@@ -250,6 +251,7 @@ def detect_many(
         detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes a name.
         strictness, threshold, words: of the detector, by name.
         language: BCP 47 tag of rows that state none, or None to have it detected.
+        columns: part of a sample to the column that holds it, such as `{"response": "reply"}`, as `read` has it.
         batch_size: most rows judged at once; 1 gives each prediction as soon as its row has come.
         processes: worker processes; 0 is one for each core.
         progress: whether to show a bar on standard error.
@@ -272,17 +274,19 @@ def detect_many(
     else:
         make = partial(_itself, _loaded(detector, threshold, words, strictness))
     engine = Engine(make, jobs=processes, batch_size=batch_size)
-    return _judged(engine, rows, language, progress=progress)
+    return _judged(engine, rows, language, columns, progress=progress)
 
 
 def _itself(detector: Detector) -> Detector:
     return detector
 
 
-def _judged(engine: Engine, rows: Iterable[Any], language: str | None, *, progress: bool) -> Iterator[Prediction]:
+def _judged(
+    engine: Engine, rows: Iterable[Any], language: str | None, columns: Mapping[str, str] | None, *, progress: bool
+) -> Iterator[Prediction]:
     total = len(rows) if isinstance(rows, Sized) else None
     with engine, Bar(shown=progress, total=lambda: total) as bar:
-        for sample, record in engine.run(_samples(rows, language)):
+        for sample, record in engine.run(_samples(rows, language, columns)):
             if isinstance(sample, _Fault):
                 raise sample.error
             assert record is not None
@@ -290,11 +294,11 @@ def _judged(engine: Engine, rows: Iterable[Any], language: str | None, *, progre
             yield Prediction(record, sample)
 
 
-def _samples(rows: Iterable[Any], language: str | None) -> Iterator[Sample | _Fault]:
+def _samples(rows: Iterable[Any], language: str | None, columns: Mapping[str, str] | None) -> Iterator[Sample | _Fault]:
     """The rows as samples; what goes wrong comes in its place, so that the rows before it are judged first."""
     try:
         for number, row in enumerate(_plain(rows)):
-            sample = _sample(row, str(number), f"rows[{number}]")
+            sample = _sample(row, str(number), f"rows[{number}]", columns)
             tagged = language is not None and sample.language is None
             yield msgspec.structs.replace(sample, language=language) if tagged else sample
     except Exception as error:
@@ -320,16 +324,22 @@ def _value(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def _sample(row: Any, id_: str, path: str | None = None) -> Sample:
-    """A row as a sample."""
+_FIELDS = frozenset(Sample.__struct_fields__)
+
+
+def _sample(row: Any, id_: str, path: str | None = None, columns: Mapping[str, str] | None = None) -> Sample:
+    """A row as a sample, under the names of `Sample` or any usual ones; `id_` is for a row without an id."""
     if isinstance(row, Sample):
         return row
     if not isinstance(row, Mapping):
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
     try:
-        if "evidence" not in row and not row.keys() <= set(Sample.__struct_fields__):
-            return read_row({"id": id_, **row})
-        return sample_from({"id": id_, **row, "evidence": _passages(row.get("evidence"))})
+        if not columns and row.keys() <= _FIELDS:
+            own = row.get("id", id_)
+            plain = {**row, "id": str(own) if type(own) is int else own, "evidence": _passages(row.get("evidence"))}
+            return sample_from(plain)
+        sample = read_row(row, columns=columns, number=0)
+        return msgspec.structs.replace(sample, id=id_) if sample.id == "row-0" else sample
     except InputError as error:
         raise error.at(path=path) from error
 

@@ -135,3 +135,14 @@ def test_the_examples_of_the_page_run(page: str) -> None:
     blocks = [part.partition("```")[0] for part in text.split("```python\n")[1:]]
     assert blocks
     exec("\n".join(blocks), {})
+
+
+def test_rows_of_other_names_keep_their_ids_and_columns_can_be_stated() -> None:
+    row = {"contexts": ["The bridge was opened in 1897."], "answer": "The bridge was opened in 1879."}
+    rows = [row, {**row, "uid": 7}, {"id": 8, "evidence": row["contexts"], "response": row["answer"]}]
+    assert [(p.id, p.verdict) for p in veriglot.detect_many(rows, language="en")] == [
+        ("0", "unsupported"), ("7", "unsupported"), ("8", "unsupported"),
+    ]  # fmt: skip
+    columns = {"response": "said", "evidence": "kb"}
+    (stated,) = veriglot.detect_many([{"kb": "It has 3 arches.", "said": "It has 5 arches."}], columns=columns)
+    assert stated.id == "0"

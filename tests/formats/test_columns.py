@@ -399,3 +399,85 @@ def test_one_row_says_all_that_a_file_would() -> None:
     ]  # fmt: skip
     with pytest.raises(InputError, match="a text is expected"):
         read_row({"context": EVIDENCE, "answer": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("column", "unsupported"),
+    [
+        ("invalid", 1), ("not_entailed", 1), ("not_fully_supported", 1), ("unattributable", 1), ("lackOfSupport", 1),
+        ("hallucination_free", 0), ("noHallucination", 0), ("has_no_errors", 0), ("not_wrong", 0), ("isValid", 0),
+    ],
+)  # fmt: skip
+def test_what_1_means_under_a_name_that_negates(column: str, unsupported: int) -> None:
+    (annotation,) = read_row({**RAG, column: 1}, columns={"label": column}).annotations
+    assert annotation.ratings == {"unsupported": unsupported}
+    for vague in ("ground_truth", "true_label", "copyright"):
+        assert not read_row({**RAG, vague: 1}, columns={"label": vague}).annotations
+
+
+def test_labels_beside_spans() -> None:
+    (whole,) = read_row({**RAG, "spans": [], "is_wrong": 1}).annotations
+    assert (whole.spans, whole.ratings) == (None, {"unsupported": 1})
+    for contradiction in ({"spans": ["1879"], "is_wrong": 0}, {"good": 1, "bad": 1}, {"labels": "1879", "is_wrong": 0}):
+        columns = {"supported": "good", "unsupported": "bad"} if "good" in contradiction else None
+        sample = read_row({**RAG, **contradiction}, columns=columns)
+        assert not sample.annotations
+        assert sample.meta == contradiction
+    zero = read_row({**RAG, "answer": "It has 0 arches.", "labels": "0"})
+    assert not zero.annotations  # a label that does not say what it means, no quotation of the nought
+    assert read_row({**RAG, "labels": ["bridges", "easy"]}).meta == {"labels": ["bridges", "easy"]}
+
+
+def test_labels_of_native_rows_after_the_first_count(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    native = {"id": "x", "response": RESPONSE, "evidence": [{"text": EVIDENCE}]}
+    rows = [native, {**native, "id": "y", "is_wrong": 1}, {**native, "id": 3, "evidence": EVIDENCE, "is_wrong": 0}]
+    as_lines(path, [*rows, {**native, "id": "z", "label": 1}])
+    *read, unclear = read_rows(path, labelled=True)
+    assert [[a.ratings for a in row.annotations] for row in read if not isinstance(row, FailedRow)] == [
+        [], [{"unsupported": 1}], [{"unsupported": 0}],
+    ]  # fmt: skip
+    assert isinstance(unclear, FailedRow)
+
+
+def test_numbers_keep_their_digits() -> None:
+    assert [read_row({**RAG, "id": id_}).id for id_ in (1234567.0, 1234568.0, 7)] == ["1234567", "1234568", "7"]
+    assert read_row({"context": EVIDENCE, "answer": 3.14159265}).response == "3.14159265"
+
+
+def test_no_cell_takes_the_place_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sep=;\ncontext;context;answer\none;two;three\n", "utf-8")
+    (sample,) = veriglot.read(path)
+    assert ([passage.text for passage in sample.evidence], sample.response) == (["one", "two"], "three")
+    path.write_text("\n\ncontext,answer,answer\none,two,three\n", "utf-8")
+    with pytest.raises(InputError, match="could be in answer or answer_2"):
+        list(veriglot.read(path))
+
+
+def test_a_column_that_was_stated_and_is_not_there_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    as_table(tmp_path / "a.csv", [{**RAG, "is_wrong": 1}])
+    with pytest.raises(InputError, match="there is no column 'is_wrnog'"):
+        list(veriglot.read(tmp_path / "a.csv", columns={"label": "is_wrnog"}))
+    as_lines(tmp_path / "a.jsonl", [{**RAG, "is_wrong": 1}])
+    with caplog.at_level(logging.INFO, "veriglot.formats"):
+        list(veriglot.read(tmp_path / "a.jsonl", columns={"label": "is_wrnog"}))
+    assert caplog.messages[-1].endswith("a.jsonl: no row has the column is_wrnog (label)")
+
+
+def test_rows_of_a_json_array_stay_whole_whatever_is_in_them(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": RESPONSE}]
+    rows = [{"messages": talk, "documents": [{"text": EVIDENCE}, {"text": "x"}]}]
+    as_json(tmp_path / "a.json", rows)
+    as_json(tmp_path / "b.json", [{"id": 1, "contexts": [{"text": EVIDENCE}], "answer": 1879}])
+    responses = [sample.response for name in "ab" for sample in veriglot.read(tmp_path / f"{name}.json")]
+    assert responses == [RESPONSE, "1879"]
+
+
+def test_cyrillic_bytes_are_not_read_as_western_ones(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("id;context;answer\n1;Мост открыт;в 1879\n".encode("cp1251"))
+    with pytest.raises(InputError, match="neither UTF-8 nor cp1252"):
+        list(veriglot.read(path))
+    path.write_bytes("id;context;answer\n1;Málaga está à côté;señor\n".encode("cp1252"))
+    assert next(veriglot.read(path)).response == "señor"

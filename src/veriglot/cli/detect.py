@@ -136,9 +136,9 @@ class DetectOptions(Options):
         """The share of `max_rate`, from 0 to 1."""
         if self.max_rate is None:
             return None
-        number, percent, _ = self.max_rate.partition("%")
+        number, percent, rest = self.max_rate.partition("%")
         try:
-            share = float(number) / (100 if percent else 1)
+            share = -1.0 if rest else float(number) / (100 if percent else 1)
         except ValueError:
             share = -1.0
         if not 0 <= share <= 1:

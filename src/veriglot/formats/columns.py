@@ -78,8 +78,12 @@ _PARTS = (
 )  # fmt: skip
 _LABEL_PARTS = ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
-_WRONG = re.compile(r"halluc|wrong|error|false|contradict|(un|in|not?_?|non_?)(support|faith|ground|consist|fact|corr)")
-_RIGHT = re.compile(r"support|faith|ground|consist|fact|correct|attribut|entail|true|valid|clean|right")
+_NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
+_SENSE = re.compile(
+    r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
+    r"|support|faith|ground(?=ed|ing)|consist|fact|correct|attribut|entail|true|valid|clean|right|accura|verif)"
+)
+_SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
 
 # Which column holds which part.
@@ -318,7 +322,7 @@ def _text(value: Any, part: str) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return str(int(value)) if value == value // 1 and abs(value) < 1e16 else str(value)  # an id that was 7 is 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
     raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
@@ -388,10 +392,19 @@ class _UnclearLabelError(InputError):
     """A label of which nobody can say what it means."""
 
 
+class _NoQuotationError(InputError):
+    """A text among the labels that is no quotation of the response; it may be a tag that is no label at all."""
+
+
 def _meaning(column: str) -> int | None:
     """What 1 means in a column of this name: 1 for unsupported, 0 for supported, None where it says neither."""
-    name = _normalized(column.rpartition(".")[2])
-    return 1 if _WRONG.search(name) else 0 if _RIGHT.search(name) else None
+    name = _SAYS_NOTHING.sub("", _normalized(column.rpartition(".")[2]))
+    words = name.split("_")
+    senses = [bool(found["wrong"]) != bool(found["against"]) for word in words if (found := _SENSE.match(word))]
+    if not senses:
+        return None
+    negated = sum(word in _NEGATIONS for word in words) % 2 == 1  # hallucination_free, not_fully_supported
+    return int(any(senses) != negated)
 
 
 def _unsupported(value: Any, part: str, column: str) -> int | None:
@@ -420,6 +433,11 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
     )
 
 
+def _is_label(text: str) -> bool:
+    """Whether a text is a label of a response rather than a quotation of it, such as `0` or `supported`."""
+    return any(text.strip().lower() in words or _normalized(text) in words for words in _table().words.values())
+
+
 def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int, int] | None:
     """The range of a span: `start` and `end` in any spelling, a pair, or a text that occurs once."""
     if isinstance(item, list | tuple) and len(item) == 2 and all(type(edge) is int for edge in item):
@@ -434,7 +452,8 @@ def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int,
     if not isinstance(marked, str) or not marked.strip():
         raise InputError("a span has `start` and `end`, or a text of the response", field=where)
     if (count := response.count(marked)) != 1:
-        raise InputError(f"{marked[:60]!r} occurs {count} times in the response: give start and end", field=where)
+        detail = f"{marked[:60]!r} occurs {count} times in the response: give start and end"
+        raise (InputError if count or not isinstance(item, str) else _NoQuotationError)(detail, field=where)
     return response.index(marked), response.index(marked) + len(marked)
 
 
@@ -473,16 +492,22 @@ def _annotation(
     for part in ("spans", "label", "unsupported", "supported"):
         for column in plan.parts.get(part, ()):
             value = _decoded(flat.get(column))
-            if isinstance(value, str) and value and response.count(value) == 1 and part == "spans":
+            if part == "spans" and isinstance(value, str) and response.count(value) == 1 and not _is_label(value):
                 value = [value]
             if isinstance(value, list | tuple):
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
                     meta["labels"] = others
             elif (label := _unsupported(value, part, column)) is not None:
+                if ratings.get(UNSUPPORTED, label) != label:
+                    raise _UnclearLabelError(f"{column!r} says the reverse of another label")
                 ratings[UNSUPPORTED] = float(label)
     if spans is None and not ratings:
         return None
+    if spans and ratings.get(UNSUPPORTED) == 0:
+        raise _UnclearLabelError("the label says supported, and spans are marked")
+    if ratings.get(UNSUPPORTED) == 1:
+        spans = spans or None  # unsupported, and nobody marked where: no spans are not a clean response
     return Annotation("gold", Kind.HUMAN, taxonomy, spans=spans, ratings=dict(ratings))
 
 
@@ -515,6 +540,25 @@ def read_row(
     try:
         return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
     except (ValueError, RecursionError) as error:  # what a record refuses, such as a span beyond the response
+        raise InputError(str(error)) from error
+
+
+def has_labels(row: Mapping[str, Any]) -> bool:
+    """Whether a row has a column of labels, by its name."""
+    return not _label_names().isdisjoint(map(_normalized, map(str, row)))
+
+
+@cache
+def _label_names() -> frozenset[str]:
+    return frozenset({*_table().names["spans"][0], *_table().names["label"][0]})
+
+
+def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
+    """The sample of a row in the file that is read, which may lack evidence; as `read_row`."""
+    plan = _plan_of(row, {} if "evidence" in row else {"evidence": ""})
+    try:
+        return _sample(row, plan, reading, f"{reading.source.stem}-{reading.line}")
+    except (ValueError, RecursionError) as error:
         raise InputError(str(error)) from error
 
 
@@ -562,13 +606,13 @@ def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> 
         data.setdefault("task", plan.preset.task)
     try:
         annotation = _annotation(plan, flat, response, reading, data["meta"])
-    except _UnclearLabelError as error:
+    except (_UnclearLabelError, _NoQuotationError) as error:
         if reading.labelled:
             raise
         if not reading.report.notes["labels_not_used"]:
             _LOG.info("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
-        data["meta"] |= {column: flat.get(column) for part in ("spans", "label") for column in plan.parts.get(part, ())}
+        data["meta"] |= {column: flat.get(column) for part in _LABEL_PARTS for column in plan.parts.get(part, ())}
         annotation = None
     sample = sample_from(data)
     if annotation is not None:
@@ -602,8 +646,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     """Whether the native format reads all of a row."""
     evidence = row.get("evidence") or []
     passages = isinstance(evidence, list) and all(isinstance(p, dict) and type(p.get("text")) is str for p in evidence)
-    labels = {*_table().names["spans"][0], *_table().names["label"][0]} & {_normalized(str(key)) for key in row}
-    return passages and not labels and all(type(row.get(key)) is str for key in ("id", "response"))
+    return passages and not has_labels(row) and all(type(row.get(key)) is str for key in ("id", "response"))
 
 
 class Columns(Format):
@@ -631,7 +674,7 @@ class Columns(Format):
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows. Labels that cannot be understood end it where they are asked for."""
-        for record in _expanded(records) if reading.container == "json" else records:
+        for record in _expanded(records) if _is_one_object(reading.container, reading.source.look()) else records:
             if isinstance(record, FailedRow):
                 yield record
                 continue
@@ -646,13 +689,22 @@ class Columns(Format):
                 yield reading.bad(record, error)
             except (ValueError, RecursionError) as error:
                 yield reading.bad(record, InputError(str(error)))
+        met = {part for part, _ in reading.once("named", set)}
+        for part, column in reading.columns.items():
+            if column and part not in met:
+                _LOG.info("%s: no row has the column %s (%s)", reading.source.path, column, part)
+
+
+def _is_one_object(container: str, head: Head) -> bool:
+    """Whether a file is one JSON object, which may hold rows; an array is rows, whatever is in them."""
+    return container == "json" and not head.text.startswith("[")
 
 
 def _tell(plan: _Plan, reading: Reading) -> None:
     """Say what was taken for what, once a file and where it changes."""
     named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
     news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in named}
-    if news and not (plan.stated and not named and news.keys() <= reading.columns.keys()):
+    if news and not (plan.stated and not named and news.keys() <= reading.columns.keys() - {"label"}):
         text = str(plan._replace(parts=news, preset=None if named else plan.preset))
         ids = "" if "id" in plan.parts or named else ", id from the line"
         encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
@@ -668,8 +720,14 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
         InputError: no column, or more than one, could hold the response or the evidence; with the `--map` to give.
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
-    first = next(_expanded(iter([Record(1, row)])), None) if head.container == "json" else None
-    return _plan_of(first.data if isinstance(first, Record) else row, columns)
+    first = next(_expanded(iter([Record(1, row)])), None) if _is_one_object(head.container, head) else None
+    plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
+    if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
+        for part in columns.keys() - plan.parts.keys():
+            if columns[part]:
+                keys = ", ".join(_flat(row))
+                raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
+    return plan
 
 
 def _expanded(records: Records) -> Iterator[Record | FailedRow]:

@@ -108,12 +108,29 @@ def _object_head(source: Source, text: str) -> Head:
     return Head(container, _keys(record, text), record, text)
 
 
+_EXCEL_DELIMITER = re.compile(r"sep=(.)\r?\n")  # a first line of its own that Excel writes and hides
+
+
+def _told_apart(header: list[str]) -> list[str]:
+    """The names of columns; one that occurred before gets a number, so that no cell takes the place of another."""
+    names: list[str] = []
+    for name in header:
+        number = 2
+        apart = name
+        while name and apart in names:
+            apart, number = f"{name}_{number}", number + 1
+        names.append(apart)
+    return names
+
+
 def _table_head(name: str, text: str) -> Head:
-    first = text.splitlines()[0]
-    delimiter = "\t" if "\t" in first else max(",;|", key=first.count)
+    stated = _EXCEL_DELIMITER.match(text)
+    text = text[stated.end() if stated else 0 :].lstrip("\r\n")
+    first = (text.splitlines() or [""])[0]
+    delimiter = stated[1] if stated else "\t" if "\t" in first else max(",;|", key=first.count)
     try:
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-        header = next(rows)
+        header = _told_apart(next(rows))
         record = dict(zip(header, next(rows, ()), strict=False))
     except (csv.Error, StopIteration):
         header, record = [], {}
@@ -316,7 +333,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
         elif not row or row == [""]:
             continue
         elif header is None:
-            header = row
+            header = None if len(row) == 2 and row[0] == "sep=" and not row[1] else _told_apart(row)
         elif len(row) != len(header):
             wrong = InputError(
                 f"the row has {len(row)} columns, but the header {len(header)}", remedy="Is a quote left open?"
@@ -510,8 +527,9 @@ class Source:
         self.recoded = True
         if self.encoding == "cp1252":
             text = self.head.decode("cp1252", "replace")
-            letters = [char for char in text if char.isalpha()]
-            if "\ufffd" in text or sum(char > "\x7f" for char in letters) > len(letters) / 3:
+            # In the languages of cp1252 most letters of a word with such a letter are plain, elsewhere hardly any.
+            words = "".join(word for word in re.findall(r"[^\W\d_]{2,}", text) if not word.isascii())
+            if "\ufffd" in text or sum(char > "\x7f" for char in words) > len(words) / 2:
                 raise InputError(
                     "this is neither UTF-8 nor cp1252", path=self.path, remedy="Save it as UTF-8 (in Excel: CSV UTF-8)."
                 )

@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff
-from veriglot.formats.columns import read_row
+from veriglot.formats.columns import has_labels, sample_of
 from veriglot.records import Prediction, Sample, decode_json, sample_from
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class NativeLines(Format):
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", remedy="Is the file in another format? Name it.")
         try:
-            sample = sample_from(data)
+            labels_beside = not reading.named and has_labels(data)
+            sample = sample_of(data, reading) if labels_beside else sample_from(data)
         except InputError as error:
-            if reading.named:
+            if reading.named or labels_beside:
                 raise
-            data = {"id": f"{reading.source.stem}-{reading.line}", **data}  # evidence as text, a number as id
             try:
-                sample = read_row(data, columns={} if "evidence" in data else {"evidence": ""})
+                sample = sample_of(data, reading)  # evidence as text, a number as id
             except InputError:
                 raise error from None
         if sample.language is None and reading.language is not None:

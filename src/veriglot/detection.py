@@ -17,6 +17,7 @@ import msgspec
 
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
+from veriglot.formats.base import language_tag
 from veriglot.formats.columns import read_row
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
@@ -274,7 +275,7 @@ def detect_many(
     else:
         make = partial(_itself, _loaded(detector, threshold, words, strictness))
     engine = Engine(make, jobs=processes, batch_size=batch_size)
-    return _judged(engine, rows, language, columns, progress=progress)
+    return _judged(engine, rows, _tag(language), columns, progress=progress)
 
 
 def _itself(detector: Detector) -> Detector:
@@ -312,7 +313,7 @@ def _plain(rows: Any) -> Iterable[Any]:
     if hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
         names = [str(name) for name in rows.columns]
         return (
-            {name: _value(value) for name, value in zip(names, values, strict=True) if value is not None}
+            {name: _value(value) for name, value in zip(names, values, strict=True)}
             for values in rows.itertuples(index=False, name=None)
         )
     return rows  # type: ignore[no-any-return]
@@ -327,6 +328,11 @@ def _value(value: Any) -> Any:
 _FIELDS = frozenset(Sample.__struct_fields__)
 
 
+def _tag(language: Any) -> Any:
+    """The tag of a language by any name; what is none stays as it is."""
+    return (language_tag(language) or language) if isinstance(language, str) else language
+
+
 def _sample(row: Any, id_: str, path: str | None = None, columns: Mapping[str, str] | None = None) -> Sample:
     """A row as a sample, under the names of `Sample` or any usual ones; `id_` is for a row without an id."""
     if isinstance(row, Sample):
@@ -335,9 +341,15 @@ def _sample(row: Any, id_: str, path: str | None = None, columns: Mapping[str, s
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
     try:
         if not columns and row.keys() <= _FIELDS:
-            own = row.get("id", id_)
-            plain = {**row, "id": str(own) if type(own) is int else own, "evidence": _passages(row.get("evidence"))}
-            return sample_from(plain)
+            given = {key: value for key, value in row.items() if value is not None}
+            own = given.get("id", id_)
+            whole = type(own) is int or (isinstance(own, float) and own.is_integer())  # pandas makes 7.0 of 7
+            return sample_from({
+                **given,
+                "id": str(int(own)) if whole else own,
+                "language": _tag(given.get("language")),
+                "evidence": _passages(row.get("evidence")),
+            })  # fmt: skip
         sample = read_row(row, columns=columns, number=0)
         return msgspec.structs.replace(sample, id=id_) if sample.id == "row-0" else sample
     except InputError as error:

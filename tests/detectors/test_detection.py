@@ -146,3 +146,14 @@ def test_rows_of_other_names_keep_their_ids_and_columns_can_be_stated() -> None:
     columns = {"response": "said", "evidence": "kb"}
     (stated,) = veriglot.detect_many([{"kb": "It has 3 arches.", "said": "It has 5 arches."}], columns=columns)
     assert stated.id == "0"
+
+
+def test_cells_that_are_empty_and_languages_by_name() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = {"contexts": [["It opened in 1897."], None], "answer": ["It opened in 1879."] * 2}
+    native = {"id": [7, None], "evidence": texts["contexts"], "response": texts["answer"]}
+    for frame in map(pandas.DataFrame, (texts, {"id": [7, None], **texts}, native)):
+        marked, unchecked = veriglot.detect_many(frame, language="English")
+        assert (marked.id, unchecked.id) == ("7" if "id" in frame else "0", "1")
+        assert (marked.verdict, marked.language, unchecked.verdict) == ("unsupported", "en", "not_checked")
+    assert veriglot.detect("It has 3 arches.", "It has 5 arches.", language="English").language == "en"

@@ -427,8 +427,10 @@ def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], e
 def _checkpoint(
     options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, rows_anew: Rows
 ) -> Checkpoint:
+    from veriglot.formats.columns import columns_from
     from veriglot.storage.checkpoint import Checkpoint
 
+    stated = sorted(columns_from(options.columns).items())
     return Checkpoint(
         output,
         inputs=[file.path for file in inputs],
@@ -439,7 +441,7 @@ def _checkpoint(
             "--words": options.words,
             **({} if options.level == "response" else {"--level": options.level}),
             "--language": known_tag(options.language),
-            **({"--map": ",".join(sorted(options.columns))} if options.columns else {}),
+            **({"--map": ",".join(f"{part}={column}" for part, column in stated)} if stated else {}),
         },
         finish=_finisher(_kind_of(output), rows_anew, options.title),
         maker="detector",

@@ -267,12 +267,17 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
 
 def _likeness(key: str, part: str, value: Any, share: float) -> float:
     name = _normalized(key.rpartition(".")[2])
-    alike = max(SequenceMatcher(None, name, known).ratio() for names in _table().names[part] for known in names)
+    alike = _name_likeness(name, part)
     asks = isinstance(value, str) and value.rstrip().endswith("?")
     several = isinstance(value, list)
     like_others = any(name in names for other in _table().names if other != part for names in _table().names[other])
     bonus = 0.5 * share + 0.2 * several if part == "evidence" else 0.5 * (not several)
     return (alike if alike >= 0.7 else 0.2) + bonus - 0.6 * asks - like_others
+
+
+@lru_cache(maxsize=4096)  # many rows of a file may be unreadable for one and the same reason
+def _name_likeness(name: str, part: str) -> float:
+    return max(SequenceMatcher(None, name, known).ratio() for names in _table().names[part] for known in names)
 
 
 def _length(value: Any) -> int:
@@ -400,7 +405,8 @@ def _meaning(column: str) -> int | None:
     """What 1 means in a column of this name: 1 for unsupported, 0 for supported, None where it says neither."""
     name = _SAYS_NOTHING.sub("", _normalized(column.rpartition(".")[2]))
     words = name.split("_")
-    senses = [bool(found["wrong"]) != bool(found["against"]) for word in words if (found := _SENSE.match(word))]
+    matches = [match for word in words if (match := _SENSE.match(word))]
+    senses = [bool(match["wrong"]) != bool(match["against"]) for match in matches]
     if not senses:
         return None
     negated = sum(word in _NEGATIONS for word in words) % 2 == 1  # hallucination_free, not_fully_supported
@@ -488,7 +494,8 @@ def _annotation(
     """What the columns of labels say; None where they say nothing of this row."""
     if plan.unclear:
         raise _UnclearLabelError(plan.unclear)
-    taxonomy, spans, ratings = "hat", None, {}
+    taxonomy, spans = "hat", None
+    ratings: dict[str, float] = {}
     for part in ("spans", "label", "unsupported", "supported"):
         for column in plan.parts.get(part, ()):
             value = _decoded(flat.get(column))
@@ -689,7 +696,8 @@ class Columns(Format):
                 yield reading.bad(record, error)
             except (ValueError, RecursionError) as error:
                 yield reading.bad(record, InputError(str(error)))
-        met = {part for part, _ in reading.once("named", set)}
+        named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
+        met = {part for part, _ in named}
         for part, column in reading.columns.items():
             if column and part not in met:
                 _LOG.info("%s: no row has the column %s (%s)", reading.source.path, column, part)

@@ -111,7 +111,7 @@ def _object_head(source: Source, text: str) -> Head:
 _EXCEL_DELIMITER = re.compile(r"sep=(.)\r?\n")  # a first line of its own that Excel writes and hides
 
 
-def _told_apart(header: list[str]) -> list[str]:
+def _unique(header: list[str]) -> list[str]:
     """The names of columns; one that occurred before gets a number, so that no cell takes the place of another."""
     names: list[str] = []
     for name in header:
@@ -130,7 +130,7 @@ def _table_head(name: str, text: str) -> Head:
     delimiter = stated[1] if stated else "\t" if "\t" in first else max(",;|", key=first.count)
     try:
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-        header = _told_apart(next(rows))
+        header = _unique(next(rows))
         record = dict(zip(header, next(rows, ()), strict=False))
     except (csv.Error, StopIteration):
         header, record = [], {}
@@ -333,7 +333,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
         elif not row or row == [""]:
             continue
         elif header is None:
-            header = None if len(row) == 2 and row[0] == "sep=" and not row[1] else _told_apart(row)
+            header = None if len(row) == 2 and row[0] == "sep=" and not row[1] else _unique(row)
         elif len(row) != len(header):
             wrong = InputError(
                 f"the row has {len(row)} columns, but the header {len(header)}", remedy="Is a quote left open?"

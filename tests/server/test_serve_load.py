@@ -232,3 +232,19 @@ def test_short_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERIGLOT_API_KEYS", " key-of-twenty-letters , another-key-of-length")
     assert _keys(None) == ("key-of-twenty-letters", "another-key-of-length")
     assert "VERIGLOT_API_KEYS" not in os.environ  # processes that are started do not inherit it
+
+
+def test_keys_that_were_meant_and_are_none_open_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from veriglot.cli.serve import _keys
+    from veriglot.errors import UsageError
+
+    for nothing in (",", " ", "\n"):
+        monkeypatch.setenv("VERIGLOT_API_KEYS", nothing)
+        with pytest.raises(UsageError, match="no key in VERIGLOT_API_KEYS"):
+            _keys(None)
+    monkeypatch.setenv("VERIGLOT_API_KEYS", "")  # what a compose file passes on where nobody set any
+    assert _keys(None) == ()
+    keys = tmp_path / "keys.txt"
+    keys.write_bytes(b"\xef\xbb\xbfkey-of-twenty-letters\r\n")  # as an editor on Windows saves it
+    keys.chmod(0o600)
+    assert _keys(keys) == ("key-of-twenty-letters",)

@@ -114,10 +114,13 @@ def serve(options: ServeOptions) -> None:
 def _keys(path: Path | None) -> tuple[str, ...]:
     """The keys of a file, or of the environment."""
     if path is None:
-        keys = [key.strip() for key in os.environ.pop(_KEYS, "").split(",")]  # popped: workers inherit it otherwise
+        given = os.environ.pop(_KEYS, "")  # popped: workers inherit it otherwise
+        keys = [key.strip() for key in given.split(",")]
+        if given and not any(keys):  # else everybody could call
+            raise UsageError(f"There is no key in {_KEYS}.", remedy="Write some, separated by commas, or unset it.")
     else:
         try:
-            lines = path.read_text("utf-8").splitlines()
+            lines = path.read_text("utf-8-sig").splitlines()
             others = path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the keys cannot be read: {error}", path=str(path)) from error

@@ -80,7 +80,7 @@ def test_other_languages_and_unlabelled_samples_are_left_out_and_counted(tmp_pat
 
 def test_rows_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     rows = b"".join(encode(row) + b"\n" for row in samples())
-    (tmp_path / "rows.jsonl").write_bytes(rows + b'{"id": 5, "response": []}\n')
+    (tmp_path / "rows.jsonl").write_bytes(rows + b'{"id": 5, "response": {}}\n')
     entry = DataEntry("rows", "rows.jsonl")
     assert DataSet.read(entry, Config(path=tmp_path / "bench.toml", data=(entry,))).bad_rows == 1
 

@@ -97,7 +97,7 @@ def test_every_table(evaluate: Callable[..., Outcome], data: Path) -> None:
         assert part in outcome.out
     assert "nan" not in outcome.out.lower()
     assert "\u2026" not in outcome.out  # nothing is cut off
-    assert "6 rows: 6 scored" in outcome.err
+    assert "6 rows: 6 checked" in outcome.err
 
 
 def test_one_language_is_shown_once(evaluate: Callable[..., Outcome], data: Path) -> None:

@@ -54,7 +54,10 @@ def test_the_file_names_every_key_with_its_default(command: str, kind: type[msgs
         if record is None:
             assert shown[field.name], field.name
             continue
-        entries = {entry.name: entry.default for entry in msgspec.structs.fields(record)}
+        entries = {
+            entry.name: entry.default_factory() if callable(entry.default_factory) else entry.default
+            for entry in msgspec.structs.fields(record)
+        }
         keys = {key: value for table in shown[field.name] for key, value in table.items()}
         assert set(keys) == set(entries), field.name
         defaults = msgspec.json.decode(msgspec.json.encode({key: entries[key] for key in keys if key not in EXAMPLES}))

@@ -222,7 +222,7 @@ def test_two_accounts_of_one_file_are_told_once_with_the_cost_of_all_steps(tmp_p
 
 def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card(tmp_path: Path) -> None:
     good = write(tmp_path / "set" / "train.jsonl", sound(4, 41))
-    bad = write(tmp_path / "set" / "dev.jsonl", [b'{"id": "x", "response": 3}'])
+    bad = write(tmp_path / "set" / "dev.jsonl", [b'{"id": "x", "response": {}}'])
     files = {"train.jsonl": {"rows": 4}, "dev.jsonl": {"rows": 1}}
     manifest = {"made_by": {"count": 500, "seed": 3}, "made_from": "x", "total": {"asked": 12}, "files": files}
     (tmp_path / "set" / "manifest.json").write_text(json.dumps(manifest))
@@ -230,9 +230,9 @@ def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card
     page = card_page(made)
     assert "| total.asked | 12 |" in page
     assert "made\\_by.count" not in page
-    assert f"| dev.jsonl | `{file_sha256(bad)}` | 27 | 0 | 1 | jsonl | dev |" in page
+    assert f"| dev.jsonl | `{file_sha256(bad)}` | 28 | 0 | 1 | jsonl | dev |" in page
     assert len(made.names) == 2
-    lone = write(tmp_path / "lone.jsonl", [b'{"id": "x", "response": 3}'])
+    lone = write(tmp_path / "lone.jsonl", [b'{"id": "x", "response": {}}'])
     assert "configs" not in front(card_page(card([str(lone)])))  # no split, and nothing in it
 
 

@@ -177,7 +177,7 @@ def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> N
     calm, suspect = reader.predict([right, wrong])
     words = [word for word in calm.words or () if right.response[word.start : word.end] == "4,200"]
     assert [word.confidence < 0.01 for word in words] == [True]
-    assert "4,300" in [span.text for span in suspect.spans or ()]
+    assert any("4,300" in span.text for span in suspect.spans or ())
 
 
 def test_features_of_a_join() -> None:

@@ -206,7 +206,7 @@ def test_the_command_serves_and_leaves_when_told(tmp_path: Path) -> None:
     ("options", "told"),
     [
         (["--keys", "nowhere.txt"], "the keys cannot be read"),
-        (["--detector", "magic"], "no detector named 'magic'"),
+        (["--detectors", "magic"], "no detector named 'magic'"),
         (["--processes", "1", "--port", "{taken}"], "Is the port free?"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from veriglot.cli.command import Help, Option, Options, Setting, command
 from veriglot.cli.console import say
+from veriglot.cli.inputs import parts
 from veriglot.errors import InputError, MissingExtraError, UsageError
 
 __all__ = ["serve"]
@@ -25,14 +26,14 @@ class ServeOptions(Options):
 
     host: Annotated[str, Option("Where to listen; 0.0.0.0 for the network.", "ADDRESS")] = "127.0.0.1"
     port: Annotated[int, Option("Port to listen at.", "N", short="-p", min=1, max=65535)] = 8322
-    detector: Annotated[
-        tuple[str, ...],
+    detectors: Annotated[
+        str,
         Option(
-            "Detector that calls can ask for, by name; may be repeated, and the first is what others get. Default:"
+            "Detectors that calls can ask for, separated by commas; calls that name none get the first. Default:"
             " grounding.",
-            "NAME",
+            "NAMES",
         ),
-    ] = ()
+    ] = "grounding"
     processes: Annotated[int, Help("Default: 0.")] = 0
     keys: Annotated[
         Path | None,
@@ -100,7 +101,7 @@ def serve(options: ServeOptions) -> None:
         streams=options.streams,
         memory=options.memory * 1_000_000,
     )
-    names = options.detector or ("grounding",)
+    names = parts(options.detectors)
     batcher = Batcher(partial(Selection, names), limits, processes=options.processes)
     shown = (
         options.public_url or f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"

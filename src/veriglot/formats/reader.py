@@ -106,15 +106,17 @@ def _guess_source(source: Source) -> Guess:
     return best
 
 
+_REJECTED = "rejected.jsonl"  # rows that are no part of a set, beside it or in its folder
 _OF_DATASETS = {"dataset_dict.json", "dataset_info.json", "state.json"}  # beside what `save_to_disk` wrote
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder and the folders in it, sorted by path; hidden ones are left aside."""
+    """The files of a folder and the folders in it, sorted by path, without hidden ones and those of rejected rows."""
     return sorted(
         path
         for path in folder.rglob("*")
         if path.is_file()
+        and not path.name.endswith(_REJECTED)
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not (path.name in _OF_DATASETS and any(path.parent.rglob("*.arrow")))
     )

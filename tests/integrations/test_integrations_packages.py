@@ -24,6 +24,63 @@ SILENT = {  # no telemetry
     "DO_NOT_TRACK": "1",
 }
 
+# What the other side of docs/coming_from.md needs around it: imports, and a language model that finds the year wrong.
+OTHER_SIDES = {
+    "Ragas": """
+import asyncio, json
+from langchain_core.outputs import Generation, LLMResult
+from ragas import SingleTurnSample
+from ragas.llms.base import BaseRagasLLM
+from ragas.metrics import Faithfulness
+
+class Scripted(BaseRagasLLM):
+    async def agenerate_text(self, prompt, *given, **named):
+        judged = [{"statement": answer, "reason": "another year", "verdict": 0}]
+        reply = {"statements": judged if "verdict" in prompt.to_string() else [answer]}
+        return LLMResult(generations=[[Generation(text=json.dumps(reply))]])
+
+    def generate_text(self, prompt, *given, **named):
+        raise NotImplementedError
+
+    def is_finished(self, response):
+        return True
+
+async def ask(llm):
+    BLOCK
+    return faithfulness
+
+assert asyncio.run(ask(Scripted())) == 0
+""",
+    "DeepEval": """
+from deepeval import assert_test
+from deepeval.metrics import FaithfulnessMetric
+from deepeval.models import DeepEvalBaseLLM
+from deepeval.test_case import LLMTestCase
+
+class Scripted(DeepEvalBaseLLM):
+    def load_model(self):
+        return self
+
+    def get_model_name(self):
+        return "scripted"
+
+    def generate(self, prompt, schema=None):
+        verdicts = [{"verdict": "no", "reason": "another year"}]
+        given = {"truths": [context], "claims": [answer], "verdicts": verdicts, "reason": "another year"}
+        return schema.model_validate({name: given[name] for name in schema.model_fields})
+
+    async def a_generate(self, prompt, schema=None):
+        return self.generate(prompt, schema)
+
+try:
+    BLOCK
+except AssertionError as error:
+    assert "Faithfulness (score: 0.0, threshold: 0.7" in str(error)
+else:
+    raise SystemExit("it passed")
+""",
+}
+
 pytestmark = pytest.mark.slow
 
 
@@ -119,3 +176,14 @@ def test_classes_survive_pickling(python: Path, tmp_path: Path) -> None:
     )
     done = run_example(python, tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("tool", OTHER_SIDES)
+def test_the_other_side_of_a_comparison_runs(tool: str, python: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "coming_from.md").read_text("utf-8")
+    given = page.partition("```python\n")[2].partition("```")[0]
+    block = page.partition(f"\n## {tool}\n")[2].partition("```text\n")[2].partition("```")[0]
+    block = block.replace("threshold=0.7", "threshold=0.7, model=Scripted()").replace("\n", "\n    ").strip()
+    code = given.replace("import veriglot\n", "") + OTHER_SIDES[tool].replace("BLOCK", block)
+    done = run_example(python, tmp_path, "-W", "ignore", "-c", code)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

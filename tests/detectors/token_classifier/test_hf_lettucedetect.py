@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import veriglot
 from veriglot.detectors.registry import load_detector
 from veriglot.detectors.token_classifier.detector import checkpoint_language, format_of, prompt_for, wording
 from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 
@@ -41,11 +46,36 @@ def sample(
 
 
 @pytest.fixture(scope="module")
-def package(needs_local: None) -> Any:
-    """The package itself, for comparison."""
-    return pytest.importorskip(
-        "lettucedetect.detectors.transformer", reason="compares with: pip install --no-deps lettucedetect==0.2.3"
+def package(needs_local: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The package itself, for comparison; without what it needs, for that is here."""
+    folder = str(tmp_path_factory.mktemp("package"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder]
+    if subprocess.run([*command, "lettucedetect==0.2.3"], capture_output=True, check=False).returncode:
+        pytest.skip("needs a package index")
+    sys.path.append(folder)
+    yield pytest.importorskip("lettucedetect.detectors.transformer")
+    sys.path.remove(folder)
+
+
+def test_both_sides_of_the_comparison_find_the_same_tokens(package: Any, lettuce: Path) -> None:
+    page = Path(__file__).parents[3].joinpath("docs", "coming_from.md").read_text("utf-8")
+    given = page.partition("```python\n")[2].partition("```")[0]
+    block = page.partition("```text\n")[2].partition("```")[0]
+    names: dict[str, Any] = {}
+    exec("from lettucedetect.models.inference import HallucinationDetector\n" + given, names)
+    exec(re.sub(r'model_path="[^"]*"', f'model_path="{lettuce}"', block), names)
+    answer = names["answer"]
+    theirs = {i for span in names["spans"] for i in range(span["start"], span["end"]) if answer[i].isalnum()}
+    assert theirs
+    found = veriglot.detect(
+        [names["context"]], answer, question=names["question"], detector=f"hf:{lettuce}", language="en"
     )
+    ours = found.as_dicts()
+    assert set(names["spans"][0]) == {"start", "end", "text", "confidence"} <= set(ours[0])
+    # A word of ours is marked as soon as one of its tokens is.
+    words = [range(span["start"], span["end"]) for span in ours]
+    assert theirs <= {index for word in words for index in word}
+    assert all(theirs & set(word) for word in words)
 
 
 @pytest.mark.parametrize("tag", RECORDED)

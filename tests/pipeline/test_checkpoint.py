@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -21,7 +22,6 @@ from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Counting(WordAbsence):
@@ -195,6 +195,21 @@ def test_another_call_is_refused_and_says_what_differs(tmp_path: Path, settings:
     assert says in caught.value.message
     assert (tmp_path / "out.jsonl.progress").read_bytes() == manifest
     make(source, output)  # the first call is still finished
+
+
+def test_a_call_that_failed_before_its_first_row_binds_nothing(tmp_path: Path) -> None:
+    source, output = write_input(tmp_path), tmp_path / "out.jsonl"
+    failing = checkpoint_for(source, output, options={"--map": None})
+    with pytest.raises(InputError, match="no column"):
+        failing.run(unreadable(), lambda rows: rows)
+    assert failing.progress.exists()
+    make(source, output)
+    assert len(output.read_bytes().splitlines()) + len(Path(f"{output}.failed.jsonl").read_bytes().splitlines()) == 60
+
+
+def unreadable() -> Iterator[Sample | FailedRow]:
+    raise InputError("no column is known to hold the response")
+    yield
 
 
 def test_a_file_that_no_run_made_is_not_overwritten(tmp_path: Path) -> None:

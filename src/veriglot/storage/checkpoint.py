@@ -580,7 +580,9 @@ class Checkpoint:
         return self.tally
 
     def _before(self) -> Manifest | None:
-        return None if self.restart else Manifest.load(self.progress)
+        before = None if self.restart else Manifest.load(self.progress)
+        begun = any(path.exists() for path in (self.output, self.rows.path, self.failures.path))
+        return before if begun else None  # the first call may have failed before its first row: nothing binds the next
 
     def _present(self, before: Manifest | None) -> Manifest:
         known = {file.path: file for file in before.inputs} if before is not None else {}

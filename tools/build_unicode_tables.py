@@ -91,7 +91,7 @@ def _simplified(convert: Any) -> dict[str, str]:
 
 
 def _pairs(simplified: dict[str, str]) -> dict[str, Any]:
-    same = {**letter_forms("letters"), **letter_forms("punctuation")}
+    same = letter_forms()
     table = {c: _folded(c, same, simplified) for c in map(chr, range(_LAST)) if ord(c) not in _SURROGATES}
     for char, plain in list(table.items()):  # one pass must be enough: folding twice changes nothing
         while table[plain] != plain:

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.resources import files
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 
@@ -23,7 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-__all__ = ["Configured", "Entry", "Table", "read_settings"]
+__all__ = ["Configured", "Entry", "Table", "packaged", "read_settings"]
+
+T = TypeVar("T")
+
+
+def packaged(package: str, name: str, kind: type[T]) -> T:
+    """The data file of a package, JSON or TOML by its name, as `kind`."""
+    data = files(package).joinpath(name).read_bytes()
+    return msgspec.toml.decode(data, type=kind) if name.endswith(".toml") else msgspec.json.decode(data, type=kind)
 
 
 @dataclass(frozen=True)

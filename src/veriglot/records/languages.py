@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
 
 from veriglot.errors import UnknownNameError
+from veriglot.plugins import packaged
 
 __all__ = [
     "UNDETERMINED",
@@ -84,8 +84,7 @@ class Language(msgspec.Struct, frozen=True):
 @cache
 def languages() -> dict[str, Language]:
     """Every language by tag, in the order of the tags."""
-    data = files(__package__).joinpath("languages.json").read_bytes()
-    return {entry.tag: entry for entry in msgspec.json.decode(data, type=list[Language])}
+    return {entry.tag: entry for entry in packaged(__package__, "languages.json", list[Language])}
 
 
 @cache
@@ -174,8 +173,7 @@ def _in_script(entry: Language, script: str) -> Language | None:
 # What translation models call the languages: NLLB and SONAR, M2M-100 and mBART-50 each have codes of their own.
 
 
-class _TranslationCodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    source: str
+class _TranslationCodes(msgspec.Struct):
     flores200: tuple[str, ...]  # lines of codes
     flores200_named: dict[str, str]  # those that are not made of an ISO 639 code and a script of our table
     m2m100: dict[str, str]
@@ -189,8 +187,7 @@ def translation_codes() -> dict[str, dict[str, str]]:
     Those of `nllb` are FLORES-200's, which SONAR has too. A script that a family does not write the language in is
     another language here: `sr-Latn` has no code.
     """
-    data = files(__package__).joinpath("translation_codes.json").read_bytes()
-    table = msgspec.json.decode(data, type=_TranslationCodes)
+    table = packaged(__package__, "translation_codes.json", _TranslationCodes)
     known = frozenset(code for line in table.flores200 for code in line.split())
     flores = dict(table.flores200_named)
     for tag in languages():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.plugins import packaged
 
 __all__ = ["Taxonomy", "taxonomies", "taxonomy"]
 
@@ -65,15 +65,13 @@ class _Mapping(msgspec.Struct, frozen=True):
 
 @cache
 def _mappings() -> list[_Mapping]:
-    data = files(__package__).joinpath("taxonomy_mappings.json").read_bytes()
-    return msgspec.json.decode(data, type=list[_Mapping])
+    return packaged(__package__, "taxonomy_mappings.json", list[_Mapping])
 
 
 @cache
 def taxonomies() -> dict[str, Taxonomy]:
     """Every taxonomy by name."""
-    data = files(__package__).joinpath("taxonomies.json").read_bytes()
-    table = msgspec.json.decode(data, type=dict[str, Taxonomy])
+    table = packaged(__package__, "taxonomies.json", dict[str, Taxonomy])
     return {name: msgspec.structs.replace(entry, name=name) for name, entry in table.items()}
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from veriglot.plugins import packaged
 from veriglot.text.segmentation import sentences, words
 from veriglot.text.values import month_names
 
@@ -37,44 +37,25 @@ __all__ = ["Fact", "SentenceWords", "dates", "fact_languages", "facts", "rules_o
 _ENUMERATING = frozenset({"zh", "yue"})  # where the ideographic comma parts the items of a list, and no clauses
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """One language as it stands in the data file; see `_Rules`."""
-
-    perhaps: str = ""
-    always: str = ""
-    verbs: str = ""
-    pronouns: str = ""
-    before: str = ""
-    of: str = ""
-    after: str = ""
-    dates: str = ""
-    topics: str = ""
-    topic_endings: str = ""
-    names: bool = True
-    spaces: bool = False
-    short: int = 3
-
-
-@dataclass(frozen=True)
-class _Rules:
+class _Rules(msgspec.Struct, forbid_unknown_fields=True):
     """What is known of one language, as words unless it is said otherwise."""
 
-    # words that begin a clause where both sides of them are long, or a verb or pronoun follows
-    perhaps: frozenset[str]
-    always: frozenset[str]  # words that begin a clause wherever they stand
-    verbs: frozenset[str]  # copulas and auxiliaries; after an apposition they take the sentence up again
-    pronouns: frozenset[str]  # subjects that begin a clause after one of `perhaps`
-    before: frozenset[str]  # prepositions that make an adjunct of the date, number or name after them
-    of: frozenset[str]  # those of `before` that tie a name to the noun before it instead
-    after: frozenset[str]  # postpositions and the like that belong to the date or number before them
     months: frozenset[str]  # names of months
-    dates: frozenset[str]  # other words of a date: year, century, era
-    topics: frozenset[str]  # particles after which the sentence goes on, whatever the comma says
-    topic_endings: tuple[str, ...]  # the same, as endings of words
-    names: bool  # whether a capital letter tells a name from a noun
-    spaces: bool  # whether a space may part clauses (Thai)
     commas: str  # the marks that may part clauses
-    short: int  # words that a clause has at the least
+    # words that begin a clause where both sides of them are long, or a verb or pronoun follows
+    perhaps: frozenset[str] = frozenset()
+    always: frozenset[str] = frozenset()  # words that begin a clause wherever they stand
+    verbs: frozenset[str] = frozenset()  # copulas and auxiliaries; after an apposition they take the sentence up again
+    pronouns: frozenset[str] = frozenset()  # subjects that begin a clause after one of `perhaps`
+    before: frozenset[str] = frozenset()  # prepositions that make an adjunct of the date, number or name after them
+    of: frozenset[str] = frozenset()  # those of `before` that tie a name to the noun before it instead
+    after: frozenset[str] = frozenset()  # postpositions and the like that belong to the date or number before them
+    dates: frozenset[str] = frozenset()  # other words of a date: year, century, era
+    topics: frozenset[str] = frozenset()  # particles after which the sentence goes on, whatever the comma says
+    topic_endings: tuple[str, ...] = ()  # the same, as endings of words
+    names: bool = True  # whether a capital letter tells a name from a noun
+    spaces: bool = False  # whether a space may part clauses (Thai)
+    short: int = 3  # words that a clause has at the least
 
     @property
     def long(self) -> int:
@@ -87,9 +68,8 @@ class _Rules:
 
 
 @cache
-def _entries() -> dict[str, _Entry]:
-    data = files(__package__).joinpath("fact_rules.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, _Entry])
+def _entries() -> dict[str, dict[str, str | bool | int]]:
+    return packaged(__package__, "fact_rules.json", dict[str, dict[str, str | bool | int]])
 
 
 def rules_of(language: str | None) -> _Rules | None:
@@ -102,20 +82,9 @@ def _rules(base: str) -> _Rules | None:
     entry = _entries().get(base)
     if entry is None:
         return None
-    sets = {
-        name: frozenset(getattr(entry, name).split())
-        for name in ("perhaps", "always", "verbs", "pronouns", "before", "of", "after", "topics")
-    }
-    return _Rules(
-        **sets,
-        months=frozenset().union(*month_names(base)),
-        dates=frozenset(entry.dates.casefold().split()),
-        topic_endings=tuple(entry.topic_endings.split()),
-        names=entry.names,
-        spaces=entry.spaces,
-        commas=",，،" if base in _ENUMERATING else ",，،、",
-        short=entry.short,
-    )
+    commas = ",，،" if base in _ENUMERATING else ",，،、"
+    listed = {name: value.split() if isinstance(value, str) else value for name, value in entry.items()}
+    return msgspec.convert({"months": frozenset().union(*month_names(base)), "commas": commas, **listed}, _Rules)
 
 
 # One sentence as words and the gaps between them: what the rules of facts look at.

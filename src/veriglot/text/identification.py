@@ -12,12 +12,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from veriglot.plugins import packaged
 from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
 
 if TYPE_CHECKING:
@@ -35,22 +35,10 @@ _HANGUL_SHARE = 0.2
 _CANTONESE_SHARE = 0.01
 
 
-class _Characters(msgspec.Struct):
-    simplified: str
-    traditional: str
-    japanese: str
-
-
 @cache
 def _sets() -> dict[str, NDArray[np.uint32]]:
-    data = files(__package__).joinpath("chinese_characters.json").read_bytes()
-    table = msgspec.json.decode(data, type=_Characters)
-    return {
-        "simplified": code_points(table.simplified),
-        "traditional": code_points(table.traditional),
-        "japanese": code_points(table.japanese),
-        "cantonese": code_points(_CANTONESE),
-    }
+    table = packaged(__package__, "chinese_characters.json", dict[str, str]) | {"cantonese": _CANTONESE}
+    return {name: code_points(characters) for name, characters in table.items()}
 
 
 def _count(letters: NDArray[np.uint32], name: str) -> int:
@@ -119,7 +107,7 @@ class _Knowledge(msgspec.Struct, frozen=True):
 
 @cache
 def _knowledge() -> _Knowledge:
-    return msgspec.json.decode(files(__package__).joinpath("identification.json").read_bytes(), type=_Knowledge)
+    return packaged(__package__, "identification.json", _Knowledge)
 
 
 class _Words:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from veriglot.plugins import packaged
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
 if TYPE_CHECKING:
@@ -33,16 +33,11 @@ __all__ = ["fold", "fold_codes", "normalise"]
 _TABLE_SIZE = 0x30000  # planes 0 to 2: nothing folds beyond them
 
 
-class _Pairs(msgspec.Struct):
-    source: str = msgspec.field(name="from")
-    target: str = msgspec.field(name="to")
-
-
 @cache
 def _table() -> NDArray[np.uint32]:
-    pairs = msgspec.json.decode(files(__package__).joinpath("fold_pairs.json").read_bytes(), type=_Pairs)
+    pairs = packaged(__package__, "fold_pairs.json", dict[str, str])
     table = np.arange(_TABLE_SIZE, dtype=np.uint32)
-    table[code_points(pairs.source)] = code_points(pairs.target)
+    table[code_points(pairs["from"])] = code_points(pairs["to"])
     return table
 
 
@@ -79,10 +74,10 @@ class _LetterForms(msgspec.Struct):
 
 
 @cache
-def letter_forms(group: Literal["letters", "punctuation"]) -> dict[str, str]:
-    """Each form with the form that is kept in its place; both are single code points."""
-    table = msgspec.json.decode(files(__package__).joinpath("letter_forms.json").read_bytes(), type=_LetterForms)
-    return {other: form for form, others in getattr(table, group).items() for other in others}
+def letter_forms() -> dict[str, str]:
+    """Each form of a letter or a mark with the form that is kept in its place; both are single code points."""
+    table = packaged(__package__, "letter_forms.json", _LetterForms)
+    return {other: form for form, others in (table.letters | table.punctuation).items() for other in others}
 
 
 _CACHED_FORMS = 100_000
@@ -113,22 +108,17 @@ class Normalised:
 class _Forms(dict[str, str]):
     """The normalised form of each cluster (a character and what joins it), found once."""
 
-    def __init__(self, *, fold_case: bool, compatibility: bool, punctuation: bool) -> None:
+    def __init__(self, *, fold_case: bool) -> None:
         super().__init__()
         self._fold_case = fold_case
-        self._composed: Literal["NFC", "NFKC"] = "NFKC" if compatibility else "NFC"
-        self._replaced = letter_forms("letters")
-        if punctuation:
-            self._replaced = self._replaced | letter_forms("punctuation")
-        if fold_case:
-            self._replaced = self._replaced | {"İ": "i", "ı": "i"}
+        self._replaced = letter_forms() | ({"İ": "i", "ı": "i"} if fold_case else {})
 
     def __missing__(self, cluster: str) -> str:
         if len(self) > _CACHED_FORMS:
             self.clear()
-        plain = unicodedata.normalize(self._composed, "".join(self._replaced.get(c, c) for c in cluster))
+        plain = unicodedata.normalize("NFKC", "".join(self._replaced.get(c, c) for c in cluster))
         if self._fold_case:
-            plain = unicodedata.normalize(self._composed, plain.casefold())
+            plain = unicodedata.normalize("NFKC", plain.casefold())
         form = self[cluster] = "".join(map(self._char, plain))
         return form
 
@@ -152,25 +142,17 @@ def _joins(char: str) -> bool:
     return unicodedata.category(first)[0] == "M" or any(a <= ord(first) < b for a, b in _JAMO_THAT_JOIN)
 
 
-def normalise(
-    text: str,
-    *,
-    fold_case: bool = True,
-    compatibility: bool = True,
-    punctuation: bool = True,
-    spaces: bool = True,
-) -> Normalised:
+def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Normalised:
     """The text in one form for all its ways of writing, with a map back to the original code points.
 
-    Decimal digits of every script become ASCII ones by value; Arabic alef, yeh, kaf and heh forms, Hebrew finals and
-    Cyrillic yo are folded as in `fold`; Arabic vowel marks and tatweel, Hebrew niqqud and cantillation, format
-    characters (bidirectional marks, joiners, soft hyphens) and variation selectors are removed.
+    It is NFKC. Apostrophes, quotation marks, dashes, commas and full stops become ASCII, and so do the decimal digits
+    of every script, by value; Arabic alef, yeh, kaf and heh forms, Hebrew finals and Cyrillic yo are folded as in
+    `fold`; Arabic vowel marks and tatweel, Hebrew niqqud and cantillation, format characters (bidirectional marks,
+    joiners, soft hyphens) and variation selectors are removed.
 
     Args:
         text: any text.
         fold_case: full case folding; dotted and dotless i meet at `i`.
-        compatibility: NFKC (full and half width, ligatures, presentation forms); NFC where False.
-        punctuation: apostrophes, quotation marks, dashes, commas and full stops to ASCII.
         spaces: every run of white space to one space.
     """
     codes = code_points(text)
@@ -179,9 +161,7 @@ def normalise(
         starts = np.arange(len(codes), dtype=np.int32)
         ends = starts + np.int32(1)
     else:
-        result, starts, ends = _by_cluster(
-            text, codes, _forms(fold_case=fold_case, compatibility=compatibility, punctuation=punctuation)
-        )
+        result, starts, ends = _by_cluster(text, codes, _forms(fold_case=fold_case))
     if spaces and result.size:
         result, starts, ends = _single_spaces(result, starts, ends)
     return Normalised(text_of(result), starts, ends)

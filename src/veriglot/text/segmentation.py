@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
 
+from veriglot.plugins import packaged
 from veriglot.text.normalization import fold
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
@@ -151,8 +150,8 @@ def _is_short_form(body: str, language: str | None) -> bool:
 
 @cache
 def _abbreviations() -> dict[str, frozenset[str]]:
-    data = files(__package__).joinpath("abbreviations.json").read_bytes()
-    return {tag: frozenset(forms.split()) for tag, forms in msgspec.json.decode(data, type=dict[str, str]).items()}
+    listed = packaged(__package__, "abbreviations.json", dict[str, str])
+    return {tag: frozenset(forms.split()) for tag, forms in listed.items()}
 
 
 def _unmarked(char: str) -> bool:

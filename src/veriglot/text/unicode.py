@@ -9,11 +9,12 @@ import re
 import unicodedata
 from enum import IntFlag
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+
+from veriglot.plugins import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +34,6 @@ __all__ = [
     "text_of",
     "without_surrogates",
 ]
-
-
-CODE_SPACE = 0x110000
 
 
 class Kind(IntFlag):
@@ -68,12 +66,11 @@ class _Ranges(msgspec.Struct):
 
 @cache
 def _ranges() -> _Ranges:
-    data = files(__package__).joinpath("unicode_ranges.json").read_bytes()
-    return msgspec.json.decode(data, type=_Ranges)
+    return packaged(__package__, "unicode_ranges.json", _Ranges)
 
 
 def _unpacked(values: list[int]) -> NDArray[np.uint8]:
-    lengths = np.diff(np.array([*_ranges().starts, CODE_SPACE]))
+    lengths = np.diff(np.array([*_ranges().starts, 0x110000]))
     table = np.repeat(np.array(values, np.uint8), lengths)
     table.flags.writeable = False
     return table
@@ -113,11 +110,6 @@ def text_of(codes: NDArray[np.uint32]) -> str:
 _SHARED = 3  # the first three numbers are Zzzz, Zyyy and Zinh: no script of their own
 
 
-def scripts(text: str) -> NDArray[np.uint8]:
-    """The script of every code point as an index into `unicode_table.script_names()`, shape (len(text),)."""
-    return script_table()[code_points(text)]
-
-
 def script_shares(text: str) -> dict[str, float]:
     """The share of each script among the letters of the text that have a script, largest first; they sum to 1."""
     codes = code_points(text)
@@ -130,6 +122,7 @@ def script_shares(text: str) -> dict[str, float]:
     return {names[i]: int(counts[i]) / total for i in sorted(numbers, key=lambda i: (-int(counts[i]), i))}
 
 
+@lru_cache(maxsize=16)  # one sample asks several times of the same texts
 def script_of(text: str) -> str | None:
     """The script that most letters of the text are in (`Latn`, `Cyrl`, `Hani` ...), or None where it has no letter.
 
@@ -165,18 +158,14 @@ def _latin_letters() -> NDArray[np.uint32]:
         base = unicodedata.normalize("NFD", chr(code))[0]
         if base.isascii():
             table[code] = ord(base)
-    pairs = msgspec.json.decode(files(__package__).joinpath("latin_letters.json").read_bytes(), type=dict[str, str])
-    for letter, latin in pairs.items():
+    for letter, latin in packaged(__package__, "latin_letters.json", dict[str, str]).items():
         table[ord(letter)] = ord(latin)
     return table
 
 
 def main_script(*texts: str) -> str | None:
     """The script that most letters of some texts are in, by the first 2000 code points of the first three."""
-    return _script_of(" ".join(text[:_SCRIPT_SAMPLE] for text in texts[:3]))
-
-
-_script_of = lru_cache(maxsize=16)(script_of)  # one sample asks several times of the same texts
+    return script_of(" ".join(text[:_SCRIPT_SAMPLE] for text in texts[:3]))
 
 
 def alphabet_tables(

@@ -11,12 +11,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from itertools import accumulate, combinations, pairwise, zip_longest
 from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
+
+from veriglot.plugins import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,8 +112,7 @@ class _Words(NamedTuple):
 
 @cache
 def _entries() -> list[dict[str, _Entry]]:
-    tables = (files(__package__).joinpath(f"{name}_words.json").read_bytes() for name in ("number", "value"))
-    return [msgspec.json.decode(table, type=dict[str, _Entry]) for table in tables]
+    return [packaged(__package__, f"{name}_words.json", dict[str, _Entry]) for name in ("number", "value")]
 
 
 def month_names(base: str) -> list[frozenset[str]]:

@@ -105,11 +105,11 @@ class _Job:
 
     def write(self) -> Losses:
         """Read and write."""
-        from veriglot.formats.writer import open_writer
+        from veriglot.formats.writer import Writer
 
         samples = self.samples()
         first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
-        with open_writer(self._options.target, format=self._options.to) as writer:
+        with Writer(self._options.target, format=self._options.to) as writer:
             for sample in chain(first, samples):
                 writer.write(sample)
         return writer.losses

@@ -254,14 +254,8 @@ class Format:
         What does not come back when it is read is noted by the writer.
 
         Raises:
-            UsageError: the format can only be read.
             InputError: the format cannot hold this sample at all.
         """
-        if not hasattr(self, "fields"):
-            raise UsageError(
-                f"The format {self.name!r} can be read but not written.",
-                remedy="Choose another with --to, such as jsonl.",
-            )
         fields = self.fields
         first = sample.evidence[0] if sample.evidence else None
         values = {

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from msgspec import inspect
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff
 from veriglot.formats.columns import has_labels, sample_of
-from veriglot.records import Prediction, Sample, decode_json, sample_from
+from veriglot.records import Sample, decode_json, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.formats.containers import Head
 
-__all__ = ["schema_of", "without_null"]
+__all__ = ["without_null"]
 
 
 class NativeLines(Format):
@@ -103,36 +102,3 @@ def without_null(value: Any) -> Any:
     if isinstance(value, list):
         return [without_null(each) for each in value]
     return value
-
-
-def schema_of(kind: type[msgspec.Struct]) -> Any:
-    """The Arrow schema of samples or predictions. Needs pyarrow."""
-    import pyarrow as pa
-
-    struct = _arrow_type(inspect.type_info(kind))
-    # `units` of predictions came later than these, and what is continued has its columns in this order
-    return pa.schema(sorted(struct, key=lambda column: column.name in _LAST) if kind is Prediction else list(struct))
-
-
-_LAST = ("language", "notes", "reason", "signature")
-
-
-def _arrow_type(info: inspect.Type) -> Any:
-    """The Arrow type of a field; enumerations are text, and so are open objects, as JSON."""
-    import pyarrow as pa
-
-    match info:
-        case inspect.UnionType(types=types):
-            return _arrow_type(next(each for each in types if not isinstance(each, inspect.NoneType)))
-        case inspect.StructType(fields=fields):
-            return pa.struct([(field.name, _arrow_type(field.type)) for field in fields])
-        case inspect.VarTupleType(item_type=item):
-            return pa.list_(_arrow_type(item))
-        case inspect.TupleType(item_types=items):
-            return pa.list_(_arrow_type(items[0]))
-        case inspect.IntType():
-            return pa.int64()
-        case inspect.FloatType():
-            return pa.float64()
-        case _:
-            return pa.string()

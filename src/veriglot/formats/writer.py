@@ -1,58 +1,45 @@
-"""Writing: a sink for each container, what a format would lose, and samples and predictions one at a time.
-
-JSON lines can be continued; whatever a crash left of a last line is taken off first. Parquet cannot be continued in
-place: its finished rows are copied into a new file, which replaces the old one when it is closed whole.
-"""
+"""Writing: a sink for each container, what a format would lose, and samples and predictions one at a time."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
+from msgspec import inspect
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FileReport, Losses, Reading, load_format
 from veriglot.formats.containers import Source, parquet_module
-from veriglot.formats.native import schema_of
-from veriglot.records import Prediction, Sample, Task, decode_json
+from veriglot.records import Prediction, Sample, Task
 from veriglot.storage.files import partial_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from types import TracebackType
 
-    from veriglot.formats.base import Format
     from veriglot.records import Annotation
 
-__all__ = ["Writer", "open_writer", "write"]
-
+__all__ = ["Writer", "write"]
 
 _ROW_GROUP = 1024
-_BLOCK = 1 << 16
 
 
 class _Sink:
     """Puts encoded records into a file, or (None) onto standard output, which stays open."""
 
-    def __init__(self, path: Path | None, mode: str = "wb") -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
         try:
-            self._stream = cast("BinaryIO", path.open(mode)) if path is not None else sys.stdout.buffer
+            self._stream = cast("BinaryIO", path.open("wb")) if path is not None else sys.stdout.buffer
         except OSError as error:
             raise InputError(f"it cannot be written: {error.strerror}", path=str(path)) from error
 
     def write(self, record: Any) -> None:
         """Add one record, here as a line of JSON."""
         self._stream.write(msgspec.json.encode(record) + b"\n")
-
-    def flush(self) -> None:
-        """Hand what was written to the operating system, where the container can be read half done."""
-        self._stream.flush()
 
     def close(self) -> None:
         """Finish the file."""
@@ -63,26 +50,6 @@ class _Sink:
     def abandon(self) -> None:
         """Close without finishing what would otherwise pass for whole."""
         self.close()
-
-
-def _mend(path: Path) -> None:
-    """End the last line of a file that is to be continued; take it off where it was cut."""
-    with path.open("r+b") as stream:
-        end = stream.seek(0, os.SEEK_END)
-        tail = b""
-        start = end
-        while start > 0 and b"\n" not in tail:
-            start = max(0, start - _BLOCK)
-            stream.seek(start)
-            tail = stream.read(end - start)
-        last = tail[tail.rfind(b"\n") + 1 :]
-        try:
-            if last:
-                decode_json(last)
-                stream.seek(end)
-                stream.write(b"\n")
-        except InputError:
-            stream.truncate(end - len(last))
 
 
 class _JsonSink(_Sink):
@@ -119,36 +86,18 @@ class _CsvSink(_Sink):
 class _ParquetSink(_Sink):
     """Parquet in row groups of 1,024, through a file beside the target that takes its place when it is closed whole."""
 
-    def __init__(self, path: Path | None, schema: Any, *, append: bool = False) -> None:
+    def __init__(self, path: Path | None, kind: type[msgspec.Struct]) -> None:
         if path is None:
             raise UsageError("Parquet cannot be written to standard output.", remedy="Name a file with -o.")
         parquet = parquet_module()
         self._target = path
         self._partial = partial_path(path)
-        self._schema = schema
+        self._schema = _arrow_schema(kind)
         self._rows: list[Any] = []
         try:
-            self._writer = parquet.ParquetWriter(self._partial, schema, compression="zstd")
+            self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
         except OSError as error:
             raise InputError(f"it cannot be written: {error.strerror or error}", path=str(path)) from error
-        if append and path.exists():
-            self._copy(parquet)
-
-    def _copy(self, parquet: Any) -> None:
-        try:
-            with self._target.open("rb") as stream:
-                old = parquet.ParquetFile(stream)
-                if not old.schema_arrow.equals(self._schema):
-                    raise UsageError(f"{self._target} holds other columns, so it cannot be continued.")
-                for batch in old.iter_batches(batch_size=_ROW_GROUP):
-                    self._writer.write_batch(batch)
-        except BaseException as error:
-            self.abandon()
-            if isinstance(error, OSError | ValueError):
-                raise InputError(
-                    "it cannot be continued: it is not readable as Parquet", path=str(self._target)
-                ) from error
-            raise
 
     def write(self, record: Any) -> None:
         self._rows.append(record)
@@ -165,9 +114,6 @@ class _ParquetSink(_Sink):
         except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
             raise InputError(f"Parquet cannot hold a value: {error}", path=str(self._target)) from error
 
-    def flush(self) -> None:
-        """Nothing: a part of a Parquet file cannot be read."""
-
     def close(self) -> None:
         try:
             self._write_rows()
@@ -181,6 +127,33 @@ class _ParquetSink(_Sink):
         self._rows = []
         self._writer.close()
         self._partial.unlink(missing_ok=True)
+
+
+def _arrow_schema(kind: type[msgspec.Struct]) -> Any:
+    import pyarrow as pa
+
+    return pa.schema(list(_arrow_type(inspect.type_info(kind))))
+
+
+def _arrow_type(info: inspect.Type) -> Any:
+    """The Arrow type of a field; enumerations are text, and so are open objects, as JSON."""
+    import pyarrow as pa
+
+    match info:
+        case inspect.UnionType(types=types):
+            return _arrow_type(next(each for each in types if not isinstance(each, inspect.NoneType)))
+        case inspect.StructType(fields=fields):
+            return pa.struct([(field.name, _arrow_type(field.type)) for field in fields])
+        case inspect.VarTupleType(item_type=item):
+            return pa.list_(_arrow_type(item))
+        case inspect.TupleType(item_types=items):
+            return pa.list_(_arrow_type(items[0]))
+        case inspect.IntType():
+            return pa.int64()
+        case inspect.FloatType():
+            return pa.float64()
+        case _:
+            return pa.string()
 
 
 # What a sample holds, part by part: the measure of what a format can and cannot keep.
@@ -204,11 +177,12 @@ def _parts(sample: Sample) -> Iterator[tuple[str, Any]]:
     yield "evidence", sample.evidence_text
     yield "boundaries between passages", tuple(p.text for p in passages) if len(passages) > 1 else None
     yield "ids of passages", tuple(p.id for i, p in enumerate(passages) if p.id != f"p{i}")
-    yield "titles of passages", tuple(p.title for p in passages if p.title is not None)
-    yield "addresses of passages", tuple(p.url for p in passages if p.url is not None)
-    yield "languages of passages", tuple(p.language for p in passages if p.language is not None)
+    yield "titles of passages", _given(p.title for p in passages)
+    yield "addresses of passages", _given(p.url for p in passages)
+    yield "languages of passages", _given(p.language for p in passages)
     yield "generator", generator and generator.name
-    yield "settings of the generator", generator and _settings(generator)
+    settings = msgspec.to_builtins(generator) if generator else {}
+    yield "settings of the generator", {key: value for key, value in settings.items() if key != "name"}
     yield "meta", sample.meta
     if not annotations:
         return
@@ -219,9 +193,8 @@ def _parts(sample: Sample) -> Iterator[tuple[str, Any]]:
     yield from _marks(annotations)
 
 
-def _settings(generator: Any) -> tuple[Any, ...] | None:
-    settings = (generator.revision, generator.seed, generator.settings or None)
-    return settings if any(part is not None for part in settings) else None
+def _given(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(value for value in values if value not in (None, ()))
 
 
 def _marks(annotations: tuple[Annotation, ...]) -> Iterator[tuple[str, Any]]:
@@ -233,11 +206,11 @@ def _marks(annotations: tuple[Annotation, ...]) -> Iterator[tuple[str, Any]]:
     yield "spans without a type", tuple((s.start, s.end) for s in spans if s.type is None)
     yield "annotations without spans", tuple(i for i, a in enumerate(annotations) if a.spans is None)
     yield "annotations with no span", tuple(i for i, a in enumerate(annotations) if a.spans == ())
-    yield "confidences of spans", tuple(s.confidence for s in spans if s.confidence is not None)
-    yield "texts of spans", tuple(s.text for s in spans if s.text is not None)
-    yield "pointers of spans", tuple(s.evidence for s in spans if s.evidence)
+    yield "confidences of spans", _given(s.confidence for s in spans)
+    yield "texts of spans", _given(s.text for s in spans)
+    yield "pointers of spans", _given(s.evidence for s in spans)
     yield "units", tuple((u.start, u.end, u.label) for u in units)
-    yield "probabilities of units", tuple(u.probability for u in units if u.probability is not None)
+    yield "probabilities of units", _given(u.probability for u in units)
     yield "annotations with no unit", tuple(i for i, a in enumerate(annotations) if a.units == ())
     yield "ratings", tuple(sorted(((k, v) for a in annotations for k, v in a.ratings.items()), key=str))
     yield "flags", tuple(flag for a in annotations for flag in a.flags)
@@ -278,7 +251,6 @@ def write(
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002  the word that users type
-    append: bool = False,
     kind: str = "samples",
 ) -> Losses:
     """Write samples or predictions to a file ("-": standard output).
@@ -287,7 +259,6 @@ def write(
         samples: consumed one at a time.
         path: the file.
         format: its format; by the suffix of the name where None. Predictions are `jsonl` or `parquet`.
-        append: continue a file that exists (JSON lines and Parquet).
         kind: `samples` or `predictions`.
 
     Returns:
@@ -298,70 +269,40 @@ def write(
         UnknownNameError: no such format.
         InputError: the file cannot be written.
     """
-    with open_writer(path, format=format, append=append, kind=kind) as writer:
+    with Writer(path, format=format, kind=kind) as writer:
         for sample in samples:
             writer.write(sample)
     return writer.losses
 
 
-def open_writer(
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-    append: bool = False,
-    kind: str = "samples",
-) -> Writer:
-    """A writer that takes records one at a time; use it with `with`.
-
-    Args:
-        path: the file, or "-" for standard output.
-        format: its format; by the suffix of the name where None.
-        append: continue a file that exists (JSON lines and Parquet).
-        kind: `samples` or `predictions`.
-
-    Raises:
-        UsageError: the combination is not possible.
-        InputError: the file cannot be written.
-    """
-    name = format or _format_for(path)
-    format_ = load_format(name)
-    if kind == "predictions" and name not in _NATIVE:
-        raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")
-    if not format_.writable:
-        raise UsageError(
-            f"The format {name!r} can be read but not written.", remedy="Choose another with --to, such as jsonl."
-        )
-    container = format_.containers[0]
-    if append and container not in _NATIVE:
-        raise UsageError(f"A file in the format {name!r} cannot be continued.", remedy="Write it as jsonl.")
-    target = None if str(path) == "-" else Path(path)
-    sink: _Sink
-    if container == "jsonl":
-        if append and target is not None and target.exists():
-            _mend(target)
-        sink = _Sink(target, "ab" if append else "wb")
-    elif container == "json":
-        sink = _JsonSink(target)
-    elif container == "parquet":
-        sink = _ParquetSink(target, schema_of(Prediction if kind == "predictions" else Sample), append=append)
-    else:
-        sink = _CsvSink(target, format_.columns, "\t" if container == "tsv" else ",")
-    return Writer(format_, sink, path)
-
-
 class Writer:
-    """Takes samples or predictions one at a time.
+    """Takes samples or predictions one at a time; use it with `with`. Arguments and errors as of `write`.
 
     Attributes:
         losses: how many rows were written, and what of them the format could not hold.
     """
 
-    def __init__(self, format_: Format, sink: _Sink, path: str | Path) -> None:
-        self.losses = Losses(format_.name)
-        self._format = format_
-        self._table = format_.containers[0] in {"csv", "tsv"}
-        self._sink = sink
-        self._back = Reading(Source(path), FileReport(str(path), format_.name))
+    def __init__(self, path: str | Path, *, format: str | None = None, kind: str = "samples") -> None:  # noqa: A002
+        name = format or _format_for(path)
+        self._format = load_format(name)
+        if kind == "predictions" and name not in _NATIVE:
+            raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")
+        if not self._format.writable:
+            raise UsageError(
+                f"The format {name!r} can be read but not written.", remedy="Choose another with --to, such as jsonl."
+            )
+        container = self._format.containers[0]
+        target = None if str(path) == "-" else Path(path)
+        self._table = container in {"csv", "tsv"}
+        self._sink: _Sink
+        if self._table:
+            self._sink = _CsvSink(target, self._format.columns, "\t" if container == "tsv" else ",")
+        elif container == "parquet":
+            self._sink = _ParquetSink(target, Prediction if kind == "predictions" else Sample)
+        else:
+            self._sink = (_JsonSink if container == "json" else _Sink)(target)
+        self.losses = Losses(name)
+        self._back = Reading(Source(path), FileReport(str(path), name))
 
     def write(self, record: Sample | Prediction) -> None:
         """Write one record.
@@ -411,10 +352,6 @@ class Writer:
         self.losses.note(sample.id, *(name for name, value in features(sample).items() if there.get(name) != value))
         return row
 
-    def flush(self) -> None:
-        """Hand what was written to the operating system (JSON lines)."""
-        self._sink.flush()
-
     def close(self) -> None:
         """Finish the file."""
         self._sink.close()
@@ -422,11 +359,9 @@ class Writer:
     def __enter__(self) -> Writer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Finish the file. After an error what is half done keeps what can be kept (JSON lines, CSV, JSON)."""
-        if error is None or isinstance(error, KeyboardInterrupt):
+        if kind is None or issubclass(kind, KeyboardInterrupt):
             self._sink.close()
         else:
             self._sink.abandon()

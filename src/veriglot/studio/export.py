@@ -29,7 +29,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats.writer import open_writer
+from veriglot.formats.writer import Writer
 from veriglot.records import Kind
 from veriglot.storage.files import open_whole
 from veriglot.studio.comparison import count_suggestions, final_single_annotation, gold_origins, verdict
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.formats.base import Losses
-    from veriglot.formats.writer import Writer
     from veriglot.records import Annotation, Sample
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction, Store
@@ -302,7 +301,7 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
             for file, sample in _files_of(row, format_, project, names):
                 if file not in writers:
                     (folder / file).parent.mkdir(parents=True, exist_ok=True)
-                    writers[file] = open_writer(folder / file, format=_WRITERS[format_])
+                    writers[file] = Writer(folder / file, format=_WRITERS[format_])
                 writers[file].write(sample)
     finally:
         for writer in writers.values():

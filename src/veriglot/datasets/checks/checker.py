@@ -32,7 +32,7 @@ from veriglot.datasets.checks.scan import FirstPass, Splits, Spool, find_files
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, NearIndex, equal_runs
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
-from veriglot.formats.writer import open_writer
+from veriglot.formats.writer import Writer
 from veriglot.metrics.agreement import alpha, coincidences
 from veriglot.pipeline.engine import Silent
 from veriglot.signatures import __version__, signature
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.checks.rows import Index
     from veriglot.datasets.checks.scan import Row
-    from veriglot.formats.writer import Writer
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Annotation, Sample
 
@@ -273,7 +272,7 @@ class _Cleaner:
     def _writer(self, file: int) -> Writer:
         number = 0 if self._cleaning.one_file else file
         if number not in self._writers:
-            self._writers[number] = self._stack.enter_context(open_writer(self._path(file)))
+            self._writers[number] = self._stack.enter_context(Writer(self._path(file)))
         return self._writers[number]
 
     def _path(self, file: int) -> Path:

@@ -38,7 +38,7 @@ from veriglot.datasets.sampling.filters import (
 )
 from veriglot.datasets.sampling.lines import Columns, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
-from veriglot.formats.writer import open_writer
+from veriglot.formats.writer import Writer
 from veriglot.pipeline.engine import Silent
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
 from veriglot.signatures import digest, signature
@@ -659,7 +659,7 @@ def _samples_of(
 def _write_part(folder: Path, name: str, samples: Sequence[Sample]) -> None:
     """Write a part as `NAME.jsonl`, in the native format, and as `NAME.hat.json`."""
     for path, format_ in ((folder / f"{name}.jsonl", "jsonl"), (folder / f"{name}.hat.json", "hat")):
-        with open_writer(path, format=format_) as writer:
+        with Writer(path, format=format_) as writer:
             for sample in samples:
                 writer.write(sample)
         if writer.losses.written != len(samples):

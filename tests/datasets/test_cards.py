@@ -231,7 +231,7 @@ def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card
     assert "| total.asked | 12 |" in page
     assert "made\\_by.count" not in page
     assert f"| dev.jsonl | `{file_sha256(bad)}` | 28 | 0 | 1 | jsonl | dev |" in page
-    assert len(made.names) == 2
+    assert len(made.files) == 2
     lone = write(tmp_path / "lone.jsonl", [b'{"id": "x", "response": {}}'])
     assert "configs" not in front(card_page(card([str(lone)])))  # no split, and nothing in it
 

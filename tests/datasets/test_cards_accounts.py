@@ -55,7 +55,7 @@ def test_a_file_of_the_same_name_between_them_hides_nothing(tmp_path: Path, betw
     if between.startswith(b'{"'):
         assert set(found) == {f"{tmp_path.name}/"}
     else:  # nobody can say whose it is
-        assert found["responses/"].damaged == ("manifest.json",)
+        assert found["responses/"].damaged == ["manifest.json"]
 
 
 def test_a_cleaned_copy_beside_other_data_keeps_its_rejections(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_near_duplicates_are_those_of_all_pairs(tmp_path: Path) -> None:
         words = text.split()
         words[chance.randrange(len(words))] = "indeed"
         texts.append(" ".join(words))
-    index = NearIndex(tmp_path, "texts")
+    index = NearIndex(tmp_path / "texts")
     for row, text in enumerate(texts):
         index.add(text, row)
     found = sorted(index.groups(lambda rows: [texts[row] for row in rows], 0.8))
@@ -135,7 +135,7 @@ def test_near_duplicates_are_those_of_all_pairs(tmp_path: Path) -> None:
 def test_a_chain_of_near_duplicates_is_one_group(tmp_path: Path) -> None:
     words = " ".join(TEXTS[:12]).split()
     texts = [" ".join(words[5 * n : 5 * n + 80]) for n in range(6)]
-    with closing(NearIndex(tmp_path, "chain")) as index:
+    with closing(NearIndex(tmp_path / "chain")) as index:
         for row, text in enumerate(texts):
             index.add(text, row)
         assert list(index.groups(lambda rows: [texts[row] for row in rows], 0.8)) == [[0, 1, 2, 3, 4, 5]]

@@ -142,10 +142,8 @@ def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Arti
             yield from references([path], "lead") if plain else queries.rows()
 
     for row in readable(rows(), "seeds could not be read."):
-        if isinstance(row, Sample):
+        if isinstance(row, Sample | Reference):
             articles.add(row)
-        elif isinstance(row, Reference):
-            articles.add_reference(row)
     for reason, number in sorted(articles.left_out.items()):
         say(f"{number:,} seeds are left out: {reason}.")
     return articles

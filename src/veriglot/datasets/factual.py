@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby
+from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
@@ -413,19 +413,16 @@ class _SetJob:
         samples = (sample_from(decode_json(line)) for line in JsonLines(path).lines())
         for _, rows in groupby(samples, key=lambda sample: sample.meta["query"]):
             self._prompt(model, list(rows))
+        tags = sorted(self.languages, key=len, reverse=True)
         for line in JsonLines(path.with_name(path.name + ".failed.jsonl")).lines():
             failed = msgspec.json.decode(line, type=FailedRow)
             query = (failed.id or "").rpartition(f"/{model}/")[0]
-            cell = self._cell(
-                model,
-                next((tag for tag in sorted(self.languages, key=len, reverse=True) if query.endswith(f"-{tag}")), ""),
-            )
+            cell = self._cell(model, next((tag for tag in tags if query.endswith(f"-{tag}")), ""))
             cell.asked += 1
             cell.failed += 1
 
     def _cell(self, model: str, language: str) -> FactualCell:
-        tally = FactualCell(model, language), QualityTally()
-        return self.tallies.setdefault((model, language), tally)[0]
+        return self.tallies.setdefault((model, language), (FactualCell(model, language), QualityTally()))[0]
 
     def _count(self, cell: FactualCell, sample: Sample, verdict: Verdict) -> None:
         """Count a response with what was found of its language, and its tokens."""
@@ -453,38 +450,27 @@ class _SetJob:
             else:
                 rejected = _RejectedResponse(row.id, model, tag, verdict.reason, verdict.detail, verdict.language, row)
                 self._write("rejected.jsonl", rejected)
+        if not accepted:
+            return
         cell.alone += len(accepted) == 1
-        article, other = self._evidence(accepted[0], tag) if accepted else (None, None)
+        person, crosses = accepted[0].meta["person"], self.cross not in (None, tag)
+        article = self.shelf.get(f"{person}-{tag}")
+        other = self.shelf.get(f"{person}-{self.cross}") if crosses else None
         for sample in with_other_responses(accepted):
             annotations = self.labels.of(sample)
             cell.labelled += bool(annotations)
-            evidence = (article,) if article is not None else ()
+            evidence = (article.evidence,) if article is not None else ()
             against = msgspec.structs.replace(sample, evidence=evidence, annotations=annotations)
             self._write("reference.jsonl", against)
-            self._write_cross(sample, other, cell)
-        for sample in accepted:
-            for sister in accepted:
-                if sister.id != sample.id:
-                    self._write("pairs.jsonl", _pair(sample, sister))
-                    cell.pairs += 1
-
-    def _evidence(self, sample: Sample, tag: str) -> tuple[Evidence | None, Evidence | None]:
-        """The article in the response's language, and that in the other."""
-        person = sample.meta["person"]
-        own = self.shelf.get(f"{person}-{tag}")
-        other = self.shelf.get(f"{person}-{self.cross}") if self.cross not in (None, tag) else None
-        return own.evidence if own is not None else None, other.evidence if other is not None else None
-
-    def _write_cross(self, sample: Sample, other: Evidence | None, cell: FactualCell) -> None:
-        if self.cross in (None, sample.language):
-            return
-        if other is None:
-            self.without_cross += 1
-            return
-        meta = {**sample.meta, "response": sample.id}
-        crossed = msgspec.structs.replace(sample, id=f"{sample.id}/{self.cross}", evidence=(other,), meta=meta)
-        self._write(f"{self.cross}.jsonl", crossed)
-        cell.cross += 1
+            if other is not None:
+                id_, meta = f"{sample.id}/{self.cross}", {**sample.meta, "response": sample.id}
+                crossed = msgspec.structs.replace(sample, id=id_, evidence=(other.evidence,), meta=meta)
+                self._write(f"{self.cross}.jsonl", crossed)
+                cell.cross += 1
+            self.without_cross += crosses and other is None
+        for sample, sister in permutations(accepted, 2):
+            self._write("pairs.jsonl", _pair(sample, sister))
+            cell.pairs += 1
 
 
 def _marked(sample: Sample, verdict: Verdict) -> Sample:
@@ -584,9 +570,12 @@ def write_sets(
     sources = [root / "articles.jsonl", *responses.values(), *failed, *labelled]
     hashes = [file_sha256(str(source)) if source.exists() else "-" for source in sources]
     made_from = digest([*hashes, msgspec.json.encode({**settings, "order": order}, order="deterministic")])
-    before = _load_manifest(path)
-    if before is not None and before.made_from == made_from and _is_whole(before, root):
-        return before
+    with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        before = msgspec.json.decode(path.read_bytes(), type=FactualManifest)
+        sizes = {name: (root / name).stat().st_size for name in before.files}
+        whole = all(sizes[name] == written.size for name, written in before.files.items())
+        if whole and before.version == _VERSION and before.made_from == made_from:
+            return before
     path.unlink(missing_ok=True)  # first: an old account must at no moment stand beside new sets
     names = ["reference.jsonl", *([f"{cross}.jsonl"] if cross is not None else []), "pairs.jsonl", "rejected.jsonl"]
     with ExitStack() as stack:
@@ -620,21 +609,6 @@ def write_sets(
     return manifest
 
 
-def _load_manifest(path: Path) -> FactualManifest | None:
-    """The manifest at `path`; None where there is none of this version."""
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=FactualManifest)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return manifest if manifest.version == _VERSION else None
-
-
-def _is_whole(manifest: FactualManifest, folder: Path) -> bool:
-    """Whether the files of a manifest lie in a folder, as large as they were."""
-    paths = {folder / name: written.size for name, written in manifest.files.items()}
-    return all(path.is_file() and path.stat().st_size == size for path, size in paths.items())
-
-
 class ArticleStore:
     """The references of a file of JSON lines, by id; memory holds where each begins, as they may be half a gigabyte.
 
@@ -645,10 +619,9 @@ class ArticleStore:
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         self._places: dict[str, int] = {}
-        decoder = msgspec.json.Decoder(Reference)
         offset = 0
         for line in self._file:
-            self._places[decoder.decode(line).id] = offset
+            self._places[msgspec.json.decode(line, type=Reference).id] = offset
             offset += len(line)
 
     def get(self, id_: str) -> Reference | None:
@@ -661,9 +634,6 @@ class ArticleStore:
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self._places
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     def __enter__(self) -> Self:
         return self

@@ -45,6 +45,8 @@ R = TypeVar("R", bound="Row")
 T = TypeVar("T")
 U = TypeVar("U", bound="UsageFields")
 
+_line_of = msgspec.json.Encoder(order="deterministic").encode  # equal for equal settings
+
 
 class RunOptions(TypedDict, total=False):
     """How a job runs, whatever it makes.
@@ -95,7 +97,10 @@ def generate(
     Raises:
         UsageError: the output was begun otherwise.
     """
-    simple = {key: v if v is None or isinstance(v, str | int | float) else _as_json(v) for key, v in settings.items()}
+    simple = {
+        key: value if value is None or isinstance(value, str | int | float) else _line_of(value).decode()
+        for key, value in settings.items()
+    }
     checkpoint = Checkpoint(
         output,
         signature=signature,
@@ -107,11 +112,6 @@ def generate(
         maker=maker,
     )
     return checkpoint.run(rows, work, seen=run.get("seen"))
-
-
-def _as_json(settings: object) -> str:
-    """Settings as one line that is equal for equal settings."""
-    return msgspec.json.encode(settings, order="deterministic").decode()
 
 
 # Conversations: work that asks several times, one answer leading to the next question, for many rows at once.

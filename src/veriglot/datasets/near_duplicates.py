@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections import OrderedDict
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from veriglot.storage.cache import Recent
 from veriglot.text.normalization import fold_codes
 from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
 
@@ -56,14 +55,6 @@ _SPACE, _BORDER, _ZERO = 0x20, 0x0A, 0x30
 _PRIME = np.uint64(0x100000001B3)
 
 
-@dataclass(frozen=True)
-class _Shingles:
-    """The n-grams of several texts, one after another."""
-
-    hashes: NDArray[np.uint64]
-    starts: NDArray[np.int64]
-
-
 @cache
 def dense_table() -> NDArray[np.bool_]:
     """Whether a code point is of a script whose letters are syllables or words."""
@@ -71,8 +62,8 @@ def dense_table() -> NDArray[np.bool_]:
     return dense[script_table()]
 
 
-def shingles(texts: Sequence[str]) -> _Shingles:
-    """The n-grams of each text."""
+def shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The n-grams of all texts, one text after another, and where those of each begin, with the end of the last."""
     codes, starts, ends = _plain(texts)
     dense = np.concatenate([[0], np.cumsum(dense_table()[codes])])
     is_dense = 2 * (dense[ends] - dense[starts]) > ends - starts
@@ -87,7 +78,7 @@ def shingles(texts: Sequence[str]) -> _Shingles:
         index = first + offset
         inside = (offset < sizes[owner]) & (index < ends[owner])
         hashes = (hashes ^ np.where(inside, padded[index], 0).astype(np.uint64)) * _PRIME
-    return _Shingles(mixed(hashes), bounds)
+    return mixed(hashes), bounds
 
 
 def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
@@ -112,8 +103,8 @@ def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64],
 
 def shingle_sets(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
     """The distinct n-grams of each text, sorted."""
-    ngrams = shingles(texts)
-    return [np.unique(ngrams.hashes[start:end]) for start, end in pairwise(ngrams.starts)]
+    hashes, starts = shingles(texts)
+    return [np.unique(hashes[start:end]) for start, end in pairwise(starts)]
 
 
 def jaccard_with(text: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]]) -> NDArray[np.float64]:
@@ -228,19 +219,16 @@ def minhash(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64
     Returns:
         Bands, shape (16, texts), and sketches, shape (texts,). Those of a text without n-grams are 0 and say nothing.
     """
-    ngrams = shingles(texts)
-    filled = np.flatnonzero(np.diff(ngrams.starts))
+    hashes, starts = shingles(texts)
+    filled = np.flatnonzero(np.diff(starts))
     bands, sketch = np.zeros((BANDS, len(texts)), np.uint64), np.zeros(len(texts), np.uint64)
     if not filled.size:
         return bands, sketch
-    starts = ngrams.starts[filled]
-    own, own_sketch = np.zeros((BANDS, filled.size), np.uint64), np.zeros(filled.size, np.uint64)
     for number in range(_HASHES):
-        permuted = (ngrams.hashes ^ _NUMBERS[number]) * (_NUMBERS[_HASHES + number] | np.uint64(1))
-        smallest = mixed(np.minimum.reduceat(permuted, starts))
-        own[number // _ROWS] = mixed(own[number // _ROWS] ^ smallest)
-        own_sketch |= (smallest & np.uint64(1)) << np.uint64(number)
-    bands[:, filled], sketch[filled] = own, own_sketch
+        permuted = (hashes ^ _NUMBERS[number]) * (_NUMBERS[_HASHES + number] | np.uint64(1))
+        smallest = mixed(np.minimum.reduceat(permuted, starts[filled]))
+        bands[number // _ROWS, filled] = mixed(bands[number // _ROWS, filled] ^ smallest)
+        sketch[filled] |= (smallest & np.uint64(1)) << np.uint64(number)
     return bands, sketch
 
 
@@ -271,8 +259,7 @@ class ShingleCache:
 
     def __init__(self, read: Callable[[list[int]], list[str]]) -> None:
         self._read = read
-        self._sets: OrderedDict[int, NDArray[np.uint64]] = OrderedDict()
-        self._ngrams = 0
+        self._recent: Recent[NDArray[np.uint64]] = Recent(_REMEMBERED, len)
 
     def similar(self, first: NDArray[Any], second: NDArray[Any], near: float) -> NDArray[np.bool_]:
         """Which pairs of texts have a Jaccard similarity of at least `near`; pairs with one `first` stand together."""
@@ -287,17 +274,12 @@ class ShingleCache:
         return similar
 
     def _sets_of(self, numbers: list[int]) -> dict[int, NDArray[np.uint64]]:
-        absent = [number for number in numbers if number not in self._sets]
-        if absent:
-            for number, ngrams in zip(absent, shingle_sets(self._read(absent)), strict=True):
-                self._sets[number] = ngrams
-                self._ngrams += len(ngrams)
-        for number in numbers:
-            self._sets.move_to_end(number)
-        chosen = {number: self._sets[number] for number in numbers}
-        while self._ngrams > _REMEMBERED:
-            self._ngrams -= len(self._sets.popitem(last=False)[1])
-        return chosen
+        sets = {number: ngrams for number in numbers if (ngrams := self._recent.get(number)) is not None}
+        absent = [number for number in numbers if number not in sets]
+        for number, ngrams in zip(absent, shingle_sets(self._read(absent)) if absent else (), strict=True):
+            sets[number] = ngrams
+            self._recent.put(number, ngrams)
+        return sets
 
 
 class Buckets:
@@ -321,12 +303,8 @@ class Buckets:
         hashes = self._hashes[chosen]
         repeats = hashes[1:] == hashes[:-1]
         shared = np.concatenate([repeats, [False]]) | np.concatenate([[False], repeats])
-        indices = np.flatnonzero(chosen)[shared[: len(hashes)]]
-        self._hashes, self.numbers, self._sketches = (
-            self._hashes[indices],
-            self.numbers[indices],
-            self._sketches[indices],
-        )
+        index = np.flatnonzero(chosen)[shared[: len(hashes)]]
+        self._hashes, self.numbers, self._sketches = self._hashes[index], self.numbers[index], self._sketches[index]
 
     def each(self) -> Iterator[Buckets]:
         """Every bucket by itself, in the order of the hashes."""
@@ -377,36 +355,29 @@ _ROUNDS = 64  # texts of one bucket that the others are held against
 class NearIndex:
     """Takes texts one by one and groups those that are nearly the same.
 
-    Hashes lie on disk; memory holds one band of them (16 bytes a text) at a time.
-
-    Args:
-        folder: an existing folder for the hashes.
-        name: of the files in it.
+    Hashes lie on disk, in the file `path`; memory holds one band of them (16 bytes a text) at a time.
 
     Attributes:
-        rows: what each text was called when it was added, ascending.
         uncompared: texts that stood in a bucket too full for all to be compared.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._bands = (folder / f"{name}.bands").open("w+b")
+    def __init__(self, path: Path) -> None:
+        self._bands = path.open("w+b")
         self._sketches: list[NDArray[np.uint64]] = []
         self._waiting: list[str] = []
         self._weight = 0
-        self.rows: list[int] = []
+        self._rows: list[int] = []
         self.uncompared = 0
 
     def add(self, text: str, row: int) -> None:
-        """Take in a text."""
-        self.rows.append(row)
+        """Take in a text; `row` is what it is called, more than that of the text before."""
+        self._rows.append(row)
         self._waiting.append(text)
         self._weight += len(text)
         if self._weight >= _BATCH:
             self._take()
 
     def _take(self) -> None:
-        if not self._waiting:
-            return
         bands, sketches = minhash(self._waiting)
         np.ascontiguousarray(bands.T).tofile(self._bands)
         self._sketches.append(sketches)
@@ -419,14 +390,15 @@ class NearIndex:
             texts: the texts of rows, read again.
             near: Jaccard similarity from which two texts are near-duplicates.
         """
-        self._take()
-        count = len(self.rows)
+        count = len(self._rows)
         if count < 2:
             return
+        if self._waiting:
+            self._take()
         self._bands.flush()
         bands = np.memmap(self._bands.name, np.uint64, "r", shape=(count, BANDS))
         sketches = np.concatenate(self._sketches)
-        cache = ShingleCache(lambda numbers: texts([self.rows[number] for number in numbers]))
+        cache = ShingleCache(lambda numbers: texts([self._rows[number] for number in numbers]))
         groups = UnionFind[int]()
 
         def joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
@@ -444,7 +416,7 @@ class NearIndex:
         roots = np.array([groups.root(number) for number in range(count)])
         order = np.argsort(roots, kind="stable")
         for start, end in equal_runs(roots[order]):
-            yield [self.rows[number] for number in order[start:end]]
+            yield [self._rows[number] for number in order[start:end]]
 
     def close(self) -> None:
         """Close the file of hashes; it stays where it is."""

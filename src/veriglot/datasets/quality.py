@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot.records.languages import find_language, same_language
+from veriglot.records.languages import same_language, tag_of
+from veriglot.text.identification import identify
+from veriglot.text.normalization import fold, normalise
+from veriglot.text.segmentation import folded_words, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,16 +62,13 @@ def refuses(text: str, tag: str | None) -> bool:
         text: the response.
         tag: BCP 47 tag of the language that was asked in, or None.
     """
-    entry = find_language(tag) if tag else None
-    match = _pattern(entry.tag if entry else "en").search(_plain(text[:_LOOKED_AT]))
-    return match is not None
+    return _pattern(tag_of(tag) or "en").search(_plain(text[:_LOOKED_AT])) is not None
 
 
 @cache
 def _pattern(tag: str) -> re.Pattern[str]:
     phrases = _refusals().phrases
-    own = phrases.get(tag, ()) if tag != "en" else ()
-    return re.compile("|".join(_expression(phrase) for phrase in (*own, *phrases["en"])))
+    return re.compile("|".join(map(_expression, dict.fromkeys((*phrases.get(tag, ()), *phrases["en"])))))
 
 
 def _expression(phrase: str) -> str:
@@ -80,8 +80,6 @@ def _expression(phrase: str) -> str:
 
 
 def _plain(text: str) -> str:
-    from veriglot.text.normalization import fold, normalise
-
     return fold(normalise(text).text)
 
 
@@ -98,9 +96,7 @@ _LETTER_RUN = re.compile(r"(\w)\1{19}|(\S{1,4})\2{24}")
 def repeated_share(words: Sequence[str]) -> float:
     """Share of the word 4-grams that stood in the text before, 0 to 1 (Welleck et al. 2020, `seq-rep-4`)."""
     total = len(words) - _N + 1
-    if total < 1:
-        return 0.0
-    return 1 - len({tuple(words[start : start + _N]) for start in range(total)}) / total
+    return 1 - len({tuple(words[start : start + _N]) for start in range(total)}) / total if total > 0 else 0.0
 
 
 def is_repetitive(words: Sequence[str], text: str = "") -> bool:
@@ -112,9 +108,7 @@ def is_repetitive(words: Sequence[str], text: str = "") -> bool:
     """
     if len(words) - _N + 1 >= _FEWEST and repeated_share(words) >= _MOST:
         return True
-    if any(_loops(words, period) for period in range(1, _N + 1)):
-        return True
-    return _LETTER_RUN.search(text) is not None
+    return any(_loops(words, period) for period in range(1, _N + 1)) or _LETTER_RUN.search(text) is not None
 
 
 def _loops(words: Sequence[str], period: int) -> bool:
@@ -173,25 +167,19 @@ class QualityTally:
         if isinstance(finish, str) and finish != "unknown":
             counts["ended"] += 1
             counts["truncated"] += finish == "length"
-        words = _folded_words(sample.response, sample.language)
+        words = folded_words(sample.response, sample.language)
         counts["refused"] += finish == "filter" or refuses(sample.response, sample.language)
         if not words:
             counts["empty"] += 1
             return
         counts["words"] += len(words)
         counts["repetitive"] += is_repetitive(words, sample.response)
-        self._add_language(sample)
-
-    def _add_language(self, sample: Sample) -> None:
-        from veriglot.text.identification import identify
-        from veriglot.text.segmentation import sentences
-
-        self._counts["sentences"] += len(sentences(sample.response, sample.language))
+        counts["sentences"] += len(sentences(sample.response, sample.language))
         language = identify(sample.response)
         if language is not None:
-            self._counts["detectable"] += 1
+            counts["detectable"] += 1
             self._languages[language.tag] += 1
-            self._counts["right"] += sample.language is not None and same_language(language.tag, sample.language)
+            counts["right"] += sample.language is not None and same_language(language.tag, sample.language)
 
     def quality(self) -> Quality | None:
         """The account so far; None for no responses."""
@@ -201,18 +189,14 @@ class QualityTally:
             return None
         detectable, ended = counts["detectable"], counts["ended"]
         most = min(self._languages.items(), key=lambda item: (-item[1], item[0]), default=(None, 0))[0]
+        means = ("words", "sentences", "detectable", "refused", "repetitive", "empty")
         return Quality(
             responses=total,
-            words=counts["words"] / total,
-            sentences=counts["sentences"] / total,
-            detectable=detectable / total,
             most_frequent_language=most,
             right_language=counts["right"] / detectable if detectable else None,
-            refused=counts["refused"] / total,
-            repetitive=counts["repetitive"] / total,
             truncated=counts["truncated"] / ended if ended else None,
-            empty=counts["empty"] / total,
             ended=ended,
+            **{name: counts[name] / total for name in means},
         )
 
 
@@ -223,11 +207,3 @@ def quality(samples: Iterable[Sample]) -> dict[tuple[str, str], Quality]:
         model = sample.generator.name if sample.generator is not None else ""
         tallies.setdefault((model, sample.language or "und"), QualityTally()).add(sample)
     return {key: result for key, tally in tallies.items() if (result := tally.quality()) is not None}
-
-
-def _folded_words(text: str, language: str | None) -> list[str]:
-    from veriglot.text.normalization import fold
-    from veriglot.text.segmentation import words
-
-    folded = fold(text)
-    return [folded[start:end] for start, end in words(text, language)]

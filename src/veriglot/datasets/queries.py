@@ -22,6 +22,9 @@ from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.records.languages import same_language
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import FailedRow
+from veriglot.text.identification import identify
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import folded_words
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from veriglot.storage.checkpoint import Tally
 
 __all__ = [
+    "LIST_MARK",
     "AnswerabilityCheck",
     "Author",
     "NamedPerson",
@@ -103,11 +107,11 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
     if not isinstance(text, str) or not text.strip():
         raise InputError("the reference has no text", field=part)
     number = next((data[key] for key in _ID_KEYS if data.get(key) not in (None, "")), None)
-    if number is None and not title:
-        number = data.get("item") or None  # whom it is about names it as well
-    if number is None and not title:
+    if number is None:
+        number = title or data.get("item")  # whom it is about names it as well
+    if number in (None, ""):
         raise InputError("the reference has neither id nor title", field="id")
-    named = f"{language}-{title if number is None else number}"
+    named = f"{language}-{number}"
     return Reference(
         id=number if isinstance(number, str) and data.get("id") else named,
         language=language,
@@ -200,8 +204,6 @@ def _supported(answer: str, reference: Reference, question: str, detector: Detec
 
 def _share_quoted(quote: str, reference: Reference) -> float:
     """Share of the words of a quote that stand in the reference; 0 for a quote without words."""
-    from veriglot.text.segmentation import folded_words
-
     evidence_words = set(folded_words(reference.text, reference.language))
     quoted = folded_words(quote, reference.language)
     return sum(word in evidence_words for word in quoted) / len(quoted) if quoted else 0.0
@@ -322,9 +324,7 @@ def biographies(
 def _meta_in(person: NamedPerson, tag: str) -> dict[str, Any]:
     """What goes on with the prompt in one language: of the page views, those of that language."""
     views = person.meta.get("views")
-    if not isinstance(views, dict):
-        return person.meta
-    own_views = views.get(tag, views.get(tag.partition("-")[0]))
+    own_views = views.get(tag, views.get(tag.partition("-")[0])) if isinstance(views, dict) else views
     return {key: value for key, value in {**person.meta, "views": own_views}.items() if value is not None}
 
 
@@ -333,9 +333,9 @@ def _meta_in(person: NamedPerson, tag: str) -> dict[str, Any]:
 
 _Reason = Literal["unreadable", "number", "form", "duplicate", "language", "answerable"]
 
-_FEWEST_LETTERS = 6
+_FEWEST_LETTERS, _FEWEST_DENSE = 6, 4
 _MOST_CODE_POINTS = 600
-_LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,2}[.):、]|[①②③④⑤])\s*")
+LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,2}[.):、]|[①②③④⑤⑥⑦⑧⑨])\s*")
 _QUESTION_MARKS = "?？؟;՞፧"
 _AROUND = " \t\"'“”„«»「」『』*"
 
@@ -367,21 +367,18 @@ def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list
         rejected.append(_Rejection(id_, reference.id, reference.language, reason, detail, question))
 
     candidates = _queries(reply)
-    if not candidates:
-        for number in range(1, count + 1):
-            reject(number, "unreadable", "the reply holds no queries", reply.text)
-        return taken, rejected
     for number, question in enumerate(candidates, start=1):
         if number > count:
             reject(number, "number", f"{count} queries were asked for, and this is one more", question)
-            continue
-        trouble = _trouble(reference, question, [text for _, text in taken])
-        if trouble is not None:
+        elif trouble := _trouble(reference, question, [text for _, text in taken]):
             reject(number, *trouble, question)
         else:
             taken.append((f"{reference.id}-q{number}", question))
     for number in range(len(candidates) + 1, count + 1):
-        reject(number, "number", f"{count} queries were asked for, and {len(candidates)} came")
+        if candidates:
+            reject(number, "number", f"{count} queries were asked for, and {len(candidates)} came")
+        else:
+            reject(number, "unreadable", "the reply holds no queries", reply.text)
     return taken, rejected
 
 
@@ -392,7 +389,7 @@ def _queries(reply: Reply) -> list[str]:
         lines = [line for line in lines if not line.lstrip().startswith(("{", "["))]  # pieces of JSON are no queries
         if reply.finish == "length" and lines and not reply.text.rstrip().endswith(tuple(_QUESTION_MARKS)):
             lines = [line for line in lines if line.rstrip().endswith(tuple(_QUESTION_MARKS))]
-    cleaned = (_LIST_MARK.sub("", line).strip(_AROUND) for line in lines)
+    cleaned = (LIST_MARK.sub("", line).strip(_AROUND) for line in lines)
     return [line for line in cleaned if line]
 
 
@@ -413,10 +410,9 @@ def listed(reply: Reply, asked: type[msgspec.Struct]) -> list[str] | None:
 
 
 def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[_Reason, str] | None:
-    from veriglot.text.identification import identify
-    from veriglot.text.normalization import fold
-
-    if sum(char.isalpha() for char in question) < _FEWEST_LETTERS and not _dense(question):
+    # a character may be a syllable or a word
+    dense = sum("\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in question)
+    if sum(map(str.isalpha, question)) < _FEWEST_LETTERS and dense < _FEWEST_DENSE:
         return "form", "it is too short to be a question"
     if len(question) > _MOST_CODE_POINTS:
         return "form", f"it is longer than {_MOST_CODE_POINTS} code points"
@@ -426,11 +422,6 @@ def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[_R
     if language is not None and not same_language(language.tag, reference.language):
         return "language", f"it is in {language.tag} and should be in {reference.language}"
     return None
-
-
-def _dense(question: str) -> bool:
-    """Whether few characters can be a question: where a character is a syllable or a word."""
-    return sum("\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in question) >= 4
 
 
 class Author(LanguageModel, frozen=True):
@@ -526,8 +517,6 @@ def _drafts(
 
 
 def _query(reference: Reference, id_: str, question: str, verdict: dict[str, Any] | None) -> Sample:
-    from veriglot.text.identification import identify
-
     checks = {
         "language": "identified" if identify(question) is not None else "not identified",
         "answerable": "not checked" if verdict is None else "checked",

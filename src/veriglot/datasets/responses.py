@@ -18,6 +18,7 @@ from veriglot.llm.client import Message, Request, Settings, ask_all, split_thoug
 from veriglot.records import Generator, Sample
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
+from veriglot.text.identification import identify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -99,8 +100,6 @@ def _askable(query: Sample) -> Sample | FailedRow:
         return FailedRow("the query has no question", field="question", id=query.id)
     if query.language is not None:
         return query
-    from veriglot.text.identification import identify
-
     language = identify(query.question or "")
     if language is None:
         return FailedRow(
@@ -120,11 +119,6 @@ def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | Non
 
 
 Style = Literal["closed", "instructed", "open"]
-
-
-def _wording(tag: str) -> dict[str, str]:
-    """What is said around a question in a language."""
-    return {key: text.format(language=language_name(tag)) for key, text in by_language("answer", tag).items()}
 
 
 class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,8 +157,8 @@ class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def request(self, query: Sample, seed: int | None) -> Request:
         """What is sent for a query whose language is set: one message, or a text that ends where the answer begins."""
         assert query.language is not None
-        words, question = _wording(query.language), query.question or ""
-        evidence = query.evidence_text
+        question, evidence, name = query.question or "", query.evidence_text, language_name(query.language)
+        words = {key: text.format(language=name) for key, text in by_language("answer", query.language).items()}
         before = {
             "closed": "",
             "instructed": f"{words['instructed']}\n\n",
@@ -186,23 +180,22 @@ class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         `tokens_out` where the server counted, and `reasoning` where the model thought aloud first; the thoughts are no
         part of the response.
         """
-        text, reasoning = _parted(reply)
+        thoughts, text = split_thoughts(reply.text)  # those between tags; a server may tell them apart itself
         notes = {
             "query": planned.query.id,
             "finish": reply.finish,
             "tokens_in": reply.tokens_in,
             "tokens_out": reply.tokens_out,
-            "reasoning": reasoning,
+            "reasoning": "\n\n".join(filter(None, (reply.reasoning, thoughts))) or None,
         }
-        generator = Generator(self.name, self.revision, planned.seed, self._settings())
+        settings: dict[str, Any] = {"model": self.model, "prompt": self.prompt}
+        settings |= {"completion": True} if self.completion else {}
+        settings |= {**self.settings.given(), **self.settings.extra}
+        generator = Generator(self.name, self.revision, planned.seed, settings)
         meta = {**planned.query.meta, **{key: value for key, value in notes.items() if value is not None}}
         return msgspec.structs.replace(
             planned.query, id=planned.id, response=text, generator=generator, annotations=(), meta=meta
         )
-
-    def _settings(self) -> dict[str, Any]:
-        given = {"model": self.model, "prompt": self.prompt, "completion": self.completion or None}
-        return {**{k: v for k, v in given.items() if v is not None}, **self.settings.given(), **self.settings.extra}
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -252,10 +245,14 @@ def responses(
         UsageError: the output was begun otherwise.
         ModelError: what every further call would meet too; what is done is kept.
     """
-    planned = plan(queries, respondent.name, design=design, seeds=seeds)
+
+    def possible(row: Planned | FailedRow) -> Planned | FailedRow:
+        reason = "" if isinstance(row, FailedRow) else respondent.refuses(row.query)
+        return FailedRow(reason, id=row.id) if reason else row
+
     return generate(
         output,
-        (row if isinstance(row, FailedRow) else _refused(row, respondent) or row for row in planned),
+        map(possible, plan(queries, respondent.name, design=design, seeds=seeds)),
         lambda rows: _ask(rows, respondent, client, jobs),
         signature=client.signature,
         settings={
@@ -277,21 +274,15 @@ def budget(
 ) -> Budget:
     """What `responses` would ask for."""
     impossible = tokens = 0
-    languages: dict[str, int] = {}
+    languages: Counter[str] = Counter()
     for row in plan(queries, respondent.name, design=design, seeds=seeds):
         if isinstance(row, FailedRow) or respondent.refuses(row.query):
             impossible += 1
             continue
-        tag = row.query.language or ""
-        languages[tag] = languages.get(tag, 0) + 1
+        languages[row.query.language or ""] += 1
         tokens += respondent.request(row.query, row.seed).tokens
-    calls, most = sum(languages.values()), respondent.settings.max_tokens
+    calls, most = languages.total(), respondent.settings.max_tokens
     return Budget(calls, impossible, tokens, None if most is None else calls * most, dict(sorted(languages.items())))
-
-
-def _refused(row: Planned, respondent: Respondent) -> FailedRow | None:
-    reason = respondent.refuses(row.query)
-    return FailedRow(reason, id=row.id) if reason else None
 
 
 def _ask(rows: Iterator[Planned], respondent: Respondent, client: Client, jobs: int) -> Iterator[Sample | FailedRow]:
@@ -309,9 +300,3 @@ def _ask(rows: Iterator[Planned], respondent: Respondent, client: Client, jobs: 
         else:
             assert answer.error is not None
             yield FailedRow(answer.error.message, remedy=answer.error.remedy, id=planned.id)
-
-
-def _parted(reply: Reply) -> tuple[str, str | None]:
-    """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer."""
-    thoughts, answer = split_thoughts(reply.text)
-    return answer, "\n\n".join(part for part in (reply.reasoning, thoughts) if part) or None

@@ -18,6 +18,7 @@ from veriglot.records import Span
 from veriglot.records.taxonomy import taxonomies
 from veriglot.storage.checkpoint import FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,55 +48,39 @@ class _TokenLabels(msgspec.Struct, frozen=True):
     cut: int | None = None
 
 
-def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
+def fast_tokenizer_of(model: str) -> Any:
     """The tokenizer of a checkpoint."""
     from veriglot.hub.checkpoints import checkpoint, hub_options, loading
+    from veriglot.hub.registry import find, models
 
     try:
         import transformers
     except ImportError as error:
         raise MissingExtraError("Labels of tokens", "local") from error
-    path = _file_of(model)
-    if path is not None and _is_e5(path):
-        return transformers.PreTrainedTokenizerFast(tokenizer_object=_e5_tokenizer(path))
-    if path is not None and not Path(model).is_file() and path.suffix != ".json":
+    path = Path(model)
+    if not path.exists() and model in models():
+        path = find(model)  # a folder, or the only file of the model
+    if not path.is_file():
+        name = checkpoint(model)
+        with loading("tokenizer", name):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(name, None))
+        _require_offsets(tokenizer)
+        return tokenizer
+    with path.open("rb") as file:
+        is_e5 = file.read(len(_E5)) == _E5
+    if is_e5:
+        try:
+            from veriglot.encoders.e5 import tokenizer_of
+        except ImportError as error:
+            raise MissingExtraError("The tokenizer of e5-multilingual", "reader") from error
+        return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer_of(path))
+    if path != Path(model) and path.suffix != ".json":
         raise WeightsError(
             f"The tokenizer of {model!r} is inside its file and does not say where its tokens stand.",
             remedy="Give a tokenizer.json, the folder of a checkpoint, its name on the hub, or e5-multilingual.",
         )
-    if path is not None:
-        with loading("tokenizer", model):
-            return transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
-    name = checkpoint(model)
-    with loading("tokenizer", name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(name, revision))
-    _require_offsets(tokenizer)
-    return tokenizer
-
-
-def _file_of(model: str) -> Path | None:
-    """The file that a model is: a file of that name, or the only one of a model of the registry."""
-    from veriglot.hub.registry import find, models
-
-    path = Path(model)
-    if path.is_file() or path.is_dir() or model not in models():
-        return path if path.is_file() else None
-    folder = find(model)
-    return folder if folder.is_file() else None
-
-
-def _is_e5(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_E5)) == _E5
-
-
-def _e5_tokenizer(path: Path) -> Any:
-
-    try:
-        from veriglot.encoders.e5 import tokenizer_of
-    except ImportError as error:
-        raise MissingExtraError("The tokenizer of e5-multilingual", "reader") from error
-    return tokenizer_of(path)
+    with loading("tokenizer", model):
+        return transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
 
 
 def token_labels(
@@ -103,9 +88,8 @@ def token_labels(
 ) -> _TokenLabels:
     """Label the tokens of a text."""
     _require_offsets(tokenizer)
-    readable = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
     encoded = tokenizer(
-        readable,
+        without_surrogates(text),
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
         truncation=max_length is not None,
@@ -117,14 +101,10 @@ def token_labels(
     begun: set[int] = set()
     order = in_order(spans)
     for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):
-        if special:
-            offsets.append((0, 0))
-            labels.append(None)
-            continue
-        start, end = _trimmed(text, start, end)
-        offsets.append((start, end))
-        labels.append(_label(order, start, end, scheme, begun))
-    cut = _cut_at(text, offsets, labels) if max_length is not None else None
+        offsets.append((0, 0) if special else _trimmed(text, start, end))
+        labels.append(None if special else _label(order, *offsets[-1], scheme, begun))
+    last = max((end for _, end in offsets), default=0)
+    cut = last if max_length is not None and text[last:].strip() else None  # words follow that no token holds
     return _TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut)
 
 
@@ -156,34 +136,20 @@ def _require_offsets(tokenizer: Any) -> None:
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """Without the white space at either end; a token of nothing else keeps its place."""
-    first, last = start, end
-    while first < last and text[first].isspace():
-        first += 1
-    while first < last and text[last - 1].isspace():
-        last -= 1
+    token = text[start:end]
+    first, last = start + len(token) - len(token.lstrip()), end - (len(token) - len(token.rstrip()))
     return (first, last) if first < last else (start, end)
 
 
 def _label(spans: Sequence[Span], start: int, end: int, scheme: _Scheme, begun: set[int]) -> str:
-    best, most = None, 0
-    for number, span in enumerate(spans):
-        if span.start >= end:
-            break
-        shared = min(end, span.end) - max(start, span.start)
-        if shared > 0 and shared >= most:
-            best, most = number, shared
-    if best is None:
+    shared = [(min(end, span.end) - max(start, span.start), number) for number, span in enumerate(spans)]
+    most, best = max(shared, default=(0, 0))  # of those that share as much the last
+    if most <= 0:
         return _OUTSIDE
     letter = "I" if scheme == "io" or best in begun else "B"
     begun.add(best)
     type_ = spans[best].type
     return f"{letter}-{type_}" if type_ else letter
-
-
-def _cut_at(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> int | None:
-    """Where the tokens end, if words follow that no token holds."""
-    last = max((end for (_, end), label in zip(offsets, labels, strict=True) if label is not None), default=0)
-    return last if text[last:].strip() else None
 
 
 _VERSION = "2"
@@ -261,6 +227,7 @@ def label_samples(
     if output.suffix == ".parquet":
         parquet_module()
     loaded = fast_tokenizer_of(tokenizer)
+    data = loaded.backend_tokenizer.to_str().encode("utf-8", "replace")
 
     def work(rows: Iterator[Sample]) -> Iterator[LabelledRow | FailedRow]:
         for sample in rows:
@@ -273,7 +240,7 @@ def label_samples(
         output,
         samples,
         work,
-        signature=f"labels@{_VERSION};tokenizer={_digest(loaded)}",
+        signature=f"labels@{_VERSION};tokenizer={hashlib.sha256(data).hexdigest()[:16]}",
         settings={
             "scheme": scheme,
             "max_length": None if max_length is None else str(max_length),
@@ -291,44 +258,38 @@ def _labelled(
     """One response with its tokens labelled."""
     layer = _layer(sample, annotator)
     spans = layer.spans or ()
-    _check_types(layer)
     result = token_labels(sample.response, spans, tokenizer, scheme=scheme, max_length=max_length)
-    back = {
-        (span.start, span.end, span.type) for span in spans_of_labels(sample.response, result.offsets, result.labels)
-    }
+    back = set(spans_of_labels(sample.response, result.offsets, result.labels))
     edges = {offsets for offsets, label in zip(result.offsets, result.labels, strict=True) if label is not None}
     starts, ends = {start for start, _ in edges}, {end for _, end in edges}
-    became = Counter(_became(span, back, starts, ends, result.cut) for span in dict.fromkeys(spans))
+
+    def outcome(span: Span) -> str:
+        if Span(span.start, span.end, span.type) in back:
+            return "exact"
+        if result.cut is not None and span.end > result.cut:
+            return "cut"
+        return "merged" if span.start in starts and span.end in ends else "widened"
+
+    became = Counter(map(outcome, dict.fromkeys(spans)))
     return LabelledRow(
         sample.id, sample.language, layer.annotator, layer.taxonomy, sample.response, result.ids, result.offsets,
         result.labels, result.cut, dict(sorted(became.items())),
     )  # fmt: skip
 
 
-def _became(
-    span: Span, back: set[tuple[int, int, str | None]], starts: set[int], ends: set[int], cut: int | None
-) -> str:
-    if (span.start, span.end, span.type) in back:
-        return "exact"
-    if cut is not None and span.end > cut:
-        return "cut"
-    return "merged" if span.start in starts and span.end in ends else "widened"
-
-
 def _layer(sample: Sample, annotator: str | None) -> Annotation:
-    marked = [annotation for annotation in sample.annotations if annotation.spans is not None]
-    if annotator is not None:
-        marked = [annotation for annotation in marked if annotation.annotator == annotator]
-    if len(marked) == 1:
-        return marked[0]
+    """The annotation that is meant; a type that a known taxonomy does not have is refused."""
+    marked = [
+        annotation
+        for annotation in sample.annotations
+        if annotation.spans is not None and annotator in (None, annotation.annotator)
+    ]
     if not marked:
         raise InputError("nobody marked spans" if annotator is None else f"{annotator} marked no spans")
-    names = ", ".join(sorted({annotation.annotator for annotation in marked}))
-    raise InputError(f"spans of several annotators ({names})", remedy="Say whose count: --annotator NAME.")
-
-
-def _check_types(layer: Annotation) -> None:
-    """Refuse a type that is none of a known taxonomy; a taxonomy of one's own has whatever types it has."""
+    if len(marked) > 1:
+        names = ", ".join(sorted({annotation.annotator for annotation in marked}))
+        raise InputError(f"spans of several annotators ({names})", remedy="Say whose count: --annotator NAME.")
+    (layer,) = marked
     known = taxonomies().get(layer.taxonomy)
     for span in layer.spans or ():
         if known is not None and span.type is not None and span.type not in known.types:
@@ -338,19 +299,13 @@ def _check_types(layer: Annotation) -> None:
                 field="annotations",
                 remedy="Mend the type, or name a taxonomy of your own; `veriglot dataset check` counts such spans.",
             )
-
-
-def _digest(tokenizer: Any) -> str:
-    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode("utf-8", "replace")).hexdigest()[:16]
+    return layer
 
 
 def _finish(rows: Path, target: Path) -> None:
     """Write the rows as they were asked for, and the account."""
     output = final_path(target)
-    counts: Counter[str] = Counter()
-    tokens: Counter[str] = Counter()
-    spans: Counter[str] = Counter()
-    named: Counter[str] = Counter()
+    counts, tokens, spans, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
 
     def counted() -> Iterator[LabelledRow]:
         decoder = msgspec.json.Decoder(LabelledRow)

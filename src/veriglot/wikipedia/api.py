@@ -127,9 +127,6 @@ class AnswerCache(Cache):
         """Keep an answer; the first one under a key stays."""
         self.write("INSERT OR IGNORE INTO answers VALUES (?, ?)", [(key, zlib.compress(answer))])
 
-    def __len__(self) -> int:
-        return int(self.read("SELECT count(*) FROM answers")[0][0])
-
     def __enter__(self) -> Self:
         return self
 
@@ -160,7 +157,7 @@ def user_agent(contact: str | None) -> str:
     if contact is None:
         return f"veriglot/{__version__}"
     contact = contact.strip()
-    if not contact.isascii() or not contact.isprintable() or not ("@" in contact or contact.startswith("http")):
+    if not (contact.isascii() and contact.isprintable() and ("@" in contact or contact.startswith("http"))):
         raise UsageError(f"{contact!r} is no way to reach somebody.", remedy="Give an e-mail or web address.")
     return f"veriglot/{__version__} ({contact})"
 
@@ -297,12 +294,12 @@ class Wikipedia:
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen: set[int] = set()
         for batch in self._query({**_CONTENT, **params}, label=f"draw {seed}"):
-            pages = list(batch.get("pages", {}).values())
-            fresh = [page for page in pages if page.get("pageid") not in seen]
+            pages = batch.get("pages", {}).values()
+            fresh = {page["pageid"]: page for page in pages if page["pageid"] not in seen}
             if pages and not fresh:
                 return  # the whole order was gone through
-            seen.update(page["pageid"] for page in fresh)
-            yield from map(self._article, fresh)
+            seen.update(fresh)
+            yield from map(self._article, fresh.values())
 
     def category(self, name: str, *, depth: int = 0) -> Iterator[Article | Absent]:
         """Pages of a category, and of its subcategories down to a depth; each page once.
@@ -347,11 +344,8 @@ class Wikipedia:
         MediaWiki stops counting at 30,000 edits and 25,000 editors; such numbers are lower bounds. An article that is
         gone by now keeps None.
         """
-        counts = {
-            name: self._count(article.title, kind)
-            for name, kind in (("edits", "edits"), ("bot_edits", "bot"), ("editors", "editors"))
-        }
-        return msgspec.structs.replace(article, **counts)
+        edits, bot_edits, editors = (self._count(article.title, kind) for kind in ("edits", "bot", "editors"))
+        return msgspec.structs.replace(article, edits=edits, bot_edits=bot_edits, editors=editors)
 
     def linked_template_names(self, english: Wikipedia, kinds: Iterable[str] = MFAVA_KINDS) -> dict[str, list[str]]:
         """What the templates of this edition are called, as the wikis themselves link them.
@@ -392,8 +386,8 @@ class Wikipedia:
                 for page in batch.get("pages", {}).values():
                     if page.get("missing") or page.get("invalid"):
                         continue
-                    own = {page["title"], *(redirect["title"] for redirect in page.get("redirects", ()))}
-                    names_by_edition[self.edition].update(map(_bare, own))
+                    own = (page, *page.get("redirects", ()))
+                    names_by_edition[self.edition].update(_bare(each["title"]) for each in own)
                     for link in page.get("langlinks", ()):
                         names_by_edition[link["lang"]].add(_bare(link["title"]))
         return names_by_edition
@@ -484,19 +478,19 @@ class Wikipedia:
         if reason or not text:
             return Absent(title, reason or "no text")
         (revision, *_) = page.get("revisions") or [{}]
-        categories = page.get("categories", ())
+        categories, templates = page.get("categories", ()), page.get("templates", ())
         return Article(
             id=f"{self.language}-{page['pageid']}",
             language=self.language,
             title=title,
             page_id=page["pageid"],
-            url=page.get("canonicalurl") or f"{wiki_url(self.edition)}wiki/{quote(title.replace(' ', '_'))}",
+            url=page.get("canonicalurl") or wiki_url(self.edition, title),
             text=text,
             lead=lead,
             revision=revision.get("revid") or page.get("lastrevid"),
             categories=tuple(_bare(member["title"]) for member in categories),
             hidden_categories=tuple(_bare(member["title"]) for member in categories if member.get("hidden")),
-            templates=tuple(_bare(member["title"]) for member in page.get("templates", ())),
+            templates=tuple(_bare(member["title"]) for member in templates),
             timestamp=revision.get("timestamp"),
             size=revision.get("size") or page.get("length"),
             item=properties.get("wikibase_item"),
@@ -546,7 +540,7 @@ def _bare(title: str) -> str:
 # https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api/reference/page-views.html
 
 
-_FIRST = 2015_07  # months before have no counts of this kind
+_FIRST = (2015, 7)  # months before have no counts of this kind
 
 
 class PageViews:
@@ -576,19 +570,15 @@ class PageViews:
             UsageError: a period that is not of whole months, is empty, or begins before July 2015.
             HttpError: no usable answer.
         """
-        _check(start, end)
+        if start.day != 1 or end.day != 1 or start >= end:
+            raise UsageError(
+                f"Page views from {start} to {end} cannot be had: they are counted by month.",
+                remedy="Give the first of two months, the later one excluded, such as 2022-01-01 and 2023-01-01.",
+            )
+        if (start.year, start.month) < _FIRST:
+            raise UsageError("There are no counts of page views before July 2015.")
         page = f"{edition_of(language)}.wikipedia/all-access/user/{_quoted(title)}"
         period = f"{start:%Y%m%d}00/{end - timedelta(days=1):%Y%m%d}00"
         path = f"metrics/pageviews/per-article/{page}/monthly/{period}"
         answer = self._answers.get(path, {}, none_if_missing=True)
         return sum(int(month["views"]) for month in answer["items"]) if answer is not None else None
-
-
-def _check(start: date, end: date) -> None:
-    if start.day != 1 or end.day != 1 or start >= end:
-        raise UsageError(
-            f"Page views from {start} to {end} cannot be had: they are counted by month.",
-            remedy="Give the first of two months, the later one excluded, such as 2022-01-01 and 2023-01-01.",
-        )
-    if start.year * 100 + start.month < _FIRST:
-        raise UsageError("There are no counts of page views before July 2015.")

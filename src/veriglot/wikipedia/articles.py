@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -167,9 +168,9 @@ def edition_of(tag: str) -> str:
     return edition
 
 
-def wiki_url(edition: str) -> str:
-    """The address of an edition, with the slash at its end that Wikidata writes."""
-    return f"https://{edition}.wikipedia.org/"
+def wiki_url(edition: str, title: str = "") -> str:
+    """The address of an edition, with the slash at its end that Wikidata writes, or of a page of it."""
+    return f"https://{edition}.wikipedia.org/" + (f"wiki/{quote(title.replace(' ', '_'))}" if title else "")
 
 
 class Statistics(msgspec.Struct, frozen=True):
@@ -213,7 +214,7 @@ class FilterDecision(NamedTuple):
     Attributes:
         article: the article, with what the filter had to look up.
         passes: True, False, or None where it cannot be judged.
-        reason: why not, in a few words that many articles share; empty where it passes.
+        reason: why not, in a few words that many articles share; says nothing where it passes.
     """
 
     article: Article
@@ -251,8 +252,7 @@ class Length:
 
     def judge(self, article: Article) -> FilterDecision:
         """Count the characters of the text."""
-        passes = len(article.text) >= self._minimum
-        return FilterDecision(article, passes, "" if passes else "too short")
+        return FilterDecision(article, len(article.text) >= self._minimum, "too short")
 
 
 class Maintenance:
@@ -286,15 +286,12 @@ class Maintenance:
             if kind not in KINDS:
                 raise UnknownNameError("kind of maintenance template", kind, KINDS)
         edition, names = edition_of(language), table("maintenance_templates")
+        own = {kind: [*names.get(edition, {}).get(kind, ()), *(more or {}).get(kind, ())] for kind in self.kinds}
+        self.without_own = tuple(kind for kind in self.kinds if not own[kind])
         self._kind_of: dict[str, str] = {}
-        without: list[str] = []
         for kind in self.kinds:
-            own = [*names.get(edition, {}).get(kind, ()), *(more or {}).get(kind, ())]
-            if not own:
-                without.append(kind)
-            for name in (*own, *names["en"].get(kind, ())):
+            for name in (*own[kind], *names["en"].get(kind, ())):
                 self._kind_of.setdefault(_key(name), kind)
-        self.without_own = tuple(without)
         english = {_key(name) for each in names["en"].values() for name in each} if edition != "en" else set()
         self.own = len(self._kind_of.keys() - english)
         self.rule = f"no template of {', '.join(self.kinds)} ({len(self._kind_of):,} names)"
@@ -342,8 +339,7 @@ class Depth:
         """The same for every article of the edition."""
         if self.depth is None:
             return FilterDecision(article, None, "no statistics of the edition")
-        passes = self.depth >= self._minimum
-        return FilterDecision(article, passes, "" if passes else "shallow edition")
+        return FilterDecision(article, self.depth >= self._minimum, "shallow edition")
 
 
 class Edits:
@@ -369,8 +365,7 @@ class Edits:
             article = self._look_up(article)
         if article.edits is None:
             return FilterDecision(article, None, "number of edits unknown")
-        passes = article.edits - (article.bot_edits or 0) >= self._minimum
-        return FilterDecision(article, passes, "" if passes else "too few edits")
+        return FilterDecision(article, article.edits - (article.bot_edits or 0) >= self._minimum, "too few edits")
 
 
 class FilterCount(msgspec.Struct):
@@ -443,26 +438,20 @@ class FilterChain:
         for filter_, count in zip(self._filters, self.report.filters, strict=True):
             row, passes, reason = filter_.judge(row)
             count.judged += 1
-            if passes is not True:
+            count.passed += passes is True
+            count.dropped += passes is False
+            count.unchecked += passes is None
+            if not passes:
                 count.reasons[reason] = count.reasons.get(reason, 0) + 1
-            if passes is None:
-                count.unchecked += 1
+                if passes is False or self._strict:
+                    return None
                 unchecked.append(filter_.name)
-            elif passes:
-                count.passed += 1
-            else:
-                count.dropped += 1
-            if passes is False or (passes is None and self._strict):
-                return None
         self.report.passed += 1
         return msgspec.structs.replace(row, unchecked=tuple(unchecked)) if unchecked else row
 
     def filter(self, rows: Iterable[Article | Absent]) -> Iterator[Article]:
         """Those that pass, in order."""
-        for row in rows:
-            article = self.judge(row)
-            if article is not None:
-                yield article
+        return (article for row in rows if (article := self.judge(row)) is not None)
 
 
 def draw_diverse(

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records.languages import get_language
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from xml.etree.ElementTree import Element
 
-    from mwparserfromhell.nodes import Node, Tag, Template, Wikilink
+    from mwparserfromhell.nodes import Tag, Template, Wikilink
     from mwparserfromhell.wikicode import Wikicode
 
     from veriglot.wikipedia.articles import FilterChain
@@ -104,19 +104,13 @@ class _Reader:
                 yield from self._tag(node)
             elif isinstance(node, nodes.Template):
                 yield from self._template(node)
-            else:
-                yield from self._rest(node)
-
-    def _rest(self, node: Node) -> Iterator[str]:
-        from mwparserfromhell import nodes
-
-        if isinstance(node, nodes.Heading):
-            title = "".join(self.text_of(node.title)).strip()
-            yield f"\n{'=' * node.level} {title} {'=' * node.level}\n" if title else "\n"
-        elif isinstance(node, nodes.HTMLEntity):
-            yield node.normalize() or ""
-        elif isinstance(node, nodes.ExternalLink) and node.title is not None:
-            yield from self.text_of(node.title)
+            elif isinstance(node, nodes.Heading):
+                title = "".join(self.text_of(node.title)).strip()
+                yield f"\n{'=' * node.level} {title} {'=' * node.level}\n" if title else "\n"
+            elif isinstance(node, nodes.HTMLEntity):
+                yield node.normalize() or ""
+            elif isinstance(node, nodes.ExternalLink):
+                yield from self.text_of(node.title)
 
     def _link(self, node: Wikilink) -> Iterator[str]:
         title = str(node.title).strip()
@@ -143,8 +137,10 @@ class _Reader:
     def _template(self, node: Template) -> Iterator[str]:
         name = _name_of(node).casefold()
         form = table("text_templates").get(name, "{1}" if _LANGUAGE_TEMPLATE.fullmatch(name) else None)
-        if form is None:
-            yield from self._number(node)
+        if form is None:  # `{{formatnum:1234}}` is no template but looks like one; without, a fact is lost
+            call, _, number = str(node.name).strip().partition(":")
+            if call.casefold() == "formatnum":
+                yield number.strip()
             return
         values = {
             str(parameter.name).strip(): "".join(self.text_of(parameter.value)).strip() for parameter in node.params
@@ -154,12 +150,6 @@ class _Reader:
         yield re.sub(r"\{(\d)\}", lambda match: values.get(match[1], ""), form).strip(" ") or (
             " " if form == " " else ""
         )
-
-    def _number(self, node: Template) -> Iterator[str]:
-        """The number of `{{formatnum:1234}}`, which is no template but looks like one; without, a fact is lost."""
-        call, colon, number = str(node.name).strip().partition(":")
-        if colon and call.casefold() == "formatnum":
-            yield number.strip()
 
 
 def _name_of(template: Template) -> str:
@@ -190,10 +180,8 @@ def _tidy(text: str) -> str:
         text, count = _EMPTY.subn("", text)
         if not count:
             break
-    text = _OPENING.sub(r"\1", text)
-    text = _CLOSING.sub(r"\1", text)
-    text = _GAPS.sub(" ", text)
-    text = _BEFORE.sub(r"\1", text)
+    for pattern, replacement in ((_OPENING, r"\1"), (_CLOSING, r"\1"), (_GAPS, " "), (_BEFORE, r"\1")):
+        text = pattern.sub(replacement, text)
     return "\n".join(line.strip() for line in text.splitlines())
 
 
@@ -216,11 +204,8 @@ class Page:
     page_id: int
     namespace: int
     redirect: bool
-    wikitext: str
-    revision: int | None
-    timestamp: str | None
-    edits: int | None
-    editors: int | None
+    revisions: _Revisions
+    history: bool
 
     def article(self) -> Article | Absent:
         """The article, its wikitext made plain."""
@@ -228,8 +213,8 @@ class Page:
             return Absent(self.title, "not an article")
         if self.redirect:
             return Absent(self.title, "redirect")
-        wiki = self.wiki
-        marked, categories, templates = parse(self.wikitext, wiki)
+        wiki, revisions = self.wiki, self.revisions
+        marked, categories, templates = parse(revisions.text, wiki)
         text, lead = split_sections(marked)
         if not text:
             return Absent(self.title, "no text")
@@ -238,16 +223,16 @@ class Page:
             language=wiki.language,
             title=self.title,
             page_id=self.page_id,
-            url=f"{wiki_url(wiki.edition)}wiki/{quote(self.title.replace(' ', '_'))}",
+            url=wiki_url(wiki.edition, self.title),
             text=text,
             lead=lead,
-            revision=self.revision,
+            revision=int(revisions.revision) if revisions.revision else None,
             categories=categories,
             templates=templates,
-            timestamp=self.timestamp,
-            size=len(self.wikitext.encode()),
-            edits=self.edits,
-            editors=self.editors,
+            timestamp=revisions.timestamp or None,
+            size=len(revisions.text.encode()),
+            edits=revisions.count if self.history else None,
+            editors=len(revisions.people - {""}) if self.history else None,
         )
 
 
@@ -309,8 +294,16 @@ def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page
                     collected.add(element)
                     element.clear()
                 elif tag == "page":
-                    wiki = wiki or _wiki(element, root, language, str(path))
-                    yield _page(element, wiki, collected, history=history)
+                    parts = {_tag(child): child for child in element}
+                    yield Page(
+                        wiki or _wiki(element, root, language, str(path)),
+                        _text(parts.get("title")),
+                        int(_text(parts.get("id"))),
+                        int(_text(parts.get("ns")) or 0),
+                        "redirect" in parts,
+                        collected,
+                        history,
+                    )
                     pages += 1
                     collected = _Revisions()
                     root.clear()
@@ -340,22 +333,6 @@ class _Revisions:
         timestamp = _text(parts.get("timestamp"))
         if timestamp >= self.timestamp:
             self.timestamp, self.revision, self.text = timestamp, _text(parts.get("id")), _text(parts.get("text"))
-
-
-def _page(element: Element, wiki: Wiki, revisions: _Revisions, *, history: bool) -> Page:
-    parts = {_tag(child): child for child in element}
-    return Page(
-        wiki=wiki,
-        title=_text(parts.get("title")),
-        page_id=int(_text(parts.get("id"))),
-        namespace=int(_text(parts.get("ns")) or 0),
-        redirect="redirect" in parts,
-        wikitext=revisions.text,
-        revision=int(revisions.revision) if revisions.revision else None,
-        timestamp=revisions.timestamp or None,
-        edits=revisions.count if history else None,
-        editors=len(revisions.people - {""}) if history else None,
-    )
 
 
 def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> Wiki:

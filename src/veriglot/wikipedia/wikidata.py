@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veriglot.http.session import Response, Session
     from veriglot.wikipedia.api import AnswerCache
 
-__all__ = ["Item", "Person", "Wikidata"]
+__all__ = ["Item", "Person", "Wikidata", "without_parentheses"]
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -93,11 +93,8 @@ def _took_too_long(error: HttpError) -> bool:
 def _row(binding: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     row = {}
     for name, value in binding.items():
-        if value.get("type") == "bnode" or "/.well-known/genid/" in value.get("value", ""):
-            continue
-        row[name] = value["value"]
-        if "xml:lang" in value:
-            row[f"{name}@"] = value["xml:lang"]
+        if value.get("type") != "bnode" and "/.well-known/genid/" not in value.get("value", ""):
+            row |= {name: value["value"], f"{name}@": value.get("xml:lang", "")}
     return row
 
 
@@ -187,9 +184,9 @@ class Wikidata:
                 return
             if ending.startswith("/") or len(ending) >= _LONGEST_ENDING:
                 raise
-            parts: list[Person] = []
-            for finer in _finer(ending):
-                parts += self._slice(low, high, finer, wikis, needed)
+            finer = [f"/Q{ending}"] if ending else []  # together as wide: the whole number, or a digit more
+            finer += [f"{digit}{ending}" for digit in range(10)]
+            parts = [person for each in finer for person in self._slice(low, high, each, wikis, needed)]
             yield from sorted(parts, key=lambda person: int(person.id[1:]))
             return
         people = [Person(id=_number(row["item"]), sitelinks=int(row["sitelinks"])) for row in rows]
@@ -215,13 +212,14 @@ class Wikidata:
             elif value:  # empty where Wikidata knows that there is a value, and not which
                 things[item, row["property"]][value] = Item(_number(value), row.get("label", ""))
         for person in people:
-            id_, own = person.id, titles[person.id]
+            id_ = person.id
+            own = {tag: titles[person.id][tag] for tag in editions if tag in titles[person.id]}
             names = {tag: next(filter(None, map(labels[id_].get, codes[tag])), None) for tag in own}
             yield Person(
                 id=id_,
                 sitelinks=person.sitelinks,
-                names={tag: names[tag] or _without_parentheses(own[tag]) for tag in editions if tag in own},
-                titles={tag: own[tag] for tag in editions if tag in own},
+                names={tag: names[tag] or without_parentheses(title) for tag, title in own.items()},
+                titles=own,
                 born=min(years[id_], default=None),  # of several dates of birth the earliest
                 occupations=_sorted(things[id_, _OCCUPATION]),
                 citizenships=_sorted(things[id_, _CITIZENSHIP]),
@@ -267,12 +265,6 @@ def _addresses(editions: dict[str, str]) -> str:
     return " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
 
 
-def _finer(ending: str) -> list[str]:
-    """The endings that together are as wide as one: a digit more, or the whole number."""
-    whole = [f"/Q{ending}"] if ending else []
-    return [*whole, *(f"{digit}{ending}" for digit in range(10))]
-
-
 def _number(uri: str) -> str:
     return uri.rpartition("/")[2]
 
@@ -281,5 +273,6 @@ def _sorted(things: dict[str, Item]) -> tuple[Item, ...]:
     return tuple(sorted(things.values(), key=lambda thing: (len(thing.item), thing.item)))
 
 
-def _without_parentheses(title: str) -> str:
+def without_parentheses(title: str) -> str:
+    """A title without what stands in parentheses at its end, where anything else does."""
     return re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", title) or title

@@ -22,7 +22,7 @@ from settings_file import main, with_settings
 from veriglot import read
 from veriglot.datasets.halluverse.facts import facts_path
 from veriglot.datasets.halluverse.pairs import read_facts
-from veriglot.datasets.halluverse.summary import load_summary
+from veriglot.datasets.halluverse.summary import Summary
 from veriglot.datasets.silver.check import Change, Edited, check
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def files(tmp_path: Path) -> list[str]:
 
 def run(*words: object) -> int:
     return main(["dataset", "halluverse", *map(str, words)])
+
+
+def load_summary(output: Path) -> Summary:
+    return msgspec.json.decode(output.with_name(output.name + ".summary.json").read_bytes(), type=Summary)
 
 
 def sound(output: Path) -> list[Sample]:

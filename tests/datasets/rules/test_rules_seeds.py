@@ -56,9 +56,9 @@ def test_the_articles_that_are_kept_depend_on_their_texts_alone() -> None:
     kept = {}
     for order in range(3):
         found = Articles(3, 7)
-        found.add_all(Random(order).sample(given, len(given)))
+        for sample in Random(order).sample(given, len(given)):
+            found.add(sample)
         kept[order] = {tag: {one.texts for one in found.of(tag)} for tag in found.languages()}
-        assert found.read == {"en": 6, "de": 6}
         assert all(len(one.questions) == 2 for tag in found.languages() for one in found.of(tag))
     assert kept[0] == kept[1] == kept[2]
     assert {tag: len(some) for tag, some in kept[0].items()} == {"en": 3, "de": 3}
@@ -69,7 +69,7 @@ def test_the_articles_that_are_kept_depend_on_their_texts_alone() -> None:
 def test_what_cannot_be_quoted_is_left_out_with_a_reason() -> None:
     looping = "the end of the line " * 60
     found = Articles(9, 1)
-    found.add_all([
+    for sample in [
         Sample("none", "", language="en"),
         Sample("blank", "", language="en", evidence=(Evidence("  \r\n "),)),
         Sample("nameless", "", evidence=(Evidence("Some text that says something."),)),
@@ -77,7 +77,8 @@ def test_what_cannot_be_quoted_is_left_out_with_a_reason() -> None:
         Sample("loop", "", language="en", evidence=(Evidence(looping),)),
         Sample("loop again", "", language="en", evidence=(Evidence(looping),)),
         Sample("known", "", language="en", evidence=(Evidence("Words."),), meta={"reference_garbled": "loops"}),
-    ])  # fmt: skip
+    ]:  # fmt: skip
+        found.add(sample)
     assert found.left_out == {
         "no evidence": 2,
         "no language": 1,

@@ -35,5 +35,6 @@ def seeds(*languages: str, number: int = 6) -> list[Sample]:
 def articles(*languages: str, number: int = 6, most: int = 100, seed: int = 1) -> Articles:
     """The same, collected."""
     found = Articles(most, seed)
-    found.add_all(seeds(*languages, number=number))
+    for sample in seeds(*languages, number=number):
+        found.add(sample)
     return found

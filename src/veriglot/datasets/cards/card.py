@@ -18,7 +18,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from veriglot.datasets.checks.checker import CheckReport, check
-from veriglot.datasets.checks.findings import checks
+from veriglot.datasets.checks.findings import CheckedFile, checks
 from veriglot.datasets.checks.scan import Splits, find_files
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
@@ -31,7 +31,6 @@ from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.datasets.checks.findings import CheckedFile
     from veriglot.datasets.checks.scan import DataFile
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
@@ -47,6 +46,7 @@ __all__ = ["blank", "card", "card_page", "read_given"]
 
 _UP = 3  # folders above a file in which the account of its whole folder may lie
 _FIRST = 100  # rows of a file among which one says that it was checked
+_BESIDE = (".progress", ".account.json", ".summary.json", ".rejected.jsonl")
 _FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candidates.jsonl"})  # beside those it names
 _REJECTED = "rejected.jsonl"
 
@@ -55,26 +55,24 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
     """The nearest folder above a file whose account tells of it, and files of single steps that its data came from."""
     file = path.resolve()
     for folder in list(file.parents)[:_UP]:
-        accounts: dict[str, Any] = {}
-        damaged: list[str] = []
+        step = Step(f"{folder.name}/")
         for name, (keys, owns) in _KINDS.items():
-            account = _account_in(folder / name, damaged)
+            account = _account_in(folder / name, step.damaged)
             if account is not None and keys <= account.keys() and owns(account, file.relative_to(folder)):
-                accounts[name] = account
-        manifest = accounts.get("manifest.json")
-        step = Step(f"{folder.name}/", accounts=accounts, damaged=tuple(damaged))
-        if accounts:
-            values = list(accounts.values())
-            signature = next((v["signature"] for v in values if isinstance(v.get("signature"), str)), None)
-            settings: dict[str, Any] = next((v["made_by"] for v in values if isinstance(v.get("made_by"), dict)), {})
-            step = msgspec.structs.replace(step, signature=signature, settings=settings)
+                step.accounts[name] = account
+        if step.accounts:
+            accounts, manifest = list(step.accounts.values()), step.accounts.get("manifest.json")
+            step.signature = next((a["signature"] for a in accounts if isinstance(a.get("signature"), str)), None)
+            step.settings = next((a["made_by"] for a in accounts if isinstance(a.get("made_by"), dict)), {})
             if manifest is not None and _REJECTED in _names(manifest.get("files")):
-                step = _with_rejections(step, folder / _REJECTED)
+                step.add_rejections(folder / _REJECTED)
             before = [*folder.glob("prompts.jsonl.progress"), *folder.glob("responses/*.progress")] if manifest else []
             return folder, step, [progress.with_suffix("") for progress in sorted(before)]
         if (folder / _REJECTED).is_file() and _is_cleaned(file):
-            return folder, _with_rejections(Step(step.output), folder / _REJECTED), []
-        if damaged and folder == file.parent:
+            step.damaged.clear()
+            step.add_rejections(folder / _REJECTED)
+            return folder, step, []
+        if step.damaged and folder == file.parent:
             return folder, step, []
     return None
 
@@ -137,44 +135,6 @@ _NOT_SAID = "not said"
 _OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
 
 
-def _with_rejections(step: Step, path: Path, output: Path | None = None) -> Step:
-    """The step with what was rejected, line by line; of rows that had several tries memory holds the ids.
-
-    A row that stands in the output was not set aside, whatever its tries.
-    """
-    if not path.is_file():
-        return step
-    reasons, tries = Counter[str](), Counter[str]()
-    rows = 0
-    of_row: dict[str, list[tuple[str, str]]] = defaultdict(list)  # what and reason of every try, by row
-    for line in _lines(path):
-        stated = line.get("reasons", line.get("reason"))
-        own = (list(map(str, stated)) if isinstance(stated, list) else [stated] if isinstance(stated, str) else []) or [
-            _NOT_SAID
-        ]
-        what, name = line.get("what"), line.get("id")
-        if "seed" in line and isinstance(name, str):
-            of_row[name].append((str(line.get("type", "")), own[0]))
-        elif isinstance(what, str) and what != _ROW:
-            tries[f"{what}: {own[0]}"] += 1
-        else:
-            rows += 1
-            reasons.update(own)
-    taken: set[str] = set()
-    if output is not None and output.is_file() and of_row:
-        names = (str(line.get("id")) for line in _lines(output))
-        taken = {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in of_row}
-    for name, tried in of_row.items():
-        if name not in taken:  # why it was set aside: what is said of the row itself, else of its last try
-            rows += 1
-            last = max((n for n, (of, _) in enumerate(tried) if of == _ROW), default=len(tried) - 1)
-            reasons[tried.pop(last)[1]] += 1
-        tries.update(f"{of}: {reason}" for of, reason in tried)
-    return msgspec.structs.replace(
-        step, rejected=dict(reasons.most_common()), rejected_rows=rows, tries=dict(tries.most_common())
-    )
-
-
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """Every line; an empty mapping for one that cannot be read."""
     with path.open("rb") as file:
@@ -194,7 +154,7 @@ class _Source(msgspec.Struct, frozen=True):
     state: str
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct):
     """A file that a run made (or a folder), by what lies beside it; what nothing says is None or empty.
 
     `rows` and `failed` are what the step took up (seeds, or rows that were planned). `rejected` counts rows set aside
@@ -214,7 +174,39 @@ class Step(msgspec.Struct, frozen=True):
     rejected_rows: int | None = None
     tries: dict[str, int] = {}
     accounts: dict[str, Any] = {}
-    damaged: tuple[str, ...] = ()
+    damaged: list[str] = []
+
+    def add_rejections(self, path: Path, output: Path | None = None) -> None:
+        """Add what was rejected, line by line; of rows that had several tries memory holds the ids.
+
+        A row that stands in the output was not set aside, whatever its tries.
+        """
+        reasons, tries = Counter[str](), Counter[str]()
+        rows = 0
+        of_row: dict[str, list[tuple[str, str]]] = defaultdict(list)  # what and reason of every try, by row
+        for line in _lines(path):
+            stated = line.get("reasons", line.get("reason"))
+            own = [str(reason) for reason in stated] if isinstance(stated, list) else []
+            own = own or [stated if isinstance(stated, str) else _NOT_SAID]
+            what, name = line.get("what"), line.get("id")
+            if "seed" in line and isinstance(name, str):
+                of_row[name].append((str(line.get("type", "")), own[0]))
+            elif isinstance(what, str) and what != _ROW:
+                tries[f"{what}: {own[0]}"] += 1
+            else:
+                rows += 1
+                reasons.update(own)
+        taken: set[str] = set()
+        if output is not None and output.is_file() and of_row:
+            names = (str(line.get("id")) for line in _lines(output))
+            taken = {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in of_row}
+        for name, tried in of_row.items():
+            if name not in taken:  # why it was set aside: what is said of the row itself, else of its last try
+                rows += 1
+                last = max((n for n, (of, _) in enumerate(tried) if of == _ROW), default=len(tried) - 1)
+                reasons[tried.pop(last)[1]] += 1
+            tries.update(f"{of}: {reason}" for of, reason in tried)
+        self.rejected, self.rejected_rows, self.tries = dict(reasons.most_common()), rows, dict(tries.most_common())
 
 
 def trace(paths: Iterable[str]) -> tuple[Step, ...]:
@@ -235,27 +227,24 @@ def trace(paths: Iterable[str]) -> tuple[Step, ...]:
 
 
 def _of_file(path: Path) -> tuple[Step, list[Path]]:
-    damaged: list[str] = []
-    manifest = None
+    step, manifest = Step(path.name), None
+    beside = {kind: path.with_name(path.name + kind) for kind in _BESIDE}
     try:
-        manifest = Manifest.load(path.with_name(path.name + ".progress"))
+        manifest = Manifest.load(beside[".progress"])
     except UsageError:
-        damaged.append(path.name + ".progress")
-    accounts: dict[str, Any] = {}
-    for name in (path.name + ".account.json", path.name + ".summary.json"):
-        account = _account_in(path.with_name(name), damaged)
+        step.damaged.append(beside[".progress"].name)
+    if manifest is not None:
+        step = Step(
+            path.name, manifest.signature, dict(manifest.options), tuple(map(_source, manifest.inputs)),
+            manifest.rows, manifest.failed, manifest.finished, manifest.seconds,
+        )  # fmt: skip
+    for kind in (".account.json", ".summary.json"):
+        account = _account_in(beside[kind], step.damaged)
         if account is not None:
-            accounts[name] = account
-    step = Step(path.name, accounts=accounts, damaged=tuple(damaged))
-    step = _with_rejections(step, path.with_name(path.name + ".rejected.jsonl"), path)
-    if manifest is None:
-        return step, []
-    step = msgspec.structs.replace(
-        step, signature=manifest.signature, settings=dict(manifest.options), rows=manifest.rows,
-        failed=manifest.failed, finished=manifest.finished, seconds=manifest.seconds,
-        sources=tuple(map(_source, manifest.inputs)),
-    )  # fmt: skip
-    return step, [Path(source.path) for source in manifest.inputs if source.path != "-"]
+            step.accounts[beside[kind].name] = account
+    if beside[".rejected.jsonl"].is_file():
+        step.add_rejections(beside[".rejected.jsonl"], path)
+    return step, [Path(source.path) for source in manifest.inputs if source.path != "-"] if manifest else []
 
 
 def _source(known: InputFile) -> _Source:
@@ -448,22 +437,24 @@ def blank() -> str:
     return files(__package__).joinpath("given.toml").read_text("utf-8")
 
 
-class Card(msgspec.Struct, frozen=True):
-    """What a card says: names below what was named, hashes and sizes of files, and what is known of all."""
+class _CardFile(msgspec.Struct, frozen=True):
+    """A file below what was named; also one in which no row could be read."""
 
-    names: tuple[str, ...]
-    hashes: tuple[str, ...]
-    sizes: tuple[int, ...]
+    name: str
+    sha256: str
+    size: int
+    checked: CheckedFile
+
+
+class Card(msgspec.Struct, frozen=True):
+    """What a card says: of each file, and of all."""
+
+    files: tuple[_CardFile, ...]
     contents: _Contents
     checks: CheckReport
     steps: tuple[Step, ...]
     given: Given
     version: str
-
-    @property
-    def files(self) -> tuple[CheckedFile, ...]:
-        """What was read of each file, in the order of `names`; also of those in which no row could be read."""
-        return tuple(file for file in self.checks.files if file.samples or file.unreadable)
 
 
 def card(
@@ -492,15 +483,19 @@ def card(
     if "-" in data:
         raise UsageError("Standard input cannot be read again.", remedy="Write it to a file first.")
     report = check(data, format=format, language=language, splits=splits, watch=watch)
-    read = {checked.path for checked in report.files if checked.samples or checked.unreadable}
+    read = {checked.path: checked for checked in report.files if checked.samples or checked.unreadable}
     files = [file for file in find_files(data, Report()) if file.path in read]
-    paths = [file.path for file in files]
     return Card(
-        tuple(str(file.relative_path) for file in files), tuple(map(file_sha256, paths)),
-        tuple(Path(path).stat().st_size for path in paths),
+        tuple(
+            _CardFile(str(relative), file_sha256(path), Path(path).stat().st_size, read[path])
+            for path, _, relative in files
+        ),
         _contents_of(files, format_name=format, language=language, splits=splits),
-        report, trace(paths), given or Given(), __version__,
-    )  # fmt: skip
+        report,
+        trace(read),
+        given or Given(),
+        __version__,
+    )
 
 
 # The page.
@@ -555,11 +550,10 @@ def card_page(card: Card) -> str:
         contents=card.contents,
         checks=report,
         front=_front_matter(card),
-        name=card.names[0] if len(card.names) == 1 else f"{len(card.names)} files",
+        name=card.files[0].name if len(card.files) == 1 else f"{len(card.files)} files",
         tags=len(tags),
         labelled=sum(file.labelled for file in report.files),
         who=" and ".join(sorted({kinds[entry.kind] for entry in report.labels})),
-        files=list(zip(card.names, card.hashes, card.sizes, card.files, strict=True)),
         split_heads=("language", *(split or "no split stated" for split in splits), "all"),
         by_language={
             tag: [card.contents.cells.get((tag, split), 0) for split in splits] for tag, _ in card.contents.cells
@@ -627,12 +621,13 @@ def _front_matter(card: Card) -> dict[str, Any]:
 
 def _configs(card: Card) -> list[dict[str, Any]]:
     """Which file is which split, where each is one of the Hub's three and in the native format."""
-    files = card.files
-    if not files or any(file.split not in _SPLITS or file.format not in _NATIVE for file in files):
-        return []
     by_split: dict[str, list[str]] = defaultdict(list)
-    for file, name in zip(files, card.names, strict=True):
-        by_split[_SPLITS[file.split or ""]].append(PurePath(name).as_posix())
+    for file in card.files:
+        if file.checked.split not in _SPLITS or file.checked.format not in _NATIVE:
+            return []
+        by_split[_SPLITS[file.checked.split]].append(PurePath(file.name).as_posix())
+    if not by_split:
+        return []
     return [{"config_name": "default", "data_files": [{"split": k, "path": v} for k, v in by_split.items()]}]
 
 

@@ -363,7 +363,6 @@ class _Checker:
         self._foreign()
         self._glue()
         few = first.balance.judge(self._tally)
-        checked = first.checked_files()
         cleaned = None if self._clean_as is None else self._clean(self._clean_as, near_texts)
         findings = self._tally.findings()
         names = {finding.check for finding in findings}
@@ -374,13 +373,13 @@ class _Checker:
             if name not in names and not self._tally.looked_at(name):
                 self._not_looked_for.setdefault(name, f"no {check_.unit} here could have it")
         return CheckReport(
-            files=checked,
+            files=tuple(first.checked),
             findings=findings,
             passed=tuple(name for name in checks() if name not in names and name not in self._not_looked_for),
             not_looked_for=self._not_looked_for,
             labels=first.balance.sets(),
             agreement=agreement,
-            shared=_shared_references(self._index, [file.path for file in checked]),
+            shared=_shared_references(self._index, [file.path for file in first.files]),
             leaks=leaks,
             unread=dict(self._report.unread),
             near=self._near,
@@ -405,7 +404,7 @@ class _Checker:
         new_text = _first_of(index.texts) & index.long
         new_passage = _first_of(index.passages)
         texts, references = (
-            self._stack.enter_context(closing(NearIndex(self._folder, name))) for name in ("texts", "references")
+            self._stack.enter_context(closing(NearIndex(self._folder / name))) for name in ("texts", "references")
         )
         entry = 0
         for number, row in self._rows("Comparing"):
@@ -416,7 +415,7 @@ class _Checker:
                 if new_passage[entry]:
                     passage = row.sample.evidence[int(index.places[entry])].text
                     references.add(passage, entry)
-                    glue.learn_passage(row.sample, passage)
+                    glue.learn(row.sample, passage)
                 entry += 1
         groups = (
             list(texts.groups(lambda rows: [self._sample(row).response for row in rows], self._near)),
@@ -443,7 +442,7 @@ class _Checker:
     def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[_SplitLeak, ...]:
         """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
         index, names = self._index, self._splits.names
-        if not self._splits.several:
+        if len(names) < 3:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
             self._not_looked_for |= {name: reason for name in checks() if name.startswith("leaked_")}
             return ()
@@ -483,18 +482,17 @@ class _Checker:
         )
 
     def _repeated(self, near_texts: list[list[int]]) -> None:
-        copies = [(row, group[0]) for group in _repeated_keys(self._index.whole) for row in group[1:].tolist()]
-        for row, before in copies:
-            self._add_fault("copied_row", row, f"the same as {self._sample(int(before)).id}")
-        for rows in _repeated_keys(self._index.texts):
-            self._tally.kind("repeated_text", f"texts that occur {len(rows)} times")
-            first = self._sample(int(rows[0])).id
-            for row in rows[1:].tolist():
-                self._add_fault("repeated_text", row, f"the text of {first}")
-        for group in near_texts:
-            first = self._sample(group[0]).id
-            for row in group[1:]:
-                self._add_fault("near_text", row, f"nearly the text of {first}")
+        texts = list(_repeated_keys(self._index.texts))
+        self._tally.add_kinds("repeated_text", Counter(f"texts that occur {len(rows)} times" for rows in texts))
+        for check, groups, relation in (
+            ("copied_row", _repeated_keys(self._index.whole), "the same as"),
+            ("repeated_text", texts, "the text of"),
+            ("near_text", near_texts, "nearly the text of"),
+        ):
+            for first, *others in groups:
+                detail = f"{relation} {self._sample(first).id}"
+                for row in others:
+                    self._add_fault(check, row, detail)
 
     def _disagreements(self) -> tuple[_Agreement, ...]:
         """How far several annotations of one text by one kind of annotator agree; texts on which they do not."""
@@ -526,7 +524,7 @@ class _Checker:
 
     def _copies(self) -> Iterator[tuple[int, list[Sample]]]:
         """Rows with several annotations, and the rows of each text that occurs more than once, by their first row."""
-        repeated = [group.tolist() for group in _repeated_keys(self._index.texts)]
+        repeated = list(_repeated_keys(self._index.texts))
         in_several = np.zeros(len(self._index.texts), np.bool_)
         in_several[[row for group in repeated for row in group]] = True
         for number, row in enumerate(self._spool):
@@ -536,11 +534,15 @@ class _Checker:
             yield group[0], [self._sample(number) for number in group[:_MOST]]
 
     def _foreign(self) -> None:
+        """Rows with one passage for responses in several languages, neither stated to be foreign nor translated."""
         index = self._index
         tags_of: dict[int, str] = {}
-        for rows in _foreign_passages(index):
-            tags = sorted({index.language_names[int(index.languages[row])] for row in rows})
-            tags_of.update(dict.fromkeys(rows, ", ".join(tags)))
+        for group in _repeated_keys(index.passages):
+            owners = [int(index.owners[entry]) for entry in group if index.own[entry]]
+            rows = [row for row in owners if index.languages[row]]
+            tags = sorted({index.language_names[index.languages[row]] for row in rows})
+            if len(tags) > 1:
+                tags_of |= dict.fromkeys(rows, ", ".join(tags))
         for row, named in sorted(tags_of.items()):
             text = self._sample(row).evidence[0].text
             self._add_fault("foreign_reference", row, f"one reference for {named}", kind=named, text=text)
@@ -584,32 +586,20 @@ def _first_of(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
 # What repeats and what files share, by the hashes of the index.
 
 
-def _repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
+def _repeated_keys(keys: NDArray[np.uint64]) -> Iterator[list[int]]:
     """Indices of keys that occur more than once, a group a time, in order inside each; 0 is no key."""
     order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    for start, end in equal_runs(ordered):
-        if ordered[start]:
-            yield order[start:end]
+    for start, end in equal_runs(keys[order]):
+        if keys[order[start]]:
+            yield order[start:end].tolist()
 
 
 def _members(keys: NDArray[np.uint64], near: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
     """The indices of each key that occurs more than once; groups of near-duplicates with all that have their keys."""
-    by_key = {int(keys[group[0]]): group.tolist() for group in _repeated_keys(keys)}
+    by_key = {int(keys[group[0]]): group for group in _repeated_keys(keys)}
     return list(by_key.values()), [
         [index for first in group for index in by_key.get(int(keys[first]), [first])] for group in near
     ]
-
-
-def _foreign_passages(index: Index) -> Iterator[list[int]]:
-    """Rows whose responses are in different languages and that have one passage, a passage a time.
-
-    Passages that are said to be in another language than the response, and sources of translations, do not count.
-    """
-    for group in _repeated_keys(index.passages):
-        rows = index.owners[group[index.own[group]]]
-        if len(set(index.languages[rows].tolist()) - {0}) > 1:
-            yield [int(row) for row in rows if index.languages[row]]
 
 
 def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedReferences, ...]:

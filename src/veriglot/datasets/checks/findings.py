@@ -112,7 +112,7 @@ class Finding(msgspec.Struct, frozen=True):
     cleaning: _CleaningAction
 
 
-class CheckedFile(msgspec.Struct, frozen=True):
+class CheckedFile(msgspec.Struct):
     """A file that was read.
 
     Attributes:
@@ -127,16 +127,16 @@ class CheckedFile(msgspec.Struct, frozen=True):
     """
 
     path: str
-    format: str
-    split: str | None
-    languages: dict[str, int]
-    samples: int
-    unreadable: int
-    queries: int
-    labelled: int
+    format: str = ""
+    split: str | None = None
+    languages: dict[str, int] = {}
+    samples: int = 0
+    unreadable: int = 0
+    queries: int = 0
+    labelled: int = 0
 
 
-class LabelSet(msgspec.Struct, frozen=True):
+class LabelSet(msgspec.Struct):
     """The labels of one annotator (or one layer) in one language of a file.
 
     Attributes:
@@ -156,11 +156,11 @@ class LabelSet(msgspec.Struct, frozen=True):
     kind: str
     taxonomy: str
     language: str
-    responses: int
-    clean: int
-    words: int
-    marked_words: int
-    types: dict[str, int]
+    responses: int = 0
+    clean: int = 0
+    words: int = 0
+    marked_words: int = 0
+    types: dict[str, int] = {}
 
 
 # Where findings are counted: by check, file and kind, with a few examples of different files.
@@ -215,30 +215,21 @@ class Tally:
         count: int = 1,
         *,
         kind: str | None = None,
-        kinds: Mapping[str, int] | None = None,
         layer: str | None = None,
     ) -> None:
-        """So many more have it; the first few examples of each file are kept.
-
-        Args:
-            check: the name of the check.
-            example: one of them, with its file.
-            count: how many.
-            kind: of all of them.
-            kinds: how many there are of each kind, where a place may be of several or none.
-            layer: whose labels.
-        """
+        """So many more have it, of a kind and in a layer; the first few examples of each file are kept."""
         sums = self._sums[check]
         sums.faults[example.file] += count
-        sums.kinds.update({kind: count} if kind is not None else kinds or {})
+        if kind is not None:
+            sums.kinds[kind] += count
         if layer is not None:
             sums.layers[layer] += count
         if len(sums.examples[example.file]) < _EXAMPLES:
             sums.examples[example.file].append(example)
 
-    def kind(self, check: str, kind: str) -> None:
-        """Count a kind without counting a place again."""
-        self._sums[check].kinds[kind] += 1
+    def add_kinds(self, check: str, kinds: Mapping[str, int]) -> None:
+        """Count kinds without counting a place: of a place that is of several, or of none."""
+        self._sums[check].kinds.update(kinds)
 
     def looked_at(self, check: str) -> int:
         """How many could have it."""
@@ -254,15 +245,14 @@ class Tally:
 
 
 def _finding(name: str, sums: _Sums) -> Finding:
-    check, level = checks()[name], checks()[name].level
-    if name == "glued_span" and all(sums.share(file) < _GLUED for file in sums.faults):
-        level = "note"  # as many as sound data seem to have
+    check = checks()[name]
+    few = name == "glued_span" and all(sums.share(file) < _GLUED for file in sums.faults)
     by_file = {file: count for file, count in sums.faults.most_common() if count}
     first = [example for file in by_file for example in sums.examples[file][:_A_FILE]]
     further = [example for file in by_file for example in sums.examples[file][_A_FILE:]]
     return Finding(
         check=name,
-        level=level,
+        level="note" if few else check.level,  # as many as sound data seem to have
         unit=check.unit,
         how=check.how,
         count=sums.faults.total(),

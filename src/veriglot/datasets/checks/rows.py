@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from veriglot.storage.checkpoint import FailedRow
     from veriglot.text.identification import Identified
 
-__all__ = ["Fault", "Index", "kind_of_error", "repaired", "row_faults"]
+__all__ = ["Fault", "Index", "kind_of_error", "primary_subtag", "repaired", "row_faults"]
 
 
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
@@ -128,7 +128,6 @@ class Fault(NamedTuple):
         text: the text concerned, if any.
         lasting: whether no repair removes it, so that the row is left out where the check repairs.
         layer: whose labels, where the check tells them apart.
-        kinds: how many there are of each kind, where it may be of several.
     """
 
     check: str
@@ -137,7 +136,6 @@ class Fault(NamedTuple):
     text: str | None = None
     lasting: bool = False
     layer: str | None = None
-    kinds: Mapping[str, int] = {}
 
 
 def kind_of_error(row: FailedRow) -> str:
@@ -253,9 +251,9 @@ _LOOKED_AT = 4000  # code points
 class _TextFacts(NamedTuple):
     """The script that most letters of a text are of, the shares of all scripts, and the language, as far as known."""
 
-    script: str | None
-    shares: dict[str, float]
-    identified: Identified | None
+    script: str | None = None
+    shares: Mapping[str, float] = {}
+    identified: Identified | None = None
 
 
 def _language_faults(sample: Sample) -> Iterator[Fault]:
@@ -307,22 +305,18 @@ def _garbled_in(text: str) -> str | None:
     why = _broken(text)
     if why != "looping":
         return why
-    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text)
-    letters = len(_NO_LETTERS.sub(" ", text)) + (_DENSE_LETTER - 1) * dense
-    return why if letters >= _SHORTEST_GARBLED else None
+    return why if _weight(_NO_LETTERS.sub(" ", text), text) >= _SHORTEST_GARBLED else None
 
 
 def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
     """The beginnings of the passages, those that say one language together; what says none is left out."""
-    if not sample.evidence:
-        return
     assumed = None if sample.task is Task.TRANSLATION else sample.language
-    share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // len(sample.evidence))
-    parts: dict[str, list[str]] = {}
+    share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // max(1, len(sample.evidence)))
+    parts: dict[str, list[str]] = defaultdict(list)
     for passage in sample.evidence:
         tag = passage.language or assumed
         if tag is not None:
-            parts.setdefault(tag, []).append(passage.text[:share])
+            parts[tag].append(passage.text[:share])
     for tag, texts in parts.items():
         yield tag, "\n".join(texts)
 
@@ -331,7 +325,7 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
 def _facts(text: str) -> _TextFacts:
     part = text[:_LOOKED_AT]
     if sum(map(str.isalpha, part)) < _FEWEST_LETTERS:
-        return _TextFacts(None, {}, None)
+        return _TextFacts()
     shares = script_shares(part)
     script, share = next(iter(shares.items()), (None, 0.0))
     return _TextFacts(script if share >= _MOST else None, shares, identify(text))
@@ -374,12 +368,10 @@ def _letters(text: str) -> str:
     return _NO_LETTERS.sub("", fold(text))
 
 
-def _weighs_enough(letters: str) -> bool:
-    """Whether a text is too long to occur twice by chance."""
-    if len(letters) >= _ENOUGH:
-        return True
-    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in letters)
-    return len(letters) + (_DENSE_LETTER - 1) * dense >= _ENOUGH
+def _weight(letters: str, text: str) -> float:
+    """How many letters a text has, of which those that are syllables or words count more."""
+    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text)
+    return len(letters) + (_DENSE_LETTER - 1) * dense
 
 
 def _hash(*parts: str) -> int:
@@ -416,19 +408,19 @@ class Index:
         """Take in the next row."""
         response, question = _letters(sample.response), _letters(sample.question or "")
         passages = [_letters(passage.text) for passage in sample.evidence]
-        is_long = _weighs_enough(response)
+        is_long = _weight(response, response) >= _ENOUGH
         text = _hash(response, *(() if is_long else (question, *passages))) if response else 0
         labels = self._encode(sample.annotations).decode()
         model = sample.generator.name if sample.generator is not None else ""
-        base = _plain_tag(sample.language)
+        base = primary_subtag(sample.language)
         if base not in self.language_names:
             self.language_names.append(base)
         whole = _hash(question, *passages, sample.response, model, labels)
         self._rows += struct.pack("<Q?QIHH", text, is_long, whole, file, split, self.language_names.index(base))
         for number, passage in enumerate(passages):
-            if _weighs_enough(passage):
+            if _weight(passage, passage) >= _ENOUGH:
                 stated = sample.evidence[number].language
-                own = _plain_tag(stated) == base if stated else sample.task is not Task.TRANSLATION
+                own = primary_subtag(stated) == base if stated else sample.task is not Task.TRANSLATION
                 self._passages += struct.pack("<QIH?", _hash(passage), self._count, min(number, 0xFFFF), own)
         self._count += 1
 
@@ -448,5 +440,6 @@ class Index:
         return list(parts.values())
 
 
-def _plain_tag(tag: str | None) -> str:
+def primary_subtag(tag: str | None) -> str:
+    """What a tag begins with: `zh` for `zh-Hant`; empty for none."""
     return (tag or "").partition("-")[0]

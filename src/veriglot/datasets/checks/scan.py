@@ -6,11 +6,11 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
 
 from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
 from veriglot.datasets.checks.rows import Fault, Index, kind_of_error, row_faults
@@ -18,7 +18,7 @@ from veriglot.datasets.checks.seams import Glue
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
 from veriglot.formats.reader import read_rows, readable_files
-from veriglot.metrics.spans import covered
+from veriglot.metrics.spans import marked, ranges
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
 from veriglot.records.taxonomy import Taxonomy, taxonomies
@@ -51,8 +51,7 @@ class Balance:
     """Counts labels, sample by sample."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, str, str, str, str], Counter[str]] = defaultdict(Counter)
-        self._types: dict[tuple[str, str, str, str, str], Counter[str]] = defaultdict(Counter)
+        self._sets: dict[tuple[str, ...], LabelSet] = {}
         self._languages: dict[str, set[str]] = defaultdict(set)
 
     def add(self, sample: Sample, file: str, format_name: str) -> None:
@@ -66,25 +65,21 @@ class Balance:
             if words is None:
                 words = word_bounds(sample.response, sample.language)
             key = (file, annotation.annotator, annotation.kind, annotation.taxonomy, sample.language or "")
+            label_set = self._sets.setdefault(key, LabelSet(*key))
             clean = _entry(annotation.taxonomy).clean
             spans = [span for span in annotation.spans if span.type not in clean]
-            marked = 0
-            if spans and len(words):
-                places = np.array([(span.start, span.end) for span in spans], np.int32)
-                inside = np.concatenate([[0], np.cumsum(covered(len(sample.response), places))])
-                marked = int((inside[words[:, 1]] > inside[words[:, 0]]).sum())
-            self._counts[key].update(responses=1, clean=int(not spans), words=len(words), marked=marked)
-            self._types[key].update(span.type or "" for span in spans)
+            label_set.responses += 1
+            label_set.clean += not spans
+            label_set.words += len(words)
+            label_set.marked_words += int(marked(words, ranges(spans)).sum())
+            for span in spans:
+                label_set.types[span.type or ""] = label_set.types.get(span.type or "", 0) + 1
 
     def sets(self) -> tuple[LabelSet, ...]:
         """Every set of labels, as they appeared."""
-        return tuple(
-            LabelSet(
-                *key, sums["responses"], sums["clean"], sums["words"], sums["marked"],
-                dict(self._types[key].most_common()),
-            )
-            for key, sums in self._counts.items()
-        )  # fmt: skip
+        for label_set in self._sets.values():
+            label_set.types = dict(Counter(label_set.types).most_common())
+        return tuple(self._sets.values())
 
     def judge(self, tally: Tally) -> dict[str, str]:
         """Count what is out of balance; a set that is too small to tell is not judged.
@@ -122,7 +117,8 @@ class Balance:
             absent = sorted(own - present)
             if absent:
                 example = Example(where, f"covered by {paper} and absent: {', '.join(absent)}")
-                tally.add("absent_languages", example, len(absent), kinds=dict.fromkeys(absent, 1))
+                tally.add("absent_languages", example, len(absent))
+                tally.add_kinds("absent_languages", dict.fromkeys(absent, 1))
 
 
 @dataclass
@@ -151,7 +147,7 @@ class _Judged:
 
 def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], judged: _Judged) -> None:
     responses, clean = sum(part.responses for part in parts), sum(part.clean for part in parts)
-    words, marked = sum(part.words for part in parts), sum(part.marked_words for part in parts)
+    words, marked_words = sum(part.words for part in parts), sum(part.marked_words for part in parts)
     tally.looked("no_clean_rows", file, responses)
     tally.looked("dense_marks", file, words)
     if not judged.enough(responses) or not any(part.types for part in parts):
@@ -159,9 +155,9 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet],
     if clean < _HARDLY * responses:
         example = Example(file, f"{clean:,} of {responses:,} responses that {annotator} labelled have no span")
         tally.add("no_clean_rows", example, responses, kind=annotator)
-    if marked >= _DENSE * words:
-        example = Example(file, f"{marked / words:.0%} of the words are marked by {annotator}")
-        tally.add("dense_marks", example, marked, kind=annotator)
+    if marked_words >= _DENSE * words:
+        example = Example(file, f"{marked_words / words:.0%} of the words are marked by {annotator}")
+        tally.add("dense_marks", example, marked_words, kind=annotator)
 
 
 def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
@@ -239,11 +235,6 @@ class Splits:
             self.names.append(name)
         return self.names.index(name)
 
-    @property
-    def several(self) -> bool:
-        """Whether anything can leak."""
-        return len(self.names) > 2
-
     def rank(self, number: int) -> tuple[int, int]:
         """The lowest keeps a row that stands in several: test, then dev, then the split that came first."""
         name = _WORDS.get(self.names[number].lower(), self.names[number])
@@ -262,14 +253,10 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Spool:
-    """Rows that are written once and read as often as wanted, in order or one by one: 8 bytes of memory a row.
-
-    Args:
-        path: a file that does not exist yet.
-    """
+    """Rows that are written once and read as often as wanted, in order or one by one: 8 bytes of memory a row."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = path  # of a new file
         self._file = path.open("w+b")
         self._places = array("Q", [0])
         self._encoder = msgspec.msgpack.Encoder()
@@ -289,39 +276,31 @@ class Spool:
     def __iter__(self) -> Iterator[Row]:
         self._file.flush()
         with self._path.open("rb") as file:
-            for start, end in zip(self._places, self._places[1:], strict=False):
+            for start, end in pairwise(self._places):
                 yield self._decoder.decode(file.read(end - start))
 
     def __getitem__(self, index: int) -> Row:
-        if not 0 <= index < len(self):
-            raise IndexError(f"there is no row {index} among {len(self)}")
-        self._file.seek(self._places[index])
-        return self._decoder.decode(self._file.read(self._places[index + 1] - self._places[index]))
+        start, end = self._places[index], self._places[index + 1]
+        self._file.seek(start)
+        return self._decoder.decode(self._file.read(end - start))
 
     def close(self) -> None:
         """Close the file; it stays where it is."""
         self._file.close()
 
 
-@dataclass
-class DataFile:
+class DataFile(NamedTuple):
     """A file to check.
 
     Attributes:
         path: where it is; `-` is standard input.
         argument: the file or folder that was named.
         relative_path: its path with the argument's own name in front.
-        format: its format, once it was read.
-        languages: its samples by language.
-        counts: `unreadable` rows, `queries` and `labelled` samples.
     """
 
     path: str
     argument: str
     relative_path: PurePath
-    format: str = ""
-    languages: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
 
 
 def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
@@ -367,7 +346,8 @@ class FirstPass:
         tally: findings so far.
         drop: checks whose rows a cleaned copy leaves out, though it usually keeps them.
         reasons: for each row that a cleaned copy leaves out, why; by its place.
-        bad: rows that could not be read, as they are shown.
+        bad: rows that could not be read, each with its check.
+        files: what was read so far; `checked` has their counts.
     """
 
     def __init__(self, spool: Spool, splits: Splits, report: Report, drop: frozenset[str] = frozenset()) -> None:
@@ -382,6 +362,7 @@ class FirstPass:
         self.reasons: dict[int, set[str]] = defaultdict(set)
         self.bad: list[tuple[str, FailedRow]] = []
         self.files: list[DataFile] = []
+        self.checked: list[CheckedFile] = []
         self._hashes: list[bytes] = []
 
     def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
@@ -392,17 +373,19 @@ class FirstPass:
         """
         watch.begin("Reading", None)
         for file in files:
+            checked = CheckedFile(file.path, split=self.splits.of_file(file))
             self.files.append(file)
+            self.checked.append(checked)
             try:
-                self._read(file, format_name, language, watch)
+                self._read(checked, format_name, language, watch)
             except InputError as error:
                 if len(files) == 1:
                     raise
-                self._bad(FailedRow.of(error.at(path=file.path)), file)
+                self._bad(FailedRow.of(error.at(path=file.path)), checked)
+            checked.languages = dict(Counter(checked.languages).most_common())
         self.index.freeze()
 
-    def _read(self, file: DataFile, format_name: str | None, language: str | None, watch: Watch) -> None:
-        of_file = self.splits.of_file(file)
+    def _read(self, file: CheckedFile, format_name: str | None, language: str | None, watch: Watch) -> None:
         for row in read_rows(file.path, format=format_name, language=language, report=self.report):
             watch.advance()
             file_report = self.report.files[next(reversed(self.report.files))]
@@ -412,15 +395,13 @@ class FirstPass:
             if isinstance(row, FailedRow):
                 self._bad(row, file)
                 continue
-            split = self.splits.number(row, of_file)
-            index = self.spool.add(Row(len(self.files) - 1, split, row))
-            self._look(row, index, file, split)
-            for fault in self._format_faults(row, file.path, tags, notes):
+            index = self._look(row, file)
+            for fault in chain(row_faults(row), self._format_faults(row, file.path, tags, notes)):
                 self.add_fault(fault, index, row, file.path)
 
-    def _bad(self, row: FailedRow, file: DataFile) -> None:
+    def _bad(self, row: FailedRow, file: CheckedFile) -> None:
         check = kind_of_error(row)
-        file.counts["unreadable"] += 1
+        file.unreadable += 1
         for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
             self.tally.looked(every, file.path)
         named = row.field is not None and check != "repeated_id"  # which says itself that it is the id
@@ -428,37 +409,38 @@ class FirstPass:
         self.tally.add(check, Example(file.path, detail, line=row.line, text=shortened(row.raw or "") or None))
         self.bad.append((check, row))
 
-    def _look(self, sample: Sample, index: int, file: DataFile, split: int) -> None:
-        file.languages[sample.language or ""] += 1
-        file.counts.update(
-            queries=int(not sample.response.strip() and not sample.annotations),
-            labelled=int(any(annotation.spans is not None for annotation in sample.annotations)),
-        )
-        self._hashes.append(encode(sample))
-        if len(self._hashes) > 256:
-            self._hashes = [digest(self._hashes).encode()]
-        self.index.add(sample, len(self.files) - 1, split)
-        self.balance.add(sample, file.path, file.format)
-        self.glue.want(sample)
+    def _look(self, sample: Sample, file: CheckedFile) -> int:
+        """Count a sample and keep what later passes need; returns its place."""
+        number, split = len(self.files) - 1, self.splits.number(sample, file.split)
         holds = {
             "": 1,
-            "annotations": bool(sample.annotations),
+            "annotations": len(sample.annotations) > 0,
             "response": bool(sample.response.strip()),
-            "evidence": bool(sample.evidence),
+            "evidence": len(sample.evidence) > 0,
             "spans": sum(len(annotation.spans or ()) for annotation in sample.annotations),
         }
         for what, count in holds.items():
             for check in _COULD_HAVE[what] if count else ():
                 self.tally.looked(check, file.path, count)
-        for fault in row_faults(sample):
-            self.add_fault(fault, index, sample, file.path)
+        language = sample.language or ""
+        file.languages[language] = file.languages.get(language, 0) + 1
+        file.samples += 1
+        file.queries += not (holds["response"] or holds["annotations"])
+        file.labelled += any(annotation.spans is not None for annotation in sample.annotations)
+        self._hashes.append(encode(sample))
+        if len(self._hashes) > 256:
+            self._hashes = [digest(self._hashes).encode()]
+        self.index.add(sample, number, split)
+        self.balance.add(sample, file.path, file.format)
+        self.glue.want(sample)
+        return self.spool.add(Row(number, split, sample))
 
     def add_fault(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
         """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
         check = checks()[fault.check]
         text = None if fault.text is None else shortened(fault.text)
         example = Example(path, shortened(fault.detail), id=sample.id, text=text)
-        self.tally.add(fault.check, example, kind=fault.kind, kinds=fault.kinds, layer=fault.layer)
+        self.tally.add(fault.check, example, kind=fault.kind, layer=fault.layer)
         leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
         if leaves or fault.check in self.drop:
             self.reasons[index].add(fault.check)
@@ -472,24 +454,14 @@ class FirstPass:
             self.tally.looked("malformed_tags", path, layer=layer)
             if faults:
                 detail = f"{layer}: {', '.join(f'{kind} {count}' for kind, count in faults.items())}"
-                yield Fault("malformed_tags", detail, text=sample.response, layer=layer, kinds=faults)
+                self.tally.add_kinds("malformed_tags", faults)
+                yield Fault("malformed_tags", detail, text=sample.response, layer=layer)
         for layer in (name for name in layers if name != "response"):  # in order: reports are compared
             self.tally.looked("moved_text", path, layer=layer)
             for note, kind in (("realigned_rows", "letters"), ("moved_spaces", "white space")):
                 if f"{layer}:{note}" in notes:
                     detail = f"the text that {layer} tagged differs in {kind}"
                     yield Fault("moved_text", detail, kind=kind, text=sample.response, layer=layer)
-
-    def checked_files(self) -> tuple[CheckedFile, ...]:
-        """The files as they were read."""
-        return tuple(
-            CheckedFile(
-                file.path, file.format, self.splits.of_file(file),
-                dict(file.languages.most_common()), file.languages.total(),
-                file.counts["unreadable"], file.counts["queries"], file.counts["labelled"],
-            )
-            for file in self.files
-        )  # fmt: skip
 
     def data_digest(self) -> str:
         """A hash of all samples, in order."""

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from veriglot.datasets.checks.rows import primary_subtag
 from veriglot.records import Kind, Span, Unit
 from veriglot.text.noise import looks_glued
 from veriglot.text.normalization import fold
@@ -162,28 +164,20 @@ class SeamFinder:
         for match in _WORD.finditer(span):
             word = match.group()
             if script in _DENSE:
-                cut = self._new_pair(word) if len(span) <= _LONGEST_DENSE else None
+                cut = self._new_pair(word, self._runs, self._runs, 1) if len(span) <= _LONGEST_DENSE else None
             elif script == _SYLLABIC:
-                cut = self._new_syllables(word)
+                cut = self._new_pair(word, self._endings, self._beginnings, 2)
             else:
                 cut = self._new_run(word)
             if cut is not None:
                 return match.start() + cut
         return None
 
-    def _new_pair(self, word: str) -> int | None:
-        """Where no spaces stand between words: two letters that never meet, between pairs that do."""
-        runs = self._runs
+    def _new_pair(self, word: str, before: Counter[str], after: Counter[str], fewest: int) -> int | None:
+        """Where spaces tell no words: two letters that never meet, between pairs that are known on their sides."""
         for cut in range(2, len(word) - 1):
             left, right = word[cut - 2 : cut], word[cut : cut + 2]
-            if runs[left] and runs[right] and not runs[left[1] + right[0]]:
-                return cut
-        return None
-
-    def _new_syllables(self, word: str) -> int | None:
-        for cut in range(2, len(word) - 1):
-            left, right = word[cut - 2 : cut], word[cut : cut + 2]
-            known = self._endings[left] > 1 and self._beginnings[right] > 1
+            known = before[left] >= fewest and after[right] >= fewest
             if known and not self._runs[left[1] + right[0]]:
                 return cut
         return None
@@ -213,45 +207,39 @@ _REPLACING = frozenset({"entity", "relation"})
 
 
 class Glue:
-    """Finds glued spans; one finder a language."""
+    """Finds glued spans; one finder a language. The languages in `wanted` have spans that may be glued."""
 
     def __init__(self) -> None:
         self._finders: dict[str, SeamFinder] = defaultdict(SeamFinder)
-        self._wanted: set[str] = set()
+        self.wanted: set[str] = set()
 
     def want(self, sample: Sample) -> None:
         """Note that the language of a sample has replaced spans, so that its texts will be learnt."""
         if any(True for _ in _replaced(sample)):
-            self._wanted.add(_base(sample))
+            self.wanted.add(primary_subtag(sample.language))
 
-    @property
-    def wanted(self) -> bool:
-        """Whether there is anything to look for."""
-        return bool(self._wanted)
-
-    def learn_passage(self, sample: Sample, text: str) -> None:
-        """Take in a passage of evidence."""
-        if _base(sample) in self._wanted:
-            self._finders[_base(sample)].learn(text, sample.language)
+    def learn(self, sample: Sample, text: str) -> None:
+        """Take in a text in the language of a sample that holds nothing marked: a passage, or part of a response."""
+        base = primary_subtag(sample.language)
+        if base in self.wanted:
+            self._finders[base].learn(text, sample.language)
 
     def learn_response(self, sample: Sample) -> None:
         """Take in a response, without what anybody marked in it."""
-        if _base(sample) not in self._wanted:
-            return
         read = 0
         spans = sorted((span.start, span.end) for annotation in sample.annotations for span in annotation.spans or ())
         for start, end in [*spans, (len(sample.response), len(sample.response))]:
             if start > read:
-                self._finders[_base(sample)].learn(sample.response[read:start], sample.language)
+                self.learn(sample, sample.response[read:start])
             read = max(read, end)
 
     def look(self, sample: Sample) -> Iterator[tuple[Span, _Seam | None, str]]:
         """Each replaced span, the seam in it or None, and who marked it."""
         replaced = list(_replaced(sample))
-        reference = _reference(sample) if replaced else ""
+        reference, finder = _reference(sample) if replaced else "", self._finders[primary_subtag(sample.language)]
         for span, annotator in replaced:
             text = sample.response[span.start : span.end]
-            yield span, self._finders[_base(sample)].find(text, reference, sample.language), annotator
+            yield span, finder.find(text, reference, sample.language), annotator
 
     def mended(self, sample: Sample) -> tuple[Sample, int] | None:
         """The sample without the old words in its glued spans, and how many were cut; None where that is not safe.
@@ -265,7 +253,7 @@ class Glue:
         if any(annotation.kind is not Kind.MODEL for annotation in sample.annotations):
             return None
         reference = _reference(sample)
-        finder = self._finders[_base(sample)]
+        finder = self._finders[primary_subtag(sample.language)]
         ranges = []
         for span, seam in glued:
             old = "" if seam.at is None else fold(sample.response[span.start : span.start + seam.at])
@@ -289,10 +277,6 @@ def _replaced(sample: Sample) -> Iterator[tuple[Span, str]]:
                 yield span, annotation.annotator
 
 
-def _base(sample: Sample) -> str:
-    return (sample.language or "").partition("-")[0]
-
-
 _STALE = ("glued",)  # what readers left in `meta` of the text as it was
 
 
@@ -302,15 +286,16 @@ def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample 
     for start, end in ranges:
         gone[start:end] = b"\x01" * (end - start)
     response = "".join(char for char, out in zip(sample.response, gone, strict=True) if not out)
-    moved = [0]
-    for out in gone:
-        moved.append(moved[-1] + (not out))
+    moved = [0, *accumulate(not out for out in gone)]
     annotations = []
     for annotation in sample.annotations:
         spans, units = _moved(annotation.spans, moved), _moved(annotation.units, moved)
         if (spans is None) != (annotation.spans is None) or (units is None) != (annotation.units is None):
             return None
-        spans = None if spans is None else tuple(_with_text(span, response) for span in spans)
+        spans = spans and tuple(
+            span if span.text is None else msgspec.structs.replace(span, text=response[span.start : span.end])
+            for span in spans
+        )
         annotations.append(msgspec.structs.replace(annotation, spans=spans, units=units))
     if not response.strip():
         return None
@@ -323,7 +308,3 @@ def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ..
     if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
         return None
     return tuple(msgspec.structs.replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)
-
-
-def _with_text(span: Span, response: str) -> Span:
-    return span if span.text is None else msgspec.structs.replace(span, text=response[span.start : span.end])

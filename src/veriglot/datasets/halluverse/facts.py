@@ -13,14 +13,14 @@ import msgspec
 from veriglot.datasets.generation import LanguageModel, UsageFields, generate, in_waves
 from veriglot.datasets.prompts import filled, load_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
-from veriglot.datasets.queries import Reference, listed
+from veriglot.datasets.queries import LIST_MARK, Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
 from veriglot.records import Sample
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import folded_words, sentences, words
-from veriglot.wikipedia.wikidata import Person
+from veriglot.wikipedia.wikidata import Person, without_parentheses
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -75,10 +75,9 @@ def _stands(part: str, folded: str, word_list: list[str]) -> bool:
         pairs = (part[at : at + _PAIR] for at in range(len(part) - 1)) if _HAN.fullmatch(part) else ()
         return part in folded or any(pair in folded for pair in pairs)
     shared = max(_PREFIX, len(part) - _ENDING)
-    for word in word_list:
-        if word == part or (len(part) >= _PREFIX and (part in word or word[:shared] == part[:shared])):
-            return True
-    return False
+    return part in word_list or (
+        len(part) >= _PREFIX and any(part in word or word[:shared] == part[:shared] for word in word_list)
+    )
 
 
 # Pages about people, and their sentences; which of them are too short to choose facts from (HalluVerse25, 3.1).
@@ -119,7 +118,9 @@ class Page(msgspec.Struct, frozen=True):
         for line in _NOTE.sub("", self.reference.text).splitlines():
             for start, end in sentences(line, self.language):
                 sentence = line[start:end].strip()
-                if sentence and _ends(sentence) and len(words(sentence, self.language)) >= _FEWEST_WORDS_OF_A_SENTENCE:
+                bare = sentence.rstrip(_CLOSERS)
+                ends = bare[-1:] in _ENDS or _WITHOUT_MARKS.search(bare) is not None
+                if ends and len(words(sentence, self.language)) >= _FEWEST_WORDS_OF_A_SENTENCE:
                     result.append(sentence)
         return result
 
@@ -132,8 +133,7 @@ class Page(msgspec.Struct, frozen=True):
     def names(self) -> tuple[str, ...]:
         """What the person may be called on the page, the best first."""
         known = self.person.names.get(self.language, "") if self.person is not None else ""
-        title = re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", self.reference.title)
-        return tuple(dict.fromkeys(name for name in (known, title) if name))
+        return tuple(dict.fromkeys(filter(None, (known, without_parentheses(self.reference.title)))))
 
 
 def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person] | None) -> Iterator[Page | FailedRow]:
@@ -152,11 +152,6 @@ def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person]
         yield Page(row, (people or {}).get(item) or titled.get((row.language, row.title)))
 
 
-def _ends(sentence: str) -> bool:
-    bare = sentence.rstrip(_CLOSERS)
-    return bare[-1:] in _ENDS or _WITHOUT_MARKS.search(bare) is not None
-
-
 # Chosen sentences, sifted: on the page, whole, distinct, in its language, about somebody who is named.
 
 
@@ -164,7 +159,7 @@ _FEWEST_WORDS_OF_A_FACT = 5
 _MOST_CODE_POINTS = 500
 _NEAR = 0.9  # of the words, in order: what a model leaves out of a sentence or corrects in it
 _SAME = 0.85  # two sentences of which the second says nothing new
-_LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,2}[.):、]|[①②③④⑤⑥⑦⑧⑨])\s*")
+
 _AROUND = ' \t,"“”„«»「」『』*'
 
 
@@ -202,9 +197,8 @@ def read_sentences(reply: Reply) -> list[str]:
         literal = ast.literal_eval(answer)
         if isinstance(literal, list) and all(isinstance(sentence, str) for sentence in literal):
             return _clean(literal)
-    lines = [line for line in answer.splitlines() if line.strip()]
-    marked = [line for line in lines if _LIST_MARK.match(line)]
-    return _clean([_LIST_MARK.sub("", line) for line in marked])
+
+    return _clean([LIST_MARK.sub("", line) for line in answer.splitlines() if LIST_MARK.match(line)])
 
 
 def _clean(texts: list[str]) -> list[str]:
@@ -325,12 +319,17 @@ class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def unfit(self, page: Page) -> PageFacts | None:
         """The row of a page that no facts are chosen from; None for one that they are."""
         count = len(page.sentences)
-        reason = "nobody" if self.known and page.person is None else None
-        reason = reason or ("garbled" if garbled(page.reference.text) is not None else None)
-        reason = reason or ("short" if count < self.min_sentences else None)
-        if reason is None:
-            return None
-        return PageFacts(page.id, page.language, page.group, page.reference.title, count, reason)
+        reasons = {
+            "nobody": self.known and page.person is None,
+            "garbled": garbled(page.reference.text) is not None,
+            "short": count < self.min_sentences,
+        }
+        reason = next((reason for reason, applies in reasons.items() if applies), None)
+        return (
+            None
+            if reason is None
+            else PageFacts(page.id, page.language, page.group, page.reference.title, count, reason)
+        )
 
 
 class Chooser(LanguageModel, frozen=True):

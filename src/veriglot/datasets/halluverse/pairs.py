@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from random import Random
@@ -15,11 +16,7 @@ from veriglot.datasets.halluverse.facts import CHOICE_VERSION, PageFacts, PageTe
 from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.quality import refusals_version
 from veriglot.datasets.rules.material import Article, Material, phrases_version
-from veriglot.datasets.rules.silver import (
-    RULES_VERSION,
-    Edit,
-    Quotation,
-)
+from veriglot.datasets.rules.silver import RULES_VERSION, Edit, Quotation
 from veriglot.datasets.silver.check import Change, Edited
 from veriglot.datasets.silver.injection import Task as SeedTask
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver, silver_rows
@@ -134,16 +131,15 @@ def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Samp
         facts: what was chosen.
         pages: the pages that they are from, by id.
     """
-    seeds = [_seed(fact.id, fact.text, pages[row.id]) for row in facts for fact in row.facts]
+    seeds: list[Sample] = []
+    for row in facts:
+        page, reference = pages[row.id], pages[row.id].reference
+        meta: dict[str, Any] = {"group": page.group, "page": page.id}
+        if reference.meta.get("revision") is not None:
+            meta["revision"] = reference.meta["revision"]
+        of_page = Sample("", "", Task.BIOGRAPHY, reference.language, evidence=(reference.evidence,), meta=meta)
+        seeds += [msgspec.structs.replace(of_page, id=fact.id, response=fact.text) for fact in row.facts]
     return sorted(seeds, key=attrgetter("language"))
-
-
-def _seed(id_: str, text: str, page: Page) -> Sample:
-    reference = page.reference
-    meta: dict[str, Any] = {"group": page.group, "page": page.id}
-    if reference.meta.get("revision") is not None:
-        meta["revision"] = reference.meta["revision"]
-    return Sample(id_, text, Task.BIOGRAPHY, reference.language, evidence=(reference.evidence,), meta=meta)
 
 
 def _make_pairs(
@@ -160,11 +156,11 @@ def _make_pairs(
     **run: Unpack[RunOptions],
 ) -> Tally:
     """Make a pair of every sentence with `make`, one result each; `able` says which errors a sentence can have."""
-    finished = output.with_name(output.name + ".rows.jsonl")
+    finished = JsonLines(output.with_name(output.name + ".rows.jsonl"))
 
     def work(rows: Iterator[Sample]) -> Iterator[Made | FailedRow]:
         todo = {row.id for row in rows}
-        done = _outcomes(finished)
+        done = {made.id: bool(made.samples) for made in map(msgspec.json.Decoder(Made).decode, finished.lines())}
         for tag, group in groupby(seeds, key=attrgetter("language")):
             rest = list(group)
             draw = BalancedDraw(types, f"halluverse {seed} {tag}")
@@ -186,12 +182,6 @@ def _make_pairs(
 
     settings = {"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings}
     return generate_silver(output, seeds, work, types, signature=signature, settings=settings, maker=maker, **run)
-
-
-def _outcomes(rows: Path) -> dict[str, bool]:
-    """Which sentences earlier calls are done with, and whether each became a pair."""
-    decoder = msgspec.json.Decoder(Made)
-    return {made.id: bool(made.samples) for made in map(decoder.decode, JsonLines(rows).lines())}
 
 
 def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
@@ -296,15 +286,12 @@ class RuledSet:
         self._settings = settings
         self._seed = seed
         self._pages: dict[str, list[Page]] = defaultdict(list)
-        self._empty: dict[str, PageFacts] = {}
+        self._numbers: dict[str, int] = {}
         for page in pages:
-            empty = settings.unfit(page)
-            if empty is not None:
-                self._empty[page.id] = empty
-            else:
+            if settings.unfit(page) is None:
+                self._numbers[page.id] = len(self._pages[page.language])
                 self._pages[page.language].append(page)
         self._materials: dict[str, Material] = {}
-        self._numbers = {page.id: number for group in self._pages.values() for number, page in enumerate(group)}
 
     def choose(self, output: Path, pages: Iterable[Page | FailedRow], **run: Unpack[RunOptions]) -> Tally:
         """The first step by rule; see `choose_facts`. A page whose sentences hold no facts gives none."""
@@ -361,10 +348,11 @@ class RuledSet:
         return Quotation(self._materials[tag], self._numbers[page], listed)
 
     def _facts(self, page: Page) -> PageFacts:
-        if page.id in self._empty:
-            return self._empty[page.id]
+        unfit = self._settings.unfit(page)
+        if unfit is not None:
+            return unfit
         whole = self._quotation(page.language, page.id, [])
-        listed = set(whole.material.sentences(whole.number))
+        listed = set(whole.article.sentences)
         text = PageText(page, named=self._settings.named)
         for sentence in self._rng("facts", page.id).sample(text.sentences, len(text.sentences)):
             if len(text.facts) == self._settings.count:
@@ -381,10 +369,10 @@ class RuledSet:
         for attempt in range(1, _ATTEMPTS + 1):
             rng = self._rng("pair", seed.id, type_, attempt)
             quotation = self._quotation(tag, seed.meta["page"], [seed.response])
+            reject = partial(SilverRejection, seed.id, seed.id, tag, type_, attempt=attempt)
             edit = _sentence_error(quotation, rng) if type_ == "sentence" else quotation.error(type_, rng)
             if edit is None:
-                detail = "nothing in it can be changed so"
-                rejections.append(SilverRejection(seed.id, seed.id, tag, type_, "no_place", detail, attempt))
+                rejections.append(reject("no_place", "nothing in it can be changed so"))
                 if sum(fault.reason == "no_place" for fault in rejections) == _PLACELESS:
                     break
                 continue
@@ -394,12 +382,8 @@ class RuledSet:
                 edited = Edited.of(edited.original, [(Change(0, 0, 0, len(edited.original), type_), edited.text)])
             faults = quotation.violations(edited, (type_,))
             rejections += [
-                SilverRejection(
-                    seed.id, seed.id, tag, type_, fault.reason, fault.detail, attempt,
-                    edited.text[fault.start : fault.end],
-                )
-                for fault in faults
-            ]  # fmt: skip
+                reject(fault.reason, fault.detail, text=edited.text[fault.start : fault.end]) for fault in faults
+            ]
             if not faults:
                 samples = (self._sample(seed, quotation, edited),)
                 break
@@ -408,9 +392,7 @@ class RuledSet:
 
     def _sample(self, seed: Sample, quotation: Quotation, edited: Edited) -> Sample:
         version = f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}"
-        made = {
-            "seed": seed.id, "passage": edited.original, "given": True, **quotation.made(edited, version)
-        }  # fmt: skip
+        made = {"seed": seed.id, "given": True, **quotation.made(edited, version)}
         units = (Unit(0, len(edited.text), edited.changes[0].type),)
         return msgspec.structs.replace(
             seed,
@@ -425,12 +407,10 @@ class RuledSet:
 
 
 def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
+    """The negation, or what another page says of its person by name, with this page's name in place of that one."""
     negated = quotation.error("contradictory", rng) if rng.random() < _NEGATED else None
-    return negated or _of_another(quotation, rng)
-
-
-def _of_another(quotation: Quotation, rng: Random) -> Edit | None:
-    """What another page says of its person by name, with this page's name in place of that one."""
+    if negated is not None:
+        return negated
     material, text = quotation.material, quotation.text
     names = _forms(quotation.article)
     ours = next((name for name in names if text.startswith(name)), names[0] if names else "")
@@ -442,7 +422,7 @@ def _of_another(quotation: Quotation, rng: Random) -> Edit | None:
             after = len(title)
             candidates = [
                 sentence
-                for sentence in material.sentences(other)
+                for sentence in material.articles[other].sentences
                 if sentence.startswith(title) and not sentence[after : after + 1].isalnum()
             ]
             if candidates:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.halluverse.facts import PageFacts
     from veriglot.datasets.silver.job import LanguageAccount
-    from veriglot.wikipedia.wikidata import Item, Person
+    from veriglot.wikipedia.wikidata import Person
 
 __all__ = ["Births", "Diversity", "LanguageSummary", "Spread", "Summary", "samples_of", "summary_of"]
 
@@ -67,26 +67,23 @@ class Spread(msgspec.Struct, frozen=True):
 
 def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spread:
     """How people are spread."""
-    counts: Counter[str] = Counter()
+    listed = [dict.fromkeys(items) for items in people]
+    counts = Counter(item for own in listed for item in own)
     weights: dict[str, float] = defaultdict(float)
-    total = known = 0
-    for items in people:
-        total += 1
-        own = dict.fromkeys(items)
-        known += bool(own)
+    for own in listed:
         for item in own:
-            counts[item] += 1
             weights[item] += 1 / len(own)
     categories = [_Category(item, labels.get(item) or item, counts[item], weights[item]) for item in counts]
     categories.sort(key=lambda category: (-category.weight, -category.people, category.label, category.item))
     values = [category.weight for category in categories]
+    entropy = _shannon(values)
     return Spread(
-        total,
-        known,
+        len(listed),
+        sum(map(bool, listed)),
         tuple(categories),
-        _shannon(values),
+        entropy,
         _evenness(values),
-        _effective_number(values),
+        exp(entropy) if values else 0.0,
         max(values) / sum(values) if values else None,
     )
 
@@ -95,17 +92,12 @@ def _shannon(weights: Iterable[float]) -> float:
     """Shannon's entropy of weights that need not sum to 1, in nats; those that are 0 add nothing."""
     positive = [weight for weight in weights if weight > 0]
     total = sum(positive)
-    return max(0.0, -sum(weight / total * log(weight / total) for weight in positive)) if positive else 0.0
+    return max(0.0, -sum(weight / total * log(weight / total) for weight in positive))
 
 
 def _evenness(weights: Sequence[float]) -> float | None:
     """Pielou's evenness, 0 to 1: the entropy over that of as many equal weights; None for fewer than two weights."""
     return min(1.0, _shannon(weights) / log(len(weights))) if len(weights) > 1 else None
-
-
-def _effective_number(weights: Sequence[float]) -> float:
-    """How many equal weights have the same entropy (Hill's number of order 1); 0 for none."""
-    return exp(_shannon(weights)) if any(weight > 0 for weight in weights) else 0.0
 
 
 # Years of birth, as a histogram of equal spans.
@@ -135,12 +127,12 @@ class Births(msgspec.Struct, frozen=True):
     """
 
     people: int
-    known: int
-    earliest: int | None
-    latest: int | None
-    median: float | None
-    spans: tuple[_Years, ...]
-    evenness: float | None
+    known: int = 0
+    earliest: int | None = None
+    latest: int | None = None
+    median: float | None = None
+    spans: tuple[_Years, ...] = ()
+    evenness: float | None = None
 
     @property
     def coverage(self) -> float | None:
@@ -153,7 +145,7 @@ def births_of(years: Iterable[int | None], *, within: tuple[int, int] | None = N
     given = list(years)
     known = sorted(year for year in given if year is not None)
     if not known:
-        return Births(len(given), 0, None, None, None, (), None)
+        return Births(len(given))
     low, high = within or (known[0], known[-1])
     low, high = min(low, known[0]), max(high, known[-1])
     width = next((w for w in _WIDTHS if high // w - low // w < _MOST_SPANS), _WIDTHS[-1])
@@ -191,14 +183,10 @@ def diversity_of(people: Iterable[Person], *, within: tuple[int, int] | None = N
     labels = {thing.item: thing.label for person in given for thing in (*person.occupations, *person.citizenships)}
     return Diversity(
         len(given),
-        spread_of((_items(person.occupations) for person in given), labels),
-        spread_of((_items(person.citizenships) for person in given), labels),
+        spread_of(([thing.item for thing in person.occupations] for person in given), labels),
+        spread_of(([thing.item for thing in person.citizenships] for person in given), labels),
         births_of((person.born for person in given), within=within),
     )
-
-
-def _items(things: tuple[Item, ...]) -> list[str]:
-    return [thing.item for thing in things]
 
 
 _EXAMPLES = 2  # pairs of each type and language
@@ -273,16 +261,6 @@ class Summary(msgspec.Struct, frozen=True):
     examples: tuple[Example, ...]
 
 
-def _summary_path(output: Path) -> Path:
-    """Where the summary of a set is."""
-    return output.with_name(output.name + ".summary.json")
-
-
-def load_summary(output: Path) -> Summary:
-    """The summary that lies beside a set."""
-    return msgspec.json.decode(_summary_path(output).read_bytes(), type=Summary)
-
-
 def samples_of(output: Path) -> Iterator[Sample]:
     """The pairs of a finished set, as `veriglot.read` gives them."""
     decoder = msgspec.json.Decoder(Sample)
@@ -316,22 +294,22 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
     spent = total.usage + failed_rows(facts_path(output))[1]
     total = msgspec.structs.replace(total, **msgspec.structs.asdict(spent))
     known = people or {}
-    group_people = [known[group] for group in everything.groups if group in known]
     born = [person.born for person in known.values() if person.born is not None]
     within = (min(born), max(born)) if born else None
+
+    def diversity(groups: Iterable[str]) -> Diversity:
+        return diversity_of((known[group] for group in groups if group in known), within=within)
+
     made = Summary(
         languages,
         total,
-        diversity_of(known.values(), within=within) if people is not None else None,
-        diversity_of(group_people, within=within),
-        {
-            tag: diversity_of([known[group] for group in language_counts.groups if group in known], within=within)
-            for tag, language_counts in counts.items()
-        },
+        diversity(known) if people is not None else None,
+        diversity(everything.groups),
+        {tag: diversity(language_counts.groups) for tag, language_counts in counts.items()},
         sum(group not in known for group in everything.groups),
         tuple(sorted(examples, key=lambda example: (example.language, example.type, example.id))),
     )
-    write_json(_summary_path(output), made, indent=2)
+    write_json(output.with_name(output.name + ".summary.json"), made, indent=2)
     return made
 
 

@@ -25,15 +25,14 @@ import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from heapq import heappop, heappush
 from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from veriglot.records import Task
-from veriglot.records.languages import find_language
+from veriglot.records import Sample, Task
+from veriglot.records.languages import find_language, tag_of
 from veriglot.text.facts import SentenceWords, dates, rules_of
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from veriglot.datasets.queries import Reference
-    from veriglot.records import Evidence, Sample
+    from veriglot.records import Evidence
 
 __all__ = [
     "Article",
@@ -113,8 +112,7 @@ def phrases_of(language: str, text: str = "") -> Phrases | None:
         language: BCP 47 tag.
         text: what they are put into; Chinese that states the one script is often written in the other.
     """
-    known = find_language(language)
-    tag = known.tag if known else language
+    tag = tag_of(language) or language
     if tag in _WRITTEN_BOTH_WAYS and text:
         identified = identify(text)
         tag = identified.tag if identified is not None and identified.tag in _WRITTEN_BOTH_WAYS else tag
@@ -124,41 +122,26 @@ def phrases_of(language: str, text: str = "") -> Phrases | None:
 @cache
 def _read(tag: str) -> Phrases:
     data = tomllib.loads(files(__package__).joinpath("phrases").joinpath(f"{tag}.toml").read_text("utf-8"))
-    pairs = _pairs(data["negations"])
     data |= {name: data.get(name, "").casefold().split() for name in _WORDS}
-    data["negations"] = [pair for pair in pairs if not pair[0].startswith("-")]
-    data["endings"] = [(form[1:], other[1:]) for form, other in pairs if form.startswith("-")]
-    data["opposites"] = _opposites(data["opposites"])
+    negations = [(form, other) for form, other, _ in _pairs(data["negations"])]
+    data["negations"] = [pair for pair in negations if not pair[0].startswith("-")]
+    data["endings"] = [(form[1:], other[1:]) for form, other in negations if form.startswith("-")]
+    opposites: dict[str, tuple[str, str]] = {}  # the first one named where a form has several
+    for form, other, both in _pairs(data["opposites"]):
+        opposites.setdefault(form.casefold(), (form, other))
+        if both:
+            opposites.setdefault(other.casefold(), (other, form))
+    data["opposites"] = list(opposites.values())
+    for pairs in (data["negations"], data["endings"], data["opposites"]):
+        pairs.sort(key=lambda pair: -len(pair[0]))
     return msgspec.convert(data, Phrases)
 
 
-def _opposites(lines: str) -> tuple[tuple[str, str], ...]:
-    """Every form with its opposite, the first one named where a form has several."""
-    pairs: dict[str, tuple[str, str]] = {}
+def _pairs(lines: str) -> Iterator[tuple[str, str, bool]]:
+    """The pairs of `one = other` or `one > other`, a pair a line, and whether it is read both ways."""
     for line in filter(None, map(str.strip, lines.splitlines())):
-        form, other = _sides(line, ">" if ">" in line else "=")
-        pairs.setdefault(form.casefold(), (form, other))
-        if ">" not in line:
-            pairs.setdefault(other.casefold(), (other, form))
-    return tuple(sorted(pairs.values(), key=lambda pair: -len(pair[0])))
-
-
-def _pairs(lines: str) -> list[tuple[str, str]]:
-    """The pairs of `one = other`, a pair a line, the longest first."""
-    pairs = []
-    for line in filter(None, map(str.strip, lines.splitlines())):
-        form, other = _sides(line, "=")
-        if form.startswith("-") != other.startswith("-"):
-            raise ValueError(f"{line!r} is no pair")
-        pairs.append((form, other))
-    return sorted(pairs, key=lambda pair: -len(pair[0]))
-
-
-def _sides(line: str, mark: str) -> tuple[str, str]:
-    form, _, other = (part.strip() for part in line.partition(mark))
-    if not (form and other):
-        raise ValueError(f"{line!r} is no pair")
-    return form, other
+        form, mark, other = re.split(r"\s*([=>])\s*", line, maxsplit=1)
+        yield form, other, mark == "="
 
 
 # Seeds: passages of clean text by article, read from any readable format in bounded memory.
@@ -195,6 +178,23 @@ class Article:
         """The passages as texts."""
         return tuple(passage.text for passage in self.passages)
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The folded words of the passages."""
+        return frozenset(word for text in self.texts for word in folded_words(text, self.language))
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The whole sentences that can be quoted."""
+        whole: list[str] = []
+        broken = False  # whether the passage before ended within a sentence, which then goes on in this one
+        for text in self.texts:
+            listed = quotable(text, self.language)
+            first = 1 if broken and listed and text.lstrip().startswith(listed[0]) else 0
+            whole += filter(_whole, listed[first:])
+            broken = _breaks_off(text.rstrip())
+        return whole
+
 
 class Articles:
     """Collects articles by language.
@@ -204,95 +204,63 @@ class Articles:
         seed: of the choice between them.
 
     Attributes:
-        read: articles that could be used, by language, those included that were not kept.
         left_out: samples that give no article, by reason.
     """
 
     def __init__(self, most: int, seed: int) -> None:
         self._most = most
         self._seed = seed
-        self._by_language: dict[str, dict[str, Article]] = defaultdict(dict)
-        self._order: dict[str, list[tuple[int, str]]] = defaultdict(list)  # a heap; the largest hash is on top
-        self._seen: dict[str, set[bytes]] = defaultdict(set)
+        self._by_language: dict[str, dict[bytes, Article]] = {}
+        self._seen: set[bytes] = set()
         self._garbled: set[bytes] = set()
-        self.read: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
 
     def languages(self) -> list[str]:
         """The languages that have articles, sorted."""
-        return sorted(self._order)
+        return sorted(self._by_language)
 
     @property
     def quotable(self) -> list[str]:
         """The languages with articles enough to make rows of: what stands in one is put into another."""
-        return [tag for tag in self.languages() if len(self._order[tag]) > 1]
+        return [tag for tag in self.languages() if len(self._by_language[tag]) > 1]
 
     def of(self, language: str) -> list[Article]:
         """The articles of a language, in an order that depends on the seed and their texts alone."""
-        return [self._by_language[language][key] for _, key in sorted(self._order[language], reverse=True)]
+        return [article for _, article in sorted(self._by_language[language].items())]
 
-    def add_all(self, rows: Iterable[Sample]) -> None:
-        """Add the passages of samples."""
-        for row in rows:
-            self.add(row)
-
-    def add(self, sample: Sample) -> None:
-        """Add the passages of one sample; its response, if it has one, is not looked at."""
-        passages = tuple(p for p in sample.evidence if p.text.strip())
-        reason = _unusable(sample, passages)
+    def add(self, row: Sample | Reference) -> None:
+        """Add the passages of a sample, whose response is not looked at, or what `veriglot dataset articles` wrote."""
+        sample = row if isinstance(row, Sample) else None
+        passages = tuple(p for p in (row.evidence if isinstance(row, Sample) else (row.evidence,)) if p.text.strip())
+        languages = {passage.language or row.language for passage in passages}
+        reasons = {
+            "no evidence": not passages,
+            "garbled evidence": "reference_garbled" in row.meta,
+            "no language": None in languages,
+            "evidence in several languages": len(languages) > 1,
+        }
+        reason = next((reason for reason, applies in reasons.items() if applies), "")
         if reason:
             self.left_out[reason] += 1
             return
-        evidence_language = passages[0].language or sample.language or ""
-        known = find_language(evidence_language)
-        self._keep(
-            Article(sample.id, known.tag if known else evidence_language, passages, sample.task),
-            question=sample.question or "",
-        )
-
-    def add_reference(self, reference: Reference) -> None:
-        """Add one article as `veriglot dataset articles` writes them."""
-        known = find_language(reference.language)
-        language = known.tag if known else reference.language
-        self._keep(Article(reference.id, language, (reference.evidence,), Task.QA))
-
-    def _keep(self, article: Article, question: str = "") -> None:
-        digest = hashlib.sha256("\0".join([str(self._seed), article.language, *article.texts]).encode()).digest()
-        key, language = digest.hex(), article.language
-        if digest[:8] not in self._seen[language]:
-            self._seen[language].add(digest[:8])
+        tag = tag_of(languages.pop()) or ""
+        article = Article(row.id, tag, passages, sample.task if sample else Task.QA)
+        key = hashlib.sha256("\0".join([str(self._seed), tag, *article.texts]).encode()).digest()
+        articles = self._by_language.get(tag, {})
+        if key not in self._seen:
+            self._seen.add(key)
             if any(garbled(text) for text in article.texts):
-                self._garbled.add(digest[:8])
+                self._garbled.add(key)
             else:
-                self._insert(article, digest, key)
-        if digest[:8] in self._garbled:
+                articles = self._by_language.setdefault(tag, articles)
+                articles[key] = article
+                if len(articles) > self._most:
+                    del articles[max(articles)]
+        question = sample.question if sample else None
+        if key in self._garbled:
             self.left_out["garbled evidence"] += 1
-        elif (
-            question
-            and key in self._by_language[language]
-            and question not in self._by_language[language][key].questions
-        ):
-            self._by_language[language][key].questions.append(question)
-
-    def _insert(self, article: Article, digest: bytes, key: str) -> None:
-        order, articles = self._order[article.language], self._by_language[article.language]
-        self.read[article.language] += 1
-        articles[key] = article
-        heappush(order, (-int.from_bytes(digest[:8]), key))
-        if len(order) > self._most:
-            del articles[heappop(order)[1]]
-
-
-def _unusable(sample: Sample, passages: tuple[Evidence, ...]) -> str:
-    """Why a sample gives no article; empty where it does."""
-    if not passages:
-        return "no evidence"
-    if "reference_garbled" in sample.meta:
-        return "garbled evidence"
-    evidence_languages = {passage.language or sample.language for passage in passages}
-    if None in evidence_languages:
-        return "no language"
-    return "evidence in several languages" if len(evidence_languages) > 1 else ""
+        elif question and key in articles and question not in articles[key].questions:
+            articles[key].questions.append(question)
 
 
 # Sentences of a text that are worth quoting, and what can be left out of them without saying anything else.
@@ -512,34 +480,11 @@ class Material:
         self.language = language
         self.articles = articles
         self.space = space_of(language)
-        self._frequency: Counter[str] = Counter()
-        self._known: dict[int, frozenset[str]] = {}
-        for number in range(len(articles)):
-            self._frequency.update(self.known(number))
+        self._frequency = Counter(word for article in articles for word in article.words)
         self._repeated: dict[int, frozenset[str]] = {}
-        self._quotable: dict[int, list[str]] = {}
 
     def _folded(self, texts: Iterable[str]) -> Iterator[str]:
         return (word for text in texts for word in folded_words(text, self.language))
-
-    def known(self, number: int) -> frozenset[str]:
-        """The folded words of an article."""
-        if number not in self._known:
-            self._known[number] = frozenset(self._folded(self.articles[number].texts))
-        return self._known[number]
-
-    def sentences(self, number: int) -> list[str]:
-        """The whole sentences of an article that can be quoted."""
-        if number not in self._quotable:
-            whole: list[str] = []
-            broken = False  # whether the passage before ended within a sentence, which then goes on in this one
-            for text in self.articles[number].texts:
-                listed = quotable(text, self.language)
-                first = 1 if broken and listed and text.lstrip().startswith(listed[0]) else 0
-                whole += filter(_whole, listed[first:])
-                broken = _breaks_off(text.rstrip())
-            self._quotable[number] = whole
-        return self._quotable[number]
 
     def rare(self, word: str) -> bool:
         """Whether a folded word stands in few articles."""
@@ -608,7 +553,7 @@ class Material:
 
     def other_value(self, value: Value, number: int, rng: Random) -> str | None:
         """A value of the same shape from another article that the own one does not hold; None where there is none."""
-        known = self.known(number)
+        known = self.articles[number].words
         texts = self._values.get((value.kind, value.shape)) or ()
         if not texts and value.kind == "name":
             texts = self._values.get(("name", value.shape.rpartition(" ")[0])) or ()
@@ -623,7 +568,7 @@ class Material:
         own = fold(word)
         for text in rng.sample(texts, min(len(texts), 12)):
             folded = fold(text)
-            if folded not in self.known(number) and abs(len(text) - len(word)) <= 3 and folded[:4] != own[:4]:
+            if folded not in self.articles[number].words and abs(len(text) - len(word)) <= 3 and folded[:4] != own[:4]:
                 return text
         return None
 
@@ -631,12 +576,11 @@ class Material:
         """A sentence of another article, with that article's number, that says what this one does not; or None."""
         for _ in range(12):
             other = rng.randrange(len(self.articles))
-            listed = self.sentences(other)
+            listed = self.articles[other].sentences
             if other == number or not listed:
                 continue
-            sentence = rng.choice(listed)
-            strange = [word not in self.known(number) and self.rare(word) for word in self._folded([sentence])]
-            if sum(strange) >= 2:
+            sentence, known = rng.choice(listed), self.articles[number].words
+            if sum(word not in known and self.rare(word) for word in folded_words(sentence, self.language)) >= 2:
                 return other, sentence
         return None
 
@@ -661,8 +605,8 @@ class Material:
         return {key: list(texts) for key, texts in by_ending.items()}
 
     def _sampled(self) -> Iterator[tuple[int, str]]:
-        for number in range(len(self.articles)):
-            yield from ((number, sentence) for sentence in self.sentences(number)[:_SENTENCES])
+        for number, article in enumerate(self.articles):
+            yield from ((number, sentence) for sentence in article.sentences[:_SENTENCES])
 
 
 def _whole(sentence: str) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,25 +67,24 @@ class Quotation:
         material: what else errors are made of.
         number: of the article in it.
         sentences: the sentences, in order.
-        text: all of them, as one text.
-        places: where each sentence stands in it, half-open in code points.
         edits: the errors with their types, not overlapping, in the order in which they were made.
+        text: all sentences as one text.
+        places: where each sentence stands in it, half-open in code points.
     """
 
     material: Material
     number: int
     sentences: list[str]
-    text: str = ""
-    places: list[tuple[int, int]] = field(default_factory=list)
     edits: list[tuple[Edit, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         space = self.material.space
         self.text = space.join(self.sentences)
-        at = 0
-        for sentence in self.sentences:
-            self.places.append((at, at + len(sentence)))
-            at += len(sentence) + len(space)
+        ends = accumulate(len(sentence) + len(space) for sentence in self.sentences)
+        self.places = [
+            (end - len(sentence) - len(space), end - len(space))
+            for sentence, end in zip(self.sentences, ends, strict=True)
+        ]
 
     @property
     def article(self) -> Article:
@@ -167,19 +167,17 @@ def _entity_error(quotation: Quotation, rng: Random) -> Edit | None:
 
 def _exchanged(old: str, value: Value, number: int, material: Material, rng: Random) -> str | None:
     """Another value of the same kind and shape: of the same article, of another one, or a number with other digits."""
-    if value.kind == "number" and rng.random() < _REWRITTEN:
+    is_number = value.kind == "number"
+    if is_number and rng.random() < _REWRITTEN:
         return altered_number(old, rng)
-    if rng.random() < _NEAR:
-        near = _near(old, value, number, material, rng)
-        if near is not None:
-            return near
-    other = material.other_value(value, number, rng)
-    return altered_number(old, rng) if other is None and value.kind == "number" else other
+    near = _near(old, value, number, material, rng) if rng.random() < _NEAR else None
+    other = near or material.other_value(value, number, rng)
+    return altered_number(old, rng) if other is None and is_number else other
 
 
 def _near(old: str, value: Value, number: int, material: Material, rng: Random) -> str | None:
     """A value of the same kind that stands elsewhere in the article."""
-    listed = [sentence for sentence in material.sentences(number) if old not in sentence]
+    listed = [sentence for sentence in material.articles[number].sentences if old not in sentence]
     for sentence in rng.sample(listed, min(len(listed), 6)):
         values = [sentence[v.start : v.end] for v in material.values(sentence, number) if v[2:] == value[2:]]
         if values:
@@ -281,13 +279,10 @@ def _relation_error(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _opposite(quotation: Quotation, rng: Random) -> Edit | None:
-    phrases = quotation.phrases
-    if phrases is None:
-        return None
-    text = quotation.text
+    text, phrases = quotation.text, quotation.phrases
     bounds = words(text, quotation.material.language)
     edits: list[Edit] = []
-    for form, opposite in phrases.opposites:
+    for form, opposite in phrases.opposites if phrases is not None else ():
         for start, end in occurrences(text, bounds, form):
             if quotation.untouched(start, end) and all(end <= edit.start or edit.end <= start for edit in edits):
                 first, last, put = differing_words(text[start:end], cased(opposite, text[start:end]))
@@ -348,11 +343,10 @@ def _contradictory_error(quotation: Quotation, rng: Random) -> Edit | None:
     if phrases is None:
         return None
     for start, end in quotation.shuffled(rng):
-        if not quotation.untouched(start, end):
-            continue
-        changed = negated(quotation.text[start:end], quotation.material.language, phrases)
-        if changed is not None:
-            return Edit(start, end, *changed)
+        if quotation.untouched(start, end):
+            changed = negated(quotation.text[start:end], quotation.material.language, phrases)
+            if changed is not None:
+                return Edit(start, end, *changed)
     return None
 
 
@@ -406,13 +400,17 @@ _NUMBERS = (3, 48)
 
 def _invented_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A sentence of another article, said of this one where it names what it is about, with a value changed."""
-    quoted = quotation.material.other_sentence(quotation.number, rng)
-    return None if quoted is None else _inserted(quotation, _made_up(*quoted, quotation, rng), "sentence", rng)
+    sentence = _made_up(quotation, rng)
+    return None if sentence is None else _inserted(quotation, sentence, "sentence", rng)
 
 
-def _made_up(other: int, sentence: str, quotation: Quotation, rng: Random) -> str:
-    """The sentence with its subject's name replaced by this article's, and with one of its values exchanged."""
+def _made_up(quotation: Quotation, rng: Random) -> str | None:
+    """A sentence of another article with its subject's name replaced by this one's, and one of its values exchanged."""
     material = quotation.material
+    quoted = material.other_sentence(quotation.number, rng)
+    if quoted is None:
+        return None
+    other, sentence = quoted
     title, ours = material.articles[other].title, quotation.article.title
     values = [v for v in material.values(sentence, other) if sentence[v.start : v.end] != title]
     for value in rng.sample(values, len(values)):
@@ -444,12 +442,11 @@ def _unverifiable_error(quotation: Quotation, rng: Random) -> Edit | None:
     phrases = quotation.phrases
     if phrases is None:
         return None
-    quoted = quotation.material.other_sentence(quotation.number, rng) if rng.random() < _HEDGED else None
-    if quoted is None:
+    hearsay = _made_up(quotation, rng) if rng.random() < _HEDGED else None
+    if hearsay is None:
         year, some = (_in_digits_of(quotation.text, rng.randint(*bounds)) for bounds in (_YEARS, _NUMBERS))
         claim = rng.choice(phrases.claims).replace("{year}", year).replace("{number}", some)
         return _inserted(quotation, claim, "claim", rng)
-    hearsay = _made_up(*quoted, quotation, rng)
     return _inserted(quotation, rng.choice(phrases.hedges).replace("{sentence}", hearsay), "hearsay", rng)
 
 
@@ -548,21 +545,16 @@ class _Planned(msgspec.Struct, frozen=True):
 
 def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[_Planned]:
     """Every row, language by language; the same for equal arguments."""
-    numbers = _apportioned(dict.fromkeys(languages, 1.0), settings.rows)
-    for tag in languages:
-        yield from _of_language(tag, numbers[tag], settings)
-
-
-def _of_language(tag: str, rows: int, settings: RuleSettings) -> Iterator[_Planned]:
-    rng = Random(f"plan {settings.seed} {tag}")  # noqa: S311  a seeded draw, not a secret
-    can = settings.supported(tag)
-    weights = {type_: weight for type_, weight in settings.weights().items() if type_ in can and weight}
-    clean = set(rng.sample(range(rows), round(settings.clean * rows) if weights else rows))
-    counts = [0 if row in clean else rng.randint(settings.fewest, settings.most) for row in range(rows)]
-    deck = [type_ for type_, number in _apportioned(weights, sum(counts)).items() for _ in range(number)]
-    rng.shuffle(deck)
-    for row, count in enumerate(counts):
-        yield _Planned(f"rules-{tag}-{row:05d}", tag, row, tuple(deck.pop() for _ in range(count)))
+    for tag, rows in _apportioned(dict.fromkeys(languages, 1.0), settings.rows).items():
+        rng = Random(f"plan {settings.seed} {tag}")  # noqa: S311  a seeded draw, not a secret
+        can = settings.supported(tag)
+        weights = {type_: weight for type_, weight in settings.weights().items() if type_ in can and weight}
+        clean = set(rng.sample(range(rows), round(settings.clean * rows) if weights else rows))
+        counts = [0 if row in clean else rng.randint(settings.fewest, settings.most) for row in range(rows)]
+        deck = list(Counter(_apportioned(weights, sum(counts))).elements())
+        rng.shuffle(deck)
+        for row, count in enumerate(counts):
+            yield _Planned(f"rules-{tag}-{row:05d}", tag, row, tuple(deck.pop() for _ in range(count)))
 
 
 def _apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
@@ -600,7 +592,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         number = rng.randrange(len(material.articles)) if attempt else planned.number % len(material.articles)
         article = material.articles[number]
         attempt += 1
-        reject = partial(_rejection, planned.id, article.id, planned.language, attempt)
+        reject = partial(SilverRejection, planned.id, article.id, planned.language, attempt=attempt)
         question = rng.choice(article.questions) if article.questions and rng.random() < _ASKED else None
         quotation = _quotation(material, number, question, len(planned.types), settings.reworded, rng)
         if quotation is None:
@@ -610,14 +602,14 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         missed = _put_in(quotation, planned.types, rng)
         if missed is not None:
             detail = "nothing in the quotation can be changed so"
-            rejections.append(reject(missed, "no_place", detail, quotation.text))
+            rejections.append(reject(missed, "no_place", detail, text=quotation.text))
             continue
         edited = quotation.applied()
         violations = quotation.violations(edited, planned.types) if planned.types else []
         for violation in violations:
             error = (violation.start, violation.end)
             about = next((change.type for change in edited.changes if (change.start, change.end) == error), "row")
-            rejections.append(reject(about, violation.reason, violation.detail, edited.text[slice(*error)]))
+            rejections.append(reject(about, violation.reason, violation.detail, text=edited.text[slice(*error)]))
         if not violations:
             sample = _sample(planned, quotation, question, edited, settings)
     return Made(
@@ -630,54 +622,42 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
     )
 
 
-def _rejection(
-    id_: str, article: str, language: str, attempt: int, type_: str, reason: str, detail: str, text: str = ""
-) -> SilverRejection:
-    return SilverRejection(id_, article, language, type_, reason, detail, attempt, text)
-
-
 def _quotation(
     material: Material, number: int, question: str | None, errors: int, reworded: float, rng: Random
 ) -> Quotation | None:
     """Some sentences of the article in their order; around the one that the question is about, where there is one."""
-    listed = list(dict.fromkeys(material.sentences(number)))
+    listed = list(dict.fromkeys(material.articles[number].sentences))
     count = min(len(listed), max(errors, rng.choice(_LENGTHS)))
     if not listed or count < errors:
         return None
+    last = len(listed) - count  # index of the first of the last so many
     if question is not None:
-        first = _about(listed, question, material.language)
-        first = min(max(0, first - rng.randrange(count)), len(listed) - count)
-        chosen = listed[first : first + count]
+        asked, language = frozenset(folded_words(question, material.language)), material.language
+        shared = [
+            len(asked.intersection(folded_words(sentence, language))) / (3 + len(words(sentence, language)))
+            for sentence in listed
+        ]
+        first = min(max(0, shared.index(max(shared)) - rng.randrange(count)), last)
+        chosen = range(first, first + count)
     elif rng.random() < _TOGETHER:
-        first = rng.randrange(len(listed) - count + 1)
-        chosen = listed[first : first + count]
+        first = rng.randrange(last + 1)
+        chosen = range(first, first + count)
     else:
-        chosen = [listed[index] for index in sorted(rng.sample(range(len(listed)), count))]
-    sentences = [
-        (without_brackets(sentence) or sentence) if rng.random() < reworded else sentence for sentence in chosen
-    ]
-    return Quotation(material, number, sentences)
-
-
-def _about(listed: list[str], question: str, language: str) -> int:
-    """Which sentence shares the most words with a question; the first of equal ones."""
-
-    asked = frozenset(folded_words(question, language))
-    shared = [
-        len(asked.intersection(folded_words(sentence, language))) / (3 + len(words(sentence, language)))
-        for sentence in listed
-    ]
-    return shared.index(max(shared))
+        chosen = sorted(rng.sample(range(len(listed)), count))
+    sentences = (listed[index] for index in chosen)
+    return Quotation(
+        material,
+        number,
+        [(rng.random() < reworded and without_brackets(sentence)) or sentence for sentence in sentences],
+    )
 
 
 def _put_in(quotation: Quotation, types: tuple[str, ...], rng: Random) -> str | None:
     """Put the errors in; returns the type that found no place, or None where all did."""
+    known = phrases_of(quotation.material.language) is not None
+    possible = [rule for rule in _SENTENCES if known or rule not in _NEED_PHRASES]
     for type_ in sorted(types, key=_ORDER.index):
-        rule = type_
-        if type_ == "sentence":
-            rule = rng.choice(
-                [name for name in _SENTENCES if phrases_of(quotation.material.language) or name not in _NEED_PHRASES]
-            )
+        rule = rng.choice(possible) if type_ == "sentence" else type_
         edit = quotation.error(rule, rng)
         if edit is None:
             return type_

@@ -91,7 +91,7 @@ def _took_too_long(error: HttpError) -> bool:
 
 
 def _row(binding: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    row = {}
+    row: dict[str, str] = {}
     for name, value in binding.items():
         if value.get("type") != "bnode" and "/.well-known/genid/" not in value.get("value", ""):
             row |= {name: value["value"], f"{name}@": value.get("xml:lang", "")}

@@ -638,18 +638,14 @@ def _quotation(
             for sentence in listed
         ]
         first = min(max(0, shared.index(max(shared)) - rng.randrange(count)), last)
-        chosen = range(first, first + count)
+        chosen = listed[first : first + count]
     elif rng.random() < _TOGETHER:
         first = rng.randrange(last + 1)
-        chosen = range(first, first + count)
+        chosen = listed[first : first + count]
     else:
-        chosen = sorted(rng.sample(range(len(listed)), count))
-    sentences = (listed[index] for index in chosen)
-    return Quotation(
-        material,
-        number,
-        [(rng.random() < reworded and without_brackets(sentence)) or sentence for sentence in sentences],
-    )
+        chosen = [listed[index] for index in sorted(rng.sample(range(len(listed)), count))]
+    sentences = [(rng.random() < reworded and without_brackets(sentence)) or sentence for sentence in chosen]
+    return Quotation(material, number, sentences)
 
 
 def _put_in(quotation: Quotation, types: tuple[str, ...], rng: Random) -> str | None:

@@ -175,7 +175,7 @@ def test_refusals_are_not_kept(tmp_path: Path) -> None:
         wiki = Wikipedia("de", Session(server.base_url, retries=0), cache=kept)
         with pytest.raises(HttpError):
             list(wiki.titles(["Mühle 1"]))
-        assert len(kept) == 0
+        assert kept.read("SELECT * FROM answers") == []
         assert [one.title for one in wiki.titles(["Mühle 1"])] == ["Mühle 1"]
 
 

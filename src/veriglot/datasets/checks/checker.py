@@ -91,16 +91,16 @@ class _SplitLeak(msgspec.Struct, frozen=True):
     rows: int
 
 
-class _CleanedAccount(msgspec.Struct, frozen=True):
+class _CleanedAccount(msgspec.Struct):
     """The cleaned copy: its rows, those in which anything was changed, and those left out, with counts by check."""
 
     path: str
     rejected: str
-    rows: int = msgspec.field(name="kept")
-    repaired: int
-    left_out: int
-    repairs: dict[str, int]
-    reasons: dict[str, int]
+    rows: int = msgspec.field(name="kept", default=0)
+    repaired: int = 0
+    left_out: int = 0
+    repairs: dict[str, int] = {}
+    reasons: dict[str, int] = {}
 
 
 class CheckReport(msgspec.Struct, frozen=True):
@@ -222,10 +222,9 @@ class _Cleaner:
         self._writers: dict[int, Writer] = {}
         self._places: set[PurePath] = set()
         self._ids: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
         self._repairs: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
-        self._encode = msgspec.json.Encoder().encode
+        self._account = _CleanedAccount(cleaning.path, str(cleaning.rejected))
         cleaning.rejected.parent.mkdir(parents=True, exist_ok=True)
         self._aside = stack.enter_context(cleaning.rejected.open("wb"))
         for check, row in first.bad:
@@ -249,7 +248,8 @@ class _Cleaner:
             self._reject(_RejectedRow(path, tuple(name for name in checks() if name in reasons), row.sample))
             return
         self._repairs.update(repairs)
-        self._counts.update(rows=1, repaired=int(bool(repairs)))
+        self._account.rows += 1
+        self._account.repaired += bool(repairs)
         self._writer(row.file).write(self._named(sample, index, row, sorted(repairs)))
 
     def _named(self, sample: Sample, index: int, row: Row, repairs: list[str]) -> Sample:
@@ -288,16 +288,15 @@ class _Cleaner:
         return path / relative
 
     def _reject(self, row: _RejectedRow) -> None:
-        self._counts["left_out"] += 1
+        self._account.left_out += 1
         self._reasons.update(row.reasons)
-        self._aside.write(self._encode(row) + b"\n")
+        self._aside.write(msgspec.json.encode(row) + b"\n")
 
     def account(self) -> _CleanedAccount:
         """What was written."""
-        return _CleanedAccount(
-            self._cleaning.path, str(self._cleaning.rejected), self._counts["rows"], self._counts["repaired"],
-            self._counts["left_out"], dict(self._repairs.most_common()), dict(self._reasons.most_common()),
-        )  # fmt: skip
+        self._account.repairs = dict(self._repairs.most_common())
+        self._account.reasons = dict(self._reasons.most_common())
+        return self._account
 
 
 def check(
@@ -308,7 +307,6 @@ def check(
     splits: str = "names",
     near: float = 0.8,
     clean: CleanedCopy | None = None,
-    folder: Path | None = None,
     watch: Watch | None = None,
 ) -> CheckReport:
     """Check data sets, all of `data` together.
@@ -320,42 +318,35 @@ def check(
         splits: what a split is, see `Splits`.
         near: Jaccard similarity of character n-grams (0 to 1) from which two texts are near-duplicates.
         clean: where to write a cleaned copy, and what it keeps.
-        folder: where rows lie while they are checked, as much as the data; a temporary folder where None.
+
         watch: told how far it is.
 
     Raises:
         InputError: a file does not exist, or the only one cannot be read.
         UsageError: the cleaned copy cannot be written where it should.
     """
-    watch = watch or Silent()
+    watch, report = watch or Silent(), Report()
     with ExitStack() as stack:
-        temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-check-", dir=folder)))
-        return _Checker(temporary, splits, near, clean, watch, stack).run(data, format, language)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-check-")))
+        spool = stack.enter_context(closing(Spool(folder / "rows")))
+        files = find_files(data, report)
+        if clean is not None:
+            clean.refuse_inputs([file.path for file in files])
+        first = FirstPass(spool, Splits(splits), report, clean.drop if clean else frozenset())
+        first.read(files, format_name=format, language=language, watch=watch)
+        return _Checker(first, folder, near, watch, stack).run(clean)
 
 
 class _Checker:
-    def __init__(
-        self, folder: Path, splits: str, near: float, clean: CleanedCopy | None, watch: Watch, stack: ExitStack
-    ) -> None:
-        self._stack = stack
-        self._folder = folder
-        self._clean_as = clean
-        self._near = near
-        self._watch = watch
-        self._splits = Splits(splits)
-        self._report = Report()
-        self._spool = stack.enter_context(closing(Spool(folder / "rows")))
-        self._first = FirstPass(self._spool, self._splits, self._report, clean.drop if clean else frozenset())
-        self._index = self._first.index
-        self._tally = self._first.tally
+    """The passes after the first one."""
+
+    def __init__(self, first: FirstPass, folder: Path, near: float, watch: Watch, stack: ExitStack) -> None:
+        self._first, self._spool, self._index, self._tally = first, first.spool, first.index, first.tally
+        self._folder, self._near, self._watch, self._stack = folder, near, watch, stack
         self._not_looked_for: dict[str, str] = {}
 
-    def run(self, data: Sequence[str], format_name: str | None, language: str | None) -> CheckReport:
-        files = find_files(data, self._report)
-        if self._clean_as is not None:
-            self._clean_as.refuse_inputs([file.path for file in files])
+    def run(self, clean: CleanedCopy | None) -> CheckReport:
         first = self._first
-        first.read(files, format_name=format_name, language=language, watch=self._watch)
         near_texts, near_passages = self._learn()
         leaks = self._leaks(near_texts, near_passages)
         self._repeated(near_texts)
@@ -363,7 +354,7 @@ class _Checker:
         self._foreign()
         self._glue()
         few = first.balance.judge(self._tally)
-        cleaned = None if self._clean_as is None else self._clean(self._clean_as, near_texts)
+        cleaned = None if clean is None else self._clean(clean, near_texts)
         findings = self._tally.findings()
         names = {finding.check for finding in findings}
         self._not_looked_for.update({name: why for name, why in few.items() if name not in names})
@@ -381,10 +372,10 @@ class _Checker:
             agreement=agreement,
             shared=_shared_references(self._index, [file.path for file in first.files]),
             leaks=leaks,
-            unread=dict(self._report.unread),
+            unread=dict(first.report.unread),
             near=self._near,
             signature=signature(
-                check=checks_version(), data=first.data_digest(), splits=self._splits.how, near=self._near,
+                check=checks_version(), data=first.data_digest(), splits=first.splits.how, near=self._near,
                 shingles=SHINGLES_VERSION, version=__version__,
             ),
             version=__version__,
@@ -441,7 +432,7 @@ class _Checker:
 
     def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[_SplitLeak, ...]:
         """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
-        index, names = self._index, self._splits.names
+        index, names = self._index, self._first.splits.names
         if len(names) < 3:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
             self._not_looked_for |= {name: reason for name in checks() if name.startswith("leaked_")}
@@ -468,7 +459,7 @@ class _Checker:
                 splits = {int(index.splits[row]) for row in present} - {0}
                 if len(splits) < 2:
                     continue
-                stays = min(splits, key=self._splits.rank)
+                stays = min(splits, key=self._first.splits.rank)
                 for row in present:
                     own = int(index.splits[row])
                     if own not in (0, stays) and row not in leaking:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veriglot.http.session import Response, Session
     from veriglot.wikipedia.api import AnswerCache
 
-__all__ = ["Item", "Person", "Wikidata", "without_parentheses"]
+__all__ = ["Person", "Wikidata", "without_parentheses"]
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from veriglot.storage.checkpoint import FailedRow
     from veriglot.text.identification import Identified
 
-__all__ = ["Fault", "Index", "kind_of_error", "primary_subtag", "repaired", "row_faults"]
+__all__ = ["Fault", "Index", "kind_of_error", "repaired", "row_faults"]
 
 
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
@@ -412,7 +412,7 @@ class Index:
         text = _hash(response, *(() if is_long else (question, *passages))) if response else 0
         labels = self._encode(sample.annotations).decode()
         model = sample.generator.name if sample.generator is not None else ""
-        base = primary_subtag(sample.language)
+        base = _plain_tag(sample.language)
         if base not in self.language_names:
             self.language_names.append(base)
         whole = _hash(question, *passages, sample.response, model, labels)
@@ -420,7 +420,7 @@ class Index:
         for number, passage in enumerate(passages):
             if _weight(passage, passage) >= _ENOUGH:
                 stated = sample.evidence[number].language
-                own = primary_subtag(stated) == base if stated else sample.task is not Task.TRANSLATION
+                own = _plain_tag(stated) == base if stated else sample.task is not Task.TRANSLATION
                 self._passages += struct.pack("<QIH?", _hash(passage), self._count, min(number, 0xFFFF), own)
         self._count += 1
 
@@ -440,6 +440,5 @@ class Index:
         return list(parts.values())
 
 
-def primary_subtag(tag: str | None) -> str:
-    """What a tag begins with: `zh` for `zh-Hant`; empty for none."""
+def _plain_tag(tag: str | None) -> str:
     return (tag or "").partition("-")[0]

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from veriglot.datasets.checks.rows import primary_subtag
 from veriglot.records import Kind, Span, Unit
 from veriglot.text.noise import looks_glued
 from veriglot.text.normalization import fold
@@ -216,11 +215,11 @@ class Glue:
     def want(self, sample: Sample) -> None:
         """Note that the language of a sample has replaced spans, so that its texts will be learnt."""
         if any(True for _ in _replaced(sample)):
-            self.wanted.add(primary_subtag(sample.language))
+            self.wanted.add(_base(sample))
 
     def learn(self, sample: Sample, text: str) -> None:
         """Take in a text in the language of a sample that holds nothing marked: a passage, or part of a response."""
-        base = primary_subtag(sample.language)
+        base = _base(sample)
         if base in self.wanted:
             self._finders[base].learn(text, sample.language)
 
@@ -236,7 +235,7 @@ class Glue:
     def look(self, sample: Sample) -> Iterator[tuple[Span, _Seam | None, str]]:
         """Each replaced span, the seam in it or None, and who marked it."""
         replaced = list(_replaced(sample))
-        reference, finder = _reference(sample) if replaced else "", self._finders[primary_subtag(sample.language)]
+        reference, finder = _reference(sample) if replaced else "", self._finders[_base(sample)]
         for span, annotator in replaced:
             text = sample.response[span.start : span.end]
             yield span, finder.find(text, reference, sample.language), annotator
@@ -253,7 +252,7 @@ class Glue:
         if any(annotation.kind is not Kind.MODEL for annotation in sample.annotations):
             return None
         reference = _reference(sample)
-        finder = self._finders[primary_subtag(sample.language)]
+        finder = self._finders[_base(sample)]
         ranges = []
         for span, seam in glued:
             old = "" if seam.at is None else fold(sample.response[span.start : span.start + seam.at])
@@ -264,6 +263,10 @@ class Glue:
         if mended is None or any(seam is not None for _, seam, _ in self.look(mended)):
             return None
         return mended, len(glued)
+
+
+def _base(sample: Sample) -> str:
+    return (sample.language or "").partition("-")[0]
 
 
 def _reference(sample: Sample) -> str:

@@ -62,7 +62,6 @@ class RagTruth(Format):
     If a row states no `language`, it is identified from the response.
     """
 
-    name = "ragtruth"
     summary = "RAGTruth JSONL"
     keys = ("response", "labels", "source_id")
     companions = ("source_info.jsonl",)
@@ -162,7 +161,6 @@ class LettuceDetect(Format):
     `hallucination` (taxonomy `hat`). The original labels stay in `meta.labels`.
     """
 
-    name = "lettucedetect"
     summary = "LettuceDetect training rows"
     containers = ("json", "jsonl", "parquet")
     keys = ("prompt", "answer", "labels")
@@ -218,7 +216,6 @@ class PsiloQa(Format):
     the same answer with `[HAL]...[/HAL]` around them.
     """
 
-    name = "psiloqa"
     summary = "PsiloQA rows"
     keys = ("llm_answer", "wiki_passage")
     fields = Fields(
@@ -259,7 +256,6 @@ class MuShroom(Format):
     half-open code points. If `<lang>-<split>.refs.jsonl` lies beside the file, its Wikipedia text is the evidence.
     """
 
-    name = "mu-shroom"
     summary = "Mu-SHROOM JSONL, SemEval-2025 task 3"
     companions = ("*.refs.jsonl",)
     keys = ("model_output_text",)
@@ -350,7 +346,6 @@ class Squad(Format):
     read from the file's name (`xquad.de.json`).
     """
 
-    name = "squad"
     summary = "SQuAD and XQuAD: right answers with their paragraph"
     containers = ("json", "jsonl")
     writable = False

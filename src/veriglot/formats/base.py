@@ -130,7 +130,6 @@ class Format:
     `labels`; any other has `samples` and `record` of its own.
 
     Attributes:
-        name: its name on the command line.
         summary: one line on what it is.
         containers: what its records lie in; the first is what writing produces.
         companions: names of files that lie beside its own and are read with them.
@@ -145,7 +144,6 @@ class Format:
         fields: which key of a record holds which part of a sample.
     """
 
-    name: ClassVar[str]
     summary: ClassVar[str]
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "parquet")
     companions: ClassVar[tuple[str, ...]] = ()
@@ -328,9 +326,14 @@ class Reading:
         file = self.source.file and self.source.file.with_name(name)
         return file if file and file.is_file() else None
 
+    @property
+    def row_name(self) -> str:
+        """The name of a row that has none of its own: the file's and the line."""
+        return f"{self.source.stem}-{self.line}"
+
     def row_id(self, data: Any) -> str:
         """The id of a row: its own `id`, or the name of the file and the line."""
-        return optional(data, "id", str) or f"{self.source.stem}-{self.line}"
+        return optional(data, "id", str) or self.row_name
 
     def bad(self, record: Record, error: InputError) -> FailedRow:
         """The record as a row that could not be read."""

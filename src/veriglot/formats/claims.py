@@ -35,7 +35,6 @@ class XsumSpans(Format):
     set is English.
     """
 
-    name = "xsum"
     summary = "hallucinated spans in XSum summaries, CSV"
     containers = ("csv",)
     keys = ("bbcid", "hallucinated_span")
@@ -140,7 +139,6 @@ class Wice(Format):
     sentences, a list for each minimal set. The data set is English.
     """
 
-    name = "wice"
     summary = "WiCE claims and non-supported tokens"
     keys = ("claim", "evidence")
     any_keys = ("claim_tokens", "supporting_sentences")
@@ -239,7 +237,6 @@ class HalluVerse(Format):
     not name the columns, so the usual names are recognised in any case.
     """
 
-    name = "halluverse"
     summary = "HalluVerse25 CSV"
     containers = ("csv", "jsonl", "json", "parquet")
     columns = ("id", "language", "original_sentence", "edited_sentence", "hallucination_type")
@@ -266,7 +263,7 @@ class HalluVerse(Format):
         named = row.get("language") or row.get("lang")
         language = language_tag(named) if named else reading.language_of_file()
         yield Sample(
-            row.get("id") or f"{reading.source.stem}-{reading.line}",
+            row.get("id") or reading.row_name,
             edited,
             task=Task.BIOGRAPHY,
             language=language,

@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -22,8 +21,9 @@ import msgspec
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.base import FileReport, Format, Reading, Sniff, language_tag
 from veriglot.formats.containers import Record, Source
+from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, decode_json, sample_from
-from veriglot.records.taxonomy import taxonomies
+from veriglot.records.taxonomy import taxonomy_with
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 @cache
 def _table() -> _Table:
-    import tomllib
-
-    return msgspec.convert(tomllib.loads(files(__package__).joinpath("columns.toml").read_text("utf-8")), _Table)
+    return packaged(__package__, "columns.toml", _Table)
 
 
 def presets() -> tuple[Preset, ...]:
@@ -234,34 +232,35 @@ def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
 
 def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
     """The error of a row whose columns are not known, with its keys and the `--map` that would do."""
-    keys = ", ".join(list(map(str, row))[:12])
-    if error.remedy:
-        return InputError(f"{error.detail}: its keys are {keys}", remedy=error.remedy)
-    proposed = {**columns, **_proposed(row, {part: column for part, column in columns.items() if column in _flat(row)})}
-    pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
-    complete = {"response", "evidence"} <= proposed.keys()
-    remedy = f"Add --map {pairs or 'response=COLUMN,evidence=COLUMN'} (columns= in Python)."
-    if not complete and pairs:
-        lacking = " nor ".join(part for part in ("response", "evidence") if part not in proposed)
-        remedy = f"No column looks like {lacking}: add --map {pairs},{lacking.split()[-1]}=COLUMN (columns= in Python)."
-    if error.field == "evidence":
-        remedy += " Rows without any evidence: --map evidence= reads them, and all will be not checked."
-    return InputError(f"{error.detail}: its keys are {keys}", remedy=remedy)
+    remedy = error.remedy
+    if not remedy:
+        proposed = {**columns, **_proposed(row, columns)}
+        pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
+        lacking = [part for part in ("response", "evidence") if part not in proposed]
+        remedy = f"Add --map {pairs or 'response=COLUMN,evidence=COLUMN'} (columns= in Python)."
+        if lacking and pairs:
+            column = f"{lacking[-1]}=COLUMN"
+            remedy = f"No column looks like {' nor '.join(lacking)}: add --map {pairs},{column} (columns= in Python)."
+        if error.field == "evidence":
+            remedy += " Rows without any evidence: --map evidence= reads them, and all will be not checked."
+    return InputError(f"{error.detail}: its keys are {', '.join(list(map(str, row))[:12])}", remedy=remedy)
 
 
 def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, str]:
     """The likeliest columns for response and evidence, by their names and what they hold."""
-    flat = {key: value for key, value in _flat(row).items() if key not in stated.values()}
-    texts = {key: _length(value) for key, value in flat.items() if _length(value) > 0}
-    longest = max(texts.values(), default=1)
-    result = dict(stated)
+    flat = _flat(row)
+    result = {part: column for part, column in stated.items() if column in flat}
+    texts = {key: size for key, value in flat.items() if key not in stated.values() and (size := _length(value))}
     for part in ("evidence", "response"):
-        if part in result:
-            continue
-        scores = {key: _likeness(key, part, flat[key], size / longest) for key, size in texts.items()}
-        free = {key: score for key, score in scores.items() if key not in result.values() and score >= 0.6}
-        if free:
-            result[part] = max(free, key=lambda key: free[key])
+        if part not in result:
+            scores = {
+                key: _likeness(key, part, flat[key], size / max(texts.values()))
+                for key, size in texts.items()
+                if key not in result.values()
+            }
+            best = max(scores, key=lambda key: scores[key], default=None)
+            if best is not None and scores[best] >= 0.6:
+                result[part] = best
     return {part: result[part] for part in ("response", "evidence") if part in result}
 
 
@@ -292,12 +291,15 @@ def _length(value: Any) -> int:
 # What columns hold.
 
 
+def _plain(value: Any) -> Any:
+    """A value as Python has it, if it is numpy's; None for a missing one."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def _decoded(value: Any) -> Any:
     """What a text holds that is JSON, or Python's way to print a list; other values and texts as they are."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if hasattr(value, "tolist"):  # an array or a number of numpy
-        return value.tolist()
+    value = _plain(value)
     if not isinstance(value, str) or value.strip()[:1] + value.strip()[-1:] not in {"[]", "{}"}:
         return value
     try:
@@ -311,8 +313,8 @@ def _decoded(value: Any) -> Any:
 
 def _text(value: Any, part: str) -> str | None:
     """The text of a response or a question: a text, a number, or the last message of a conversation."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    value = _plain(value)
+    if value is None:
         return None
     if isinstance(value, Mapping) and "content" in value:
         value = value["content"]
@@ -473,19 +475,18 @@ def _spans(
         edges = _edges(item, f"{column}[{index}]", response, reading)
         if edges is None:
             continue
+        name = _normalized(_first(item, known["type"], str) or "")
+        if re.search("conflict|contradict", name) and name != "contradictory":
+            name = "contradicted"
+        elif re.search("baseless|unverified|not_support|unsupport", name):
+            name = "unverified"
         ranges.append(edges)
-        types.append(_normalized(_first(item, known["type"], str) or ""))
+        types.append(name)
         edge_names = {*known["start"], *known["end"]}
         others.append({k: v for k, v in item.items() if k not in edge_names} if isinstance(item, Mapping) else {})
-    types = [
-        "contradicted" if re.search("conflict|contradict", name) and name != "contradictory" else
-        "unverified" if re.search("baseless|unverified|not_support|unsupport", name) else name
-        for name in types
-    ]  # fmt: skip
-    taxonomy = next((name for name, entry in taxonomies().items() if types and set(types) <= set(entry.types)), "hat")
-    typed = set(types) <= set(taxonomies()[taxonomy].types)
-    spans = (Span(*edges, type_ if typed else "hallucination") for edges, type_ in zip(ranges, types, strict=True))
-    return taxonomy, tuple(sorted(spans, key=lambda span: (span.start, span.end))), others
+    taxonomy = taxonomy_with(types) if types else None
+    spans = (Span(*edges, type_ if taxonomy else "hallucination") for edges, type_ in zip(ranges, types, strict=True))
+    return taxonomy or "hat", tuple(sorted(spans, key=lambda span: (span.start, span.end))), others
 
 
 def _annotation(
@@ -495,7 +496,7 @@ def _annotation(
     if plan.unclear:
         raise _UnclearLabelError(plan.unclear)
     taxonomy, spans = "hat", None
-    ratings: dict[str, float] = {}
+    rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
         for column in plan.parts.get(part, ()):
             value = _decoded(flat.get(column))
@@ -506,16 +507,17 @@ def _annotation(
                 if any(others):
                     meta["labels"] = others
             elif (label := _unsupported(value, part, column)) is not None:
-                if ratings.get(UNSUPPORTED, label) != label:
+                if rating not in (None, label):
                     raise _UnclearLabelError(f"{column!r} says the reverse of another label")
-                ratings[UNSUPPORTED] = float(label)
-    if spans is None and not ratings:
+                rating = label
+    if spans is None and rating is None:
         return None
-    if spans and ratings.get(UNSUPPORTED) == 0:
+    if spans and rating == 0:
         raise _UnclearLabelError("the label says supported, and spans are marked")
-    if ratings.get(UNSUPPORTED) == 1:
+    if rating:
         spans = spans or None  # unsupported, and nobody marked where: no spans are not a clean response
-    return Annotation("gold", Kind.HUMAN, taxonomy, spans=spans, ratings=dict(ratings))
+    ratings: dict[str, float | str] = {} if rating is None else {UNSUPPORTED: float(rating)}
+    return Annotation("gold", Kind.HUMAN, taxonomy, spans=spans, ratings=ratings)
 
 
 # Rows to samples.
@@ -544,29 +546,19 @@ def read_row(
         UnknownNameError: `columns` names a part that no sample has.
     """
     reading = Reading(Source("-"), FileReport("row", "columns"), language=language, columns=_checked(columns or {}))
-    try:
-        return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
-    except (ValueError, RecursionError) as error:  # what a record refuses, such as a span beyond the response
-        raise InputError(str(error)) from error
+    return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
 
 
 def has_labels(row: Mapping[str, Any]) -> bool:
     """Whether a row has a column of labels, by its name."""
-    return not _label_names().isdisjoint(map(_normalized, map(str, row)))
-
-
-@cache
-def _label_names() -> frozenset[str]:
-    return frozenset({*_table().names["spans"][0], *_table().names["label"][0]})
+    known = _table().names
+    return not {*known["spans"][0], *known["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
 
 
 def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
     """The sample of a row in the file that is read, which may lack evidence; as `read_row`."""
     plan = _plan_of(row, {} if "evidence" in row else {"evidence": ""})
-    try:
-        return _sample(row, plan, reading, f"{reading.source.stem}-{reading.line}")
-    except (ValueError, RecursionError) as error:
-        raise InputError(str(error)) from error
+    return _sample(row, plan, reading, reading.row_name)
 
 
 def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
@@ -580,15 +572,22 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
 
 
 def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
+    try:
+        return _sample_of_parts(row, plan, reading, id_)
+    except (ValueError, RecursionError) as error:  # what a record refuses, such as a span beyond the response
+        raise InputError(str(error)) from error
+
+
+def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
     flat = _flat(row)
-    parts = {part: columns[0] for part, columns in plan.parts.items() if columns}
+    parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = _text(flat[parts["response"]], "response")
     if response is None:
         raise InputError("the response is missing", field=parts["response"])
     used = {column for columns in plan.parts.values() for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
-    for key, value in row.items():
-        if key in used or _missing(value):
+    for key, value in ((key, _plain(value)) for key, value in row.items() if key not in used):
+        if value is None:
             continue
         if _is_native(key, value):
             data[key] = {**value, **data["meta"]} if key == "meta" else value
@@ -596,7 +595,7 @@ def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> 
             rest = {inner: each for inner, each in value.items() if f"{key}.{inner}" not in used}
             data["meta"] |= {key: rest} if rest else {}
         else:
-            data["meta"][key] = value.tolist() if hasattr(value, "tolist") else value
+            data["meta"][key] = value
     stated = {
         part: _text(flat.get(parts[part]), part) for part in ("id", "question", "language", "model") if part in parts
     }
@@ -611,6 +610,7 @@ def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> 
         data["generator"] = {"name": stated["model"]}
     if plan.preset is not None and plan.preset.task is not Task.OPEN:
         data.setdefault("task", plan.preset.task)
+    annotation = None
     try:
         annotation = _annotation(plan, flat, response, reading, data["meta"])
     except (_UnclearLabelError, _NoQuotationError) as error:
@@ -620,15 +620,10 @@ def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> 
             _LOG.info("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
         data["meta"] |= {column: flat.get(column) for part in _LABEL_PARTS for column in plan.parts.get(part, ())}
-        annotation = None
     sample = sample_from(data)
     if annotation is not None:
         sample = msgspec.structs.replace(sample, annotations=(*sample.annotations, annotation))
     return sample
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -643,10 +638,11 @@ def _is_native(key: str, value: Any) -> bool:
     """Whether a column is the native format's own of that name."""
     if key == "task":
         return isinstance(value, str) and value in list(Task)
-    if key in {"generator", "meta"}:
-        return isinstance(value, dict) and (key == "meta" or isinstance(value.get("name"), str))
-    of_lists = key == "annotations" and isinstance(value, list)
-    return of_lists and all(isinstance(each, dict) and "annotator" in each and "taxonomy" in each for each in value)
+    if key == "annotations":
+        return isinstance(value, list) and all(
+            isinstance(each, dict) and {"annotator", "taxonomy"} <= each.keys() for each in value
+        )
+    return isinstance(value, dict) and (key == "meta" or (key == "generator" and isinstance(value.get("name"), str)))
 
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
@@ -662,7 +658,6 @@ class Columns(Format):
     See the head of this page.
     """
 
-    name = "columns"
     summary = "rows under any names; `--map` states them"
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
     writable = False
@@ -689,13 +684,11 @@ class Columns(Format):
             try:
                 plan = _plan_of(record.data, reading.columns)
                 _tell(plan, reading)
-                yield _sample(record.data, plan, reading, f"{reading.source.stem}-{record.line}")
+                yield _sample(record.data, plan, reading, reading.row_name)
             except _UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:
                 yield reading.bad(record, error)
-            except (ValueError, RecursionError) as error:
-                yield reading.bad(record, InputError(str(error)))
         named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
         met = {part for part, _ in named}
         for part, column in reading.columns.items():

@@ -14,11 +14,12 @@ import select
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from veriglot.errors import InputError, MissingExtraError
-from veriglot.records import decode_json
+from veriglot.records import decode_json, decode_text
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -67,12 +68,9 @@ class Head:
 
 def _binary_head(kind: str, source: Source) -> Head:
     parquet_module()
-    if source.file is None:  # standard input can be read once only: the columns stay unknown
-        return Head(kind)
-    record = next(read_container(kind, source), None)
-    if not isinstance(record, Record):
-        return Head(kind)
-    return Head(kind, frozenset(record.data), record.data)
+    # standard input can be read once only: the columns stay unknown
+    record = next(read_container(kind, source), None) if source.file is not None else None
+    return Head(kind, frozenset(record.data), record.data) if isinstance(record, Record) else Head(kind)
 
 
 def _first_object(text: str) -> dict[str, Any] | None:
@@ -83,29 +81,20 @@ def _first_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _keys(record: dict[str, Any] | None, text: str) -> frozenset[str]:
-    return frozenset(record) if record is not None else frozenset(_KEY.findall(text[:_KEYS_SCANNED]))
-
-
-def _json_head(text: str, first: str) -> Head:
-    record = _first_object(first)
-    return Head("json", _keys(record, text), record, text)
+def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head:
+    keys = _KEY.findall(text[:_KEYS_SCANNED]) if record is None else record
+    return Head(container, frozenset(keys), record, text)
 
 
 def _object_head(source: Source, text: str) -> Head:
     """One object may be a line of JSON lines or a whole JSON file spread over lines."""
-    for line in text.splitlines()[:20]:  # the first line may be the broken one
-        record = _first_object(line)
-        if record is not None:
-            break
-    else:
-        record = _first_object(text)
+    lines = text.splitlines()[:_LINES_SEEN]  # the first line may be the broken one
+    record = next((each for each in map(_first_object, [*lines, text]) if each is not None), None)
     # What begins like a line of JSON lines that was cut off has more than a bracket on its first line.
     first = text.split("\n", 1)[0].strip()
     spread = first == "{" or (record is None and '"' not in first)
     single = len(source.head) < HEAD_BYTES and "\n" not in text.rstrip() and source.name.endswith(".json")
-    container = "json" if spread or single else "jsonl"
-    return Head(container, _keys(record, text), record, text)
+    return _json_head("json" if spread or single else "jsonl", record, text)
 
 
 _EXCEL_DELIMITER = re.compile(r"sep=(.)\r?\n")  # a first line of its own that Excel writes and hides
@@ -115,11 +104,8 @@ def _unique(header: list[str]) -> list[str]:
     """The names of columns; one that occurred before gets a number, so that no cell takes the place of another."""
     names: list[str] = []
     for name in header:
-        number = 2
-        apart = name
-        while name and apart in names:
-            apart, number = f"{name}_{number}", number + 1
-        names.append(apart)
+        numbered = (f"{name}_{number}" for number in count(2))
+        names.append(next(each for each in chain([name], numbered) if not name or each not in names))
     return names
 
 
@@ -130,16 +116,16 @@ def _table_head(name: str, text: str) -> Head:
     delimiter = stated[1] if stated else "\t" if "\t" in first else max(",;|", key=first.count)
     try:
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-        header = _unique(next(rows))
-        record = dict(zip(header, next(rows, ()), strict=False))
+        header, first_row = _unique(next(rows)), next(rows, [])
     except (csv.Error, StopIteration):
-        header, record = [], {}
+        header, first_row = [], []
     named = name.endswith((".csv", ".tsv"))
     looks_like_header = len(header) > 1 and all(0 < len(cell) <= 60 for cell in header[1:]) and not _TAG.search(first)
     if named or looks_like_header:
         kind = "tsv" if delimiter == "\t" else "csv"
+        record = dict(zip(header, first_row, strict=False))
         return Head(kind, frozenset(header), record if len(record) == len(header) else None, text, delimiter)
-    return Head("text", frozenset(), None, text)
+    return Head("text", text=text)
 
 
 # Lines of a byte stream, one at a time and never more of one than a bound: a huge line is skipped, not held.
@@ -230,42 +216,20 @@ def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | 
             yield _bad(source, 0, error)
 
 
-def _records(
-    source: Source, max_line_bytes: int, strip: Callable[[bytes], bytes], decode: Callable[[bytes], Any]
-) -> Records:
+def _records(source: Source, max_line_bytes: int, decode: Callable[[bytes], Any]) -> Records:
     """A record for each line that is not empty."""
     for item in _lines(source, max_line_bytes):
         if isinstance(item, FailedRow):
             yield item
-            continue
-        number, line = item
-        line = strip(line)
-        if not line.strip():
-            continue
-        try:
-            line.decode("utf-8")
-            yield Record(number, decode(line), line)
-        except UnicodeDecodeError as error:
-            yield _bad(source, number, _not_utf8(error.start, line[error.start]), line)
-        except InputError as error:
-            yield _bad(source, number, error, line)
+        elif item[1].strip():
+            number, line = item[0], item[1].rstrip(b"\r\n")
+            try:
+                yield Record(number, decode(line), line)
+            except InputError as error:
+                yield _bad(source, number, error, line)
 
 
-def _jsonl(source: Source, max_line_bytes: int) -> Records:
-    return _records(source, max_line_bytes, bytes.strip, decode_json)
-
-
-def _text(source: Source, max_line_bytes: int) -> Records:
-    return _records(source, max_line_bytes, lambda line: line.rstrip(b"\r\n"), bytes.decode)
-
-
-def _not_utf8(position: int, byte: int) -> InputError:
-    return InputError(
-        f"this is not valid UTF-8: byte {position} is 0x{byte:02x}", remedy="Convert the file to UTF-8 first."
-    )
-
-
-def _json(source: Source, _max_line_bytes: int) -> Records:
+def _json(source: Source) -> Records:
     with source.open() as stream:
         data = stream.read().removeprefix(_UTF8_BOM)
     if not data.strip():
@@ -273,59 +237,44 @@ def _json(source: Source, _max_line_bytes: int) -> Records:
     try:
         whole = decode_json(data)
     except InputError as error:
-        yield _bad(source, 0, error, data[:4096])
+        yield _bad(source, 0, error, data[:_SHOWN_OF_TOO_LONG])
         return
     del data
-    if isinstance(whole, list):
-        yield from (Record(index, item) for index, item in enumerate(whole, start=1))
-    else:
-        yield Record(1, whole)
+    yield from (Record(index, item) for index, item in enumerate(whole if isinstance(whole, list) else [whole], 1))
 
 
-class _DecodedLines:
+def _decoded(source: Source, max_line_bytes: int, faults: list[FailedRow | InputError]) -> Iterator[str]:
     """Lines as text for `csv`, which cannot hand over an error: what goes wrong is kept until the row is out."""
-
-    def __init__(self, source: Source, max_line_bytes: int) -> None:
-        self._lines = _lines(source, max_line_bytes)
-        self.fault: FailedRow | InputError | None = None
-        self.number = 0
-
-    def __iter__(self) -> Iterator[str]:
-        for item in self._lines:
-            if isinstance(item, FailedRow):
-                self.fault = item
-                self.number = item.line or 0
-                yield "\n"
-                continue
-            self.number, line = item
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                self.fault = _not_utf8(error.start, line[error.start])
-                yield line.decode("utf-8", "replace")
-
-    def take_fault(self) -> FailedRow | InputError | None:
-        fault, self.fault = self.fault, None
-        return fault
+    for item in _lines(source, max_line_bytes):
+        if isinstance(item, FailedRow):
+            faults.append(item)
+            yield "\n"
+            continue
+        try:
+            yield decode_text(item[1])
+        except InputError as error:
+            faults.append(error)
+            yield item[1].decode("utf-8", "replace")
 
 
 def _delimited(source: Source, max_line_bytes: int) -> Records:
     delimiter = source.look().delimiter
     csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
-    lines = _DecodedLines(source, max_line_bytes)
-    reader = csv.reader(lines, delimiter=delimiter)
+    faults: list[FailedRow | InputError] = []
+    reader = csv.reader(_decoded(source, max_line_bytes, faults), delimiter=delimiter)
     header: list[str] | None = None
     start = 1
     while True:
-        fault: FailedRow | InputError | None
+        faults.clear()
         try:
             row = next(reader)
-            fault = lines.take_fault()
         except StopIteration:
             return
         except csv.Error as error:
-            row, fault = [], InputError(f"this is not a row of {delimiter!r}-separated values: {error}")
-        start, line = lines.number + 1, start
+            row = []
+            faults.append(InputError(f"this is not a row of {delimiter!r}-separated values: {error}"))
+        start, line = reader.line_num + 1, start
+        fault = faults[-1] if faults else None
         if isinstance(fault, FailedRow):
             yield fault
         elif fault is not None:
@@ -333,22 +282,21 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
         elif not row or row == [""]:
             continue
         elif header is None:
-            header = None if len(row) == 2 and row[0] == "sep=" and not row[1] else _unique(row)
+            header = None if row == ["sep=", ""] else _unique(row)
         elif len(row) != len(header):
-            wrong = InputError(
-                f"the row has {len(row)} columns, but the header {len(header)}", remedy="Is a quote left open?"
-            )
-            yield _bad(source, line, wrong, delimiter.join(row)[:4096])
+            detail = f"the row has {len(row)} columns, but the header {len(header)}"
+            wrong = InputError(detail, remedy="Is a quote left open?")
+            yield _bad(source, line, wrong, delimiter.join(row)[:_SHOWN_OF_TOO_LONG])
         else:
             yield Record(line, dict(zip(header, row, strict=True)))
 
 
-def _parquet(source: Source, _max_line_bytes: int) -> Records:
+def _parquet(source: Source) -> Records:
     parquet = parquet_module()
     return _from_batches(source, "Parquet", lambda stream: parquet.ParquetFile(stream).iter_batches(batch_size=_BATCH))
 
 
-def _arrow(source: Source, _max_line_bytes: int) -> Records:
+def _arrow(source: Source) -> Records:
     parquet_module()
     import pyarrow.ipc as ipc
 
@@ -393,8 +341,9 @@ def read_container(kind: str, source: Source, max_line_bytes: int = MAX_LINE_BYT
     """The records of a source, read as the container `kind`."""
     if kind in {"csv", "tsv"}:
         return _delimited(source, max_line_bytes)
-    readers = {"jsonl": _jsonl, "json": _json, "parquet": _parquet, "arrow": _arrow, "text": _text}
-    return readers[kind](source, max_line_bytes)
+    if kind in {"jsonl", "text"}:
+        return _records(source, max_line_bytes, decode_json if kind == "jsonl" else decode_text)
+    return {"json": _json, "parquet": _parquet, "arrow": _arrow}[kind](source)
 
 
 # Where bytes come from: a file or standard input, with a look at its beginning that consumes nothing.
@@ -478,25 +427,11 @@ def _beginning(stream: io.BufferedReader) -> tuple[bytes, int]:
     return data, len(data)
 
 
-class _Recoded(io.RawIOBase):
-    """A stream of text in another encoding as UTF-8; bytes that are no text stay as they are, for lines to refuse."""
+class _Recoded(io.TextIOWrapper):
+    """A stream of text in another encoding whose lines are UTF-8; bytes that are no text stay, for lines to refuse."""
 
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        self._text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
-        self._waiting = b""
-
-    def close(self) -> None:
-        self._text.close()
-        super().close()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        self._waiting = self._waiting or self._text.read(1 << 16).encode("utf-8", "surrogateescape")
-        block, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
-        buffer[: len(block)] = block
-        return len(block)
+    def readline(self, size: int = -1, /) -> bytes:  # type: ignore[override]
+        return super().readline(size).encode("utf-8", "surrogateescape")
 
 
 class Source:
@@ -564,7 +499,7 @@ class Source:
         if not begun:
             return Head("empty")
         if begun[0] == "[":
-            return _json_head(begun, begun[1:].lstrip())
+            return _json_head("json", _first_object(begun[1:].lstrip()), begun)
         if begun[0] == "{":
             return _object_head(self, begun)
         return _table_head(self.name, text)
@@ -600,7 +535,7 @@ class Source:
             assert self.head is not None  # it was read, and what came with it
             stream = _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
         if self.recoded and self.encoding != "utf-8":
-            return io.BufferedReader(_Recoded(stream, self.encoding))
+            return cast("BinaryIO", _Recoded(stream, self.encoding, "surrogateescape", newline="\n"))
         return stream
 
     def open_seekable(self) -> BinaryIO:

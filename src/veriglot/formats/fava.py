@@ -134,7 +134,6 @@ class Mfava(Format):
     Source: mFAVA (Islam et al. 2025), section 3 and the published files.
     """
 
-    name = "mfava"
     summary = "mFAVA JSON, gold and silver"
     containers = ("json", "jsonl", "parquet")
     keys = ("generated_text",)
@@ -166,7 +165,7 @@ class Mfava(Format):
             meta["glued"] = glued
             reading.report.notes["glued_spans"] += len(glued)
         yield Sample(
-            f"{reading.source.stem}-{reading.line}",
+            reading.row_name,
             response,
             task=Task.QA,
             language=_in_the_script_of(language, response),
@@ -262,7 +261,6 @@ class MfavaQueries(Format):
     with a status. The passages are clean text. Source: mFAVA, section 3.
     """
 
-    name = "mfava-queries"
     summary = "mFAVA references and queries: evidence and questions without responses"
     containers = ("csv", "jsonl", "json", "parquet")
     keys = ("query_1",)
@@ -331,7 +329,6 @@ class Inline(Format):
     A record has the key `tagged`. The taxonomy is the one that has most of the tags as types.
     """
 
-    name = "inline"
     summary = "inline tags: a response a line, or records with `tagged`"
     containers = ("jsonl", "text", "json", "csv", "parquet")
     keys = ("tagged",)
@@ -393,7 +390,6 @@ class Fava(Format):
     `errored_passage` it is the other way round. Corrections go to `meta.corrections`.
     """
 
-    name = "fava"
     summary = "FAVA records with <mark> and <delete> inside the tags"
     containers = ("json", "jsonl", "parquet")
     writable = False

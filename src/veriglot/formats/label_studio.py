@@ -30,7 +30,6 @@ class LabelStudio(Format):
     version. Cancelled annotations, and results that are not labelled text, are left out and counted.
     """
 
-    name = "label-studio"
     summary = "Label Studio JSON export"
     containers = ("json", "jsonl")
     keys = ("data",)
@@ -50,7 +49,7 @@ class LabelStudio(Format):
         response = shown[key]
         task = optional(shown, "task", str)
         yield Sample(
-            str(shown.get("id") or data.get("id") or f"{reading.source.stem}-{reading.line}"),
+            str(shown.get("id") or data.get("id") or reading.row_name),
             response,
             task=Task(task) if task in set(Task) else Task.OPEN,
             language=reading.stated_language(shown) or reading.language,

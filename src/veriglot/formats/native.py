@@ -22,7 +22,6 @@ __all__ = ["without_null"]
 class NativeLines(Format):
     """Native JSON lines: holds everything."""
 
-    name = "jsonl"
     summary = "the native format, one JSON object a line"
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json")
 
@@ -63,7 +62,6 @@ class NativeParquet(NativeLines):
     An absent list and an empty one stay apart: Parquet knows null and `[]`.
     """
 
-    name = "parquet"
     summary = "the native format in Parquet"
     containers = ("parquet",)
 

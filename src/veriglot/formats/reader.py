@@ -258,7 +258,7 @@ def read_rows(
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:
     """A row whose id occurred before; one called after its file and line gets the name of the folder before it."""
     file = reading.source.file
-    if file is not None and row.id == f"{reading.source.stem}-{reading.line}":
+    if file is not None and row.id == reading.row_name:
         renamed = msgspec.structs.replace(row, id=f"{file.resolve().parent.name}/{row.id}")
         if seen.is_new(renamed.id):
             return renamed

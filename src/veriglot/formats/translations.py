@@ -48,7 +48,6 @@ class Hat(Format):
     match one. A row without an annotator whose `errors` are null is not annotated yet.
     """
 
-    name = "hat"
     summary = "HAT JSON, hallucinated spans in translations"
     containers = ("json", "jsonl", "parquet")
     keys = ("srcLocale", "tgtLocale", "target")
@@ -131,7 +130,6 @@ class Xcomet(Format):
     for each span. `score` or `scores` becomes the rating `score`.
     """
 
-    name = "xcomet"
     summary = "XCOMET rows with error_spans"
     keys = ("mt", "error_spans")
     fields = Fields(
@@ -182,7 +180,6 @@ class HalOmi(Format):
     parts of the source that the translation omits stay in `meta.omit_spans`. Language codes are FLORES's (`deu_Latn`).
     """
 
-    name = "halomi"
     summary = "HalOmi TSV, hallucinations and omissions in translations"
     containers = ("tsv", "csv", "jsonl", "parquet")
     keys = ("mt_text", "hall_spans")
@@ -281,7 +278,6 @@ class Guerreiro(Format):
     has the right number of columns. The languages are identified from the file's beginning.
     """
 
-    name = "guerreiro"
     summary = "pathologies of translations: detachment, oscillation, omission, CSV"
     containers = ("csv",)
     keys = ("src", "mt", "strong-unsupport", "full-unsupport")
@@ -351,7 +347,6 @@ class Mlqe(Format):
     that the name states goes to `meta.split`.
     """
 
-    name = "mlqe"
     summary = "critical translation errors of MLQE-PE, TSV"
     containers = ("tsv", "text")
     takes_lines = True
@@ -442,7 +437,6 @@ class Mqm(Format):
     Rows state no language: a pair in the file's name (`mqm_ted_zhen.tsv`) counts if it fits the texts.
     """
 
-    name = "mqm"
     summary = "MQM error spans in translations, TSV"
     containers = ("tsv", "text")
     takes_lines = True
@@ -567,7 +561,6 @@ class TokenLabels(Format):
     The languages are identified from the files' beginnings, as nothing states them.
     """
 
-    name = "token-labels"
     summary = "token labels of translations, in parallel files .label, .target, .source"
     containers = ("text",)
     _endings = (".source.tok", ".tok", ".target", ".source", ".ref")  # the first two are segmentations of the source
@@ -599,7 +592,7 @@ class TokenLabels(Format):
             target,
             _first_texts(reading),
             reading,
-            id=f"{reading.source.stem}-{reading.line}",
+            id=reading.row_name,
             generator=Generator(reading.source.stem),
             annotations=(
                 Annotation(

@@ -284,7 +284,7 @@ class Writer:
 
     def __init__(self, path: str | Path, *, format: str | None = None, kind: str = "samples") -> None:  # noqa: A002
         name = format or _format_for(path)
-        self._format = load_format(name)
+        self._name, self._format = name, load_format(name)
         if kind == "predictions" and name not in _NATIVE:
             raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")
         if not self._format.writable:
@@ -314,8 +314,8 @@ class Writer:
             InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
         """
         if isinstance(record, Prediction):
-            self._sink.write(msgspec.to_builtins(record) if self._format.name == "parquet" else record)
-        elif self._format.name in _NATIVE:
+            self._sink.write(msgspec.to_builtins(record) if self._name == "parquet" else record)
+        elif self._name in _NATIVE:
             self._sink.write(self._format.record(record))
         elif (row := self._checked(record)) is not None:
             self._sink.write(row)

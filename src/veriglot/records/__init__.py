@@ -46,6 +46,7 @@ __all__ = [
     "Verdict",
     "Word",
     "decode_json",
+    "decode_text",
     "encode",
     "from_mapping",
     "sample_from",
@@ -272,19 +273,17 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
         if len({passage.id for passage in self.evidence}) < len(self.evidence):
             raise ValueError("two passages share an id at `evidence`")
         for index, annotation in enumerate(self.annotations):
-            self._check_marks(f"annotations[{index}].spans", annotation.spans or ())
-            self._check_marks(f"annotations[{index}].units", annotation.units or ())
+            both: dict[str, Sequence[Span | Unit]] = {"spans": annotation.spans or (), "units": annotation.units or ()}
+            for name, marks in both.items():
+                for position, mark in enumerate(marks):
+                    if mark.end > len(self.response):
+                        beyond = f"[{mark.start}, {mark.end}) ends beyond the response of {len(self.response)}"
+                        raise ValueError(f"{beyond} code points at `annotations[{index}].{name}[{position}]`")
 
     @property
     def evidence_text(self) -> str:
         """The passages as one text, an empty line between them."""
         return "\n\n".join(passage.text for passage in self.evidence)
-
-    def _check_marks(self, name: str, marks: Sequence[Span | Unit]) -> None:
-        for position, mark in enumerate(marks):
-            if mark.end > len(self.response):
-                beyond = f"[{mark.start}, {mark.end}) ends beyond the response of {len(self.response)} code points"
-                raise ValueError(f"{beyond} at `{name}[{position}]`")
 
 
 _CHOOSER = "chooser:"
@@ -566,10 +565,6 @@ class Confusion(NamedTuple):
     tn: int
 
 
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
 class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
     """Error rates over the responses of one language (or of all).
 
@@ -634,13 +629,14 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
         counts = tuple(Confusion(*row) for row in responses)
         cells = tuple(tuple(part) for part in histograms)
         tp, fp, fn, tn = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
+        tpr = tp / (tp + fn) if tp + fn else None
         return cls(
             tp, fp, fn, tn,
-            tpr=_ratio(tp, tp + fn),
-            fpr=_ratio(fp, fp + tn),
-            precision=_ratio(tp, tp + fp),
-            recall=_ratio(tp, tp + fn),
-            prevalence=_ratio(tp + fn, tp + fp + fn + tn),
+            tpr=tpr,
+            fpr=fp / (fp + tn) if fp + tn else None,
+            precision=tp / (tp + fp) if tp + fp else None,
+            recall=tpr,
+            prevalence=(tp + fn) / sum((tp, fp, fn, tn)) if any((tp, fp, fn, tn)) else None,
             responses=counts,
             clusters=tuple(clusters),
             confidences=tuple(confidences) or _summed(cells),
@@ -692,7 +688,6 @@ _PARTS: dict[type[msgspec.Struct], dict[str, type[msgspec.Struct]]] = {
 _KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     kind: frozenset(kind.__struct_fields__) for kind in (Sample, Generator, Evidence, Annotation, Span, Unit)
 }
-_PATH_IN_MESSAGE = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _NAMED_PLACE = re.compile(r" at `([^`]*)`")
 _WRONG_KIND = re.compile(r"^Expected `([^`]*)`, got `([^`]*)`$")
@@ -709,8 +704,20 @@ _REMEDIES = {
     "evidence": 'Write evidence as a list of objects: [{"text": "..."}].',
     "id": "Every row needs an id of its own, a string.",
 }
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
+
+
+def decode_text(data: bytes) -> str:
+    """The text of UTF-8.
+
+    Raises:
+        InputError: it is not valid UTF-8; the message says where.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"this is not valid UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
+        raise InputError(detail, remedy="Convert the file to UTF-8 first.") from error
 
 
 def decode_json(line: bytes | str) -> Any:
@@ -720,12 +727,7 @@ def decode_json(line: bytes | str) -> Any:
         InputError: it is not valid JSON, or not valid UTF-8; the message says where it broke off.
     """
     try:
-        return _decoder.decode(line)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"this is not valid UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}",
-            remedy="Convert the file to UTF-8 first.",
-        ) from error
+        return _decoder.decode(decode_text(line) if isinstance(line, bytes) else line)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"this is not valid JSON: {error}", remedy="Was the line cut off?") from error
 
@@ -739,29 +741,20 @@ def from_mapping(data: Any, type_: type[T]) -> T:
     try:
         return msgspec.convert(data, type_)
     except msgspec.ValidationError as error:
-        message = str(error)
-        match = _PATH_IN_MESSAGE.search(message)
-        field = match.group(1) if match else ""
-        detail = message[: match.start()] if match else message
-        named = _NAMED_PLACE.search(detail)
-        missing = _MISSING.search(detail)
-        if missing:
-            field = f"{field}.{missing.group(1)}" if field else missing.group(1)
+        detail, _, path = str(error).partition(" - at `$")
+        field = path.removesuffix("`").removeprefix(".")
+        if missing := _MISSING.search(detail):
+            field = f"{field}.{missing[1]}" if field else missing[1]
             detail = "it is missing"
-        if named:  # a check that spans several fields names its own place
-            field, detail = named.group(1), detail.replace(named.group(0), "")
-        kind = InputTypeError if _WRONG_KIND.match(detail) else InputError
+        if named := _NAMED_PLACE.search(detail):  # a check that spans several fields names its own place
+            field, detail = named[1], detail.replace(named[0], "")
+        kind = InputError
+        if wrong := _WRONG_KIND.match(detail):  # in the words of JSON; `str | null` names more than one
+            kind = InputTypeError
+            wanted, got = (" or ".join(_KINDS.get(name, name) for name in text.split(" | ")) for text in wrong.groups())
+            detail = f"{wanted} is expected, and this is {got}"
         remedy = _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
-        raise kind(_plain(detail), field=field or None, remedy=remedy) from error
-
-
-def _plain(detail: str) -> str:
-    """What msgspec says of a wrong kind, in the words of JSON; `str | null` names more than one."""
-    match = _WRONG_KIND.match(detail)
-    if not match:
-        return detail
-    wanted, got = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
-    return f"{wanted} is expected, and this is {got}"
+        raise kind(detail, field=field or None, remedy=remedy) from error
 
 
 def sample_from(data: Any) -> Sample:
@@ -789,12 +782,11 @@ def _unknown_in(data: Any, kind: type[msgspec.Struct], path: str) -> Iterator[tu
             yield from _unknown_in(item, kind, f"{path}[{index}]")
     elif isinstance(data, dict):
         prefix = f"{path}." if path else ""
-        if not data.keys() <= _KEYS[kind]:
-            yield from ((prefix + key, value) for key, value in data.items() if key not in _KEYS[kind])
+        yield from ((prefix + key, value) for key, value in data.items() if key not in _KEYS[kind])
         for key, part in _PARTS.get(kind, {}).items():
             yield from _unknown_in(data.get(key), part, prefix + key)
 
 
 def encode(record: msgspec.Struct) -> bytes:
     """One record as one line of JSON, without the line break; null fields are left out."""
-    return _encoder.encode(record)
+    return msgspec.json.encode(record)

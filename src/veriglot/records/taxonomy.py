@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.plugins import packaged
 
-__all__ = ["Taxonomy", "taxonomies", "taxonomy"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Taxonomy", "taxonomies", "taxonomy", "taxonomy_with"]
 
 
 class Taxonomy(msgspec.Struct, frozen=True):
@@ -85,3 +89,9 @@ def taxonomy(name: str) -> Taxonomy:
         return taxonomies()[name]
     except KeyError:
         raise UnknownNameError("taxonomy", name, taxonomies()) from None
+
+
+def taxonomy_with(types: Iterable[str]) -> str | None:
+    """The first taxonomy that has all of these types; None where none has."""
+    wanted = set(types)
+    return next((name for name, entry in taxonomies().items() if wanted <= entry.types.keys()), None)

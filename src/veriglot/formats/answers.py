@@ -17,9 +17,10 @@ from veriglot.formats.base import (
     spanned_annotation,
     type_in,
 )
-from veriglot.formats.containers import Record, iter_lines
+from veriglot.formats.containers import Record, Source, read_container
 from veriglot.formats.tags import marked_ranges, with_tags
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_json
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head
-    from veriglot.storage.checkpoint import FailedRow
 
 __all__ = []
 
@@ -74,8 +74,8 @@ class RagTruth(Format):
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a response, with its source."""
         if isinstance(data, dict) and "source_info" not in data:
-            sources = reading.once("sources", lambda: _Neighbour(reading.beside("source_info.jsonl"), "source_id"))
-            source = sources.find(str(data.get("source_id")))
+            sources = reading.once("sources", lambda: _records_by("source_id", reading.beside("source_info.jsonl")))
+            source = sources.get(str(data.get("source_id")))
             if source is None:
                 reading.report.notes["without_source"] += 1
             data = {**(source or {}), **data}
@@ -88,8 +88,8 @@ class RagTruth(Format):
     def question(self, data: Any) -> str | None:
         """The question beside the passages."""
         info = data.get("source_info")
-        question = info.get("question") if isinstance(info, dict) and isinstance(info.get("passages"), str) else None
-        return question if isinstance(question, str) else None
+        of_passages = isinstance(info, dict) and isinstance(info.get("passages"), str)
+        return info["question"] if of_passages and isinstance(info.get("question"), str) else None
 
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:  # noqa: ARG002
         """Of a `source_info`: text (summaries), numbered passages, or data."""
@@ -276,18 +276,18 @@ class MuShroom(Format):
 
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:
         """The text of the page, from the file of references."""
-        neighbour = reading.once("references", lambda: _Neighbour(self._reference_file(reading), "id"))
-        reference = neighbour.find(str(data["id"]))
+        references = reading.once("references", lambda: _records_by("id", self._reference_file(reading)))
+        reference = references.get(str(data["id"]))
         if reference is not None:
             url = optional(reference, "wikipedia_url", str) or optional(data, "wikipedia_url", str)
             yield Evidence(need(reference, "reference", str), language=language, url=url)
-        elif neighbour.file is not None:
+        elif references:
             reading.report.notes["without_reference"] += 1
 
     @staticmethod
     def _reference_file(reading: Reading) -> Path | None:
-        match = re.match(r"(?:mushroom\.)?([A-Za-z]{2,3})-(\w+)", reading.source.name)
-        return reading.beside(f"{match.group(1)}-{match.group(2)}.refs.jsonl") if match else None
+        match = re.match(r"(?:mushroom\.)?([A-Za-z]{2,3}-\w+)", reading.source.name)
+        return reading.beside(f"{match[1]}.refs.jsonl") if match else None
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
         """That of `gold` and those of people; none without labels (the unlabelled test sets)."""
@@ -404,42 +404,13 @@ class Squad(Format):
         )
 
 
-# A file of JSON lines that lies beside the one being read and holds what it refers to, found by key.
-#
-# Only the place of each line is kept in memory, so that a large neighbour costs little.
-
-
-class _Neighbour:
-    """Records of a file beside the one that is read, if there is one, by the value of one key."""
-
-    def __init__(self, file: Path | None, key: str) -> None:
-        self.file = file
-        self._places = _index(file, key) if file is not None else {}
-
-    def find(self, value: str) -> Any:
-        """The record with that value, or None."""
-        offset = self._places.get(value)
-        if offset is None or self.file is None:
-            return None
-        with self.file.open("rb") as stream:
-            stream.seek(offset)
-            return decode_json(stream.readline())
-
-
-def _index(file: Path, key: str) -> dict[str, int]:
-    places: dict[str, int] = {}
-    with file.open("rb") as stream:
-        offset = 0
-        for number, line in iter_lines(stream):
-            if not isinstance(line, bytes):
-                raise line.at(path=str(file))
-            if line.strip():
-                try:
-                    record = decode_json(line)
-                except InputError as error:
-                    raise error.at(path=str(file), line=number) from error
-                if not isinstance(record, dict) or key not in record:
-                    raise InputError("the field is missing", path=str(file), line=number, field=key)
-                places[str(record[key])] = offset
-            offset = stream.tell()
-    return places
+def _records_by(key: str, file: Path | None) -> dict[str, dict[str, Any]]:
+    """The records of a file of JSON lines beside the one that is read, if there is one, by the value of one key."""
+    records = {}
+    for record in read_container("jsonl", Source(file)) if file else ():
+        if isinstance(record, FailedRow):
+            raise record.as_error()
+        if not isinstance(record.data, dict) or key not in record.data:
+            raise InputError("the field is missing", path=str(file), line=record.line, field=key)
+        records[str(record.data[key])] = record.data
+    return records

@@ -35,6 +35,7 @@ __all__ = [
     "Sniff",
     "TagReport",
     "beside_spans",
+    "grouped",
     "language_tag",
     "load_format",
     "need",
@@ -432,11 +433,9 @@ class Reading:
 
         It is counted in the report, and never assumed because a format's published data are in one language.
         """
-        from veriglot.text.identification import identify
-
-        language = identify(text)
+        language = _language_of([text])
         self.report.notes["languages_identified" if language else "languages_unknown"] += 1
-        return language.tag if language else None
+        return language
 
     def pair_of(self, texts: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
         """BCP 47 tags of source and target of a file whose rows state none, found out once; None where unclear.
@@ -460,6 +459,29 @@ class Reading:
             source, target = (tag if tag and _same(name, tag) else name for name, tag in zip(named, seen, strict=True))
             self.state["pair"] = source, self.language or target
         return cast("tuple[str | None, str | None]", self.state["pair"])
+
+
+def grouped(
+    records: Records, reading: Reading, parsed: Callable[[Any], T | None], key: Callable[[T], object]
+) -> Iterator[list[T] | FailedRow]:
+    """What is parsed of consecutive records with one key, together, and bad rows; a bad row ends no group."""
+    group: list[T] = []
+    for record in records:
+        if isinstance(record, FailedRow):
+            yield record
+            continue
+        reading.line = record.line
+        try:
+            row = parsed(record.data)
+        except InputError as error:
+            yield reading.bad(record, error)
+            continue
+        if row is not None and group and key(row) != key(group[0]):
+            yield group
+            group = []
+        group += [row] if row is not None else []
+    if group:
+        yield group
 
 
 # The language that a file's name says (`silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans), or its text.
@@ -508,10 +530,9 @@ def _language_of(texts: list[str]) -> str | None:
 
     weight: Counter[str] = Counter()
     for text in texts:
-        language = identify(text)
-        if language is not None:
+        if (language := identify(text)) is not None:
             weight[language.tag] += len(text)
-    return max(weight, key=lambda tag: weight[tag]) if weight else None
+    return next((tag for tag, _ in weight.most_common(1)), None)
 
 
 _KINDS: dict[type, str] = {

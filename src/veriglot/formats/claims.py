@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Sniff, language_tag, need, optional
+from veriglot.formats.base import Format, Sniff, grouped, language_tag, need, optional
 from veriglot.formats.tags import in_order
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.records.taxonomy import taxonomy
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.formats.base import Reading
-    from veriglot.formats.containers import Head, Record, Records
+    from veriglot.formats.containers import Head, Records
 
 __all__ = []
 
@@ -47,41 +47,26 @@ class XsumSpans(Format):
     )  # fmt: skip
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """Samples of consecutive rows with the same article and system."""
-        group: list[Record] = []
-        for record in records:
-            if isinstance(record, FailedRow):
-                yield record
-                continue
-            if group and self._key(record) != self._key(group[0]):
-                yield from self._grouped(group, reading)
-                group = []
-            group.append(record)
-        yield from self._grouped(group, reading)
+        """Samples of consecutive rows with the same article and system; of these a bad one is left out."""
+        groups = grouped(
+            records,
+            reading,
+            lambda row: (row, self._span(row, reading), reading.line),
+            lambda parsed: (parsed[0]["bbcid"], parsed[0]["system"]),
+        )
+        for group in groups:
+            yield group if isinstance(group, FailedRow) else self._sample(group, reading)
 
-    @staticmethod
-    def _key(record: Record) -> tuple[Any, Any]:
-        return record.data.get("bbcid"), record.data.get("system")
-
-    def _grouped(self, group: list[Record], reading: Reading) -> Iterator[Sample | FailedRow]:
-        """A bad row is left out of its group and reported; the others still make a sample."""
-        first: Any = None
+    def _sample(self, group: list[tuple[dict[str, str], Span | None, int]], reading: Reading) -> Sample:
         workers: dict[str, dict[Span, None]] = {}
-        for record in group:
-            reading.line = record.line
-            try:
-                span = self._span(record.data, reading)
-            except InputError as error:
-                yield reading.bad(record, error)
-                continue
-            first = first or record.data
-            workers.setdefault(record.data["worker_id"], {}).update({span: None} if span else {})
-        if first is None:
-            return
+        for row, span, _ in group:
+            workers.setdefault(row["worker_id"], {}).update({span: None} if span else {})
+        reading.line = group[-1][2]
+        first = group[0][0]
         document = reading.once("articles", lambda: self._articles(reading)).get(first["bbcid"])
         if document is None:
             reading.report.notes["without_article"] += 1
-        yield Sample(
+        return Sample(
             f"{first['bbcid']}-{first['system']}",
             first["summary"],
             task=Task.SUMMARIZATION,

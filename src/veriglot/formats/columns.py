@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -659,7 +659,7 @@ class Columns(Format):
     """
 
     summary = "rows under any names; `--map` states them"
-    containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
+    containers = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
     writable = False
 
     def sniff(self, head: Head) -> Sniff | None:

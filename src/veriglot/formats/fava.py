@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span
 from veriglot.records.languages import get_language, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.noise import garbled, looks_glued
+from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,13 +63,10 @@ class _Alignment:
         is the nearest place where they stand, or None where they stand nowhere.
         """
         indices = [index for index in self.places[start:end] if index >= 0]
-        if indices and len(indices) >= _MATCHED_SHARE * self._solid_in(start, end):
+        if indices and len(indices) >= _MATCHED_SHARE * sum(index != _SPACE for index in self.places[start:end]):
             low, high = min(indices), max(indices) + 1
             if high - low <= _STRETCH * (end - start) + _STRETCH_SLACK:
                 return low, high
-        return self._moved(start, end)
-
-    def _moved(self, start: int, end: int) -> tuple[int, int] | None:
         words = self.first[start:end].split()
         if not words:
             return None
@@ -77,9 +74,6 @@ class _Alignment:
         near = next((index for index in reversed(self.places[:start]) if index >= 0), 0)
         nearest = min(pattern.finditer(self.second), key=lambda match: abs(match.start() - near), default=None)
         return nearest.span() if nearest else None
-
-    def _solid_in(self, start: int, end: int) -> int:
-        return sum(index != _SPACE for index in self.places[start:end])
 
 
 _SPACE = -2
@@ -244,9 +238,8 @@ def _in_the_script_of(tag: str | None, text: str) -> str | None:
     forms = {each.script: each.tag for each in languages().values() if each.base == get_language(tag).base}
     if not forms.keys() >= {"Latn", "Cyrl"}:
         return tag
-    names = [unicodedata.name(char, "") for char in text[:2000] if char.isalpha()]
-    latin = sum(name.startswith("LATIN") for name in names)
-    cyrillic = sum(name.startswith("CYRILLIC") for name in names)
+    shares = script_shares(text[:2000])
+    latin, cyrillic = (shares.get(script, 0) for script in ("Latn", "Cyrl"))
     return tag if latin == cyrillic else forms["Latn" if latin > cyrillic else "Cyrl"]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, need, optional
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
-from veriglot.records.taxonomy import taxonomies
+from veriglot.records.taxonomy import taxonomies, taxonomy_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,12 @@ __all__ = []
 
 _RESPONSE = ("response", "answer", "text", "target")
 _EVIDENCE = ("evidence", "context", "source", "references", "reference")
+# Key of a task to who made what stands there, and the key of their name.
+_HOLDERS = (
+    ("annotations", Kind.HUMAN, "completed_by"),
+    ("completions", Kind.HUMAN, "completed_by"),
+    ("predictions", Kind.MODEL, "model_version"),
+)
 _KNOWN = {*_RESPONSE, *_EVIDENCE, "id", "question", "language", "task", "taxonomy"}
 
 
@@ -73,17 +79,15 @@ class LabelStudio(Format):
         names = {a.taxonomy for a in sample.annotations}
         if len(names) == 1:
             shown["taxonomy"] = names.pop()
-        task: dict[str, Any] = {"data": {key: value for key, value in shown.items() if value not in (None, [])}}
-        for key, kind, who in (
-            ("annotations", Kind.HUMAN, "completed_by"),
-            ("predictions", Kind.MODEL, "model_version"),
-        ):
-            task[key] = [
-                {who: a.annotator, "result": _results(sample.response, a)}
-                for a in sample.annotations
-                if a.kind is kind and a.spans is not None
-            ]
-        return task
+        marked = [a for a in sample.annotations if a.spans is not None]
+        return {
+            "data": {key: value for key, value in shown.items() if value not in (None, [])},
+            **{
+                key: [{who: a.annotator, "result": _results(sample.response, a)} for a in marked if a.kind is kind]
+                for key, kind, who in _HOLDERS
+                if key != "completions"
+            },
+        }
 
 
 def _results(response: str, annotation: Annotation) -> list[dict[str, Any]]:
@@ -112,7 +116,7 @@ def _evidence(shown: dict[str, Any]) -> Iterator[Evidence]:
 
 
 def _annotations(data: Any, shown: Any, response: str, reading: Reading) -> Iterator[Annotation]:
-    for key, kind in (("annotations", Kind.HUMAN), ("completions", Kind.HUMAN), ("predictions", Kind.MODEL)):
+    for key, kind, who in _HOLDERS:
         for index, item in enumerate(optional(data, key, list) or []):
             where = f"{key}[{index}]"
             if not isinstance(item, dict):
@@ -122,24 +126,19 @@ def _annotations(data: Any, shown: Any, response: str, reading: Reading) -> Iter
                 continue
             spans = tuple(_spans(optional(item, "result", list) or [], where, response, reading))
             yield Annotation(
-                annotator=_who(item, kind, index),
+                annotator=_name(item.get(who)) or f"{'prediction' if kind is Kind.MODEL else 'annotator'}_{index + 1}",
                 kind=kind,
-                taxonomy=optional(shown, "taxonomy", str) or _taxonomy_of(spans),
+                taxonomy=optional(shown, "taxonomy", str)
+                or taxonomy_with(span.type for span in spans if span.type)
+                or "label-studio",
                 spans=spans,
             )
 
 
-def _who(item: dict[str, Any], kind: Kind, index: int) -> str:
-    who = item.get("model_version") if kind is Kind.MODEL else item.get("completed_by")
+def _name(who: Any) -> str:
     if isinstance(who, dict):
         who = who.get("email") or who.get("id")
-    return str(who) if who not in (None, "") else f"{'prediction' if kind is Kind.MODEL else 'annotator'}_{index + 1}"
-
-
-def _taxonomy_of(spans: tuple[Span, ...]) -> str:
-    used = {span.type for span in spans if span.type}
-    fitting = [name for name, each in taxonomies().items() if used <= each.types.keys()]
-    return fitting[0] if fitting else "label-studio"
+    return "" if who is None else str(who)
 
 
 def _spans(results: list[Any], within: str, response: str, reading: Reading) -> Iterator[Span]:
@@ -164,12 +163,13 @@ def _in_code_points(
     text: str | None, start: int, end: int, where: str, response: str, reading: Reading
 ) -> tuple[int, int] | None:
     first, last = _code_point_index(response, start), _code_point_index(response, end)
-    converted = None if first is None or last is None else (first, last)
+    if first is None or last is None:
+        return reading.located(text, start, end, where, response)
     if text is None:
-        return reading.placed(*(converted or (start, end)), where, response)
-    if converted is not None and response[first:last] == text and text:
-        return converted
-    return reading.located(text, start, end, where, response)
+        return reading.placed(first, last, where, response)
+    return (
+        (first, last) if response[first:last] == text and text else reading.located(text, start, end, where, response)
+    )
 
 
 def _utf16_length(text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +18,8 @@ from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from veriglot.formats.containers import Head
 
 __all__ = [
     "SeenIds",
@@ -65,22 +66,25 @@ def guess(path: str | Path) -> Guess:
 
 
 def _guess_folder(folder: Path) -> Guess:
-    counts: Counter[str] = Counter()
-    example: dict[str, tuple[str, Guess]] = {}
+    by_format: dict[str, list[tuple[str, Guess]]] = {}
     for source, guessed in readable_files(folder, {}):
-        counts[guessed.format] += 1
-        example.setdefault(guessed.format, (source.name, guessed))
-    if not counts:
+        by_format.setdefault(guessed.format, []).append((source.name, guessed))
+    if not by_format:
         raise InputError("no file of this folder is in a known format", path=str(folder), remedy=_remedy())
-    name, count = counts.most_common(1)[0]
-    file, guessed = example[name]
-    return guessed._replace(why=f"{count} of the folder's files, such as {file}: {guessed.why}")
+    most = max(by_format.values(), key=len)
+    file, guessed = most[0]
+    return guessed._replace(why=f"{len(most)} of the folder's files, such as {file}: {guessed.why}")
 
 
-def _guess_source(source: Source) -> Guess:
+def _head(source: Source) -> Head:
     head = source.look()
     if head.container == "empty":
         raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
+    return head
+
+
+def _guess_source(source: Source) -> Guess:
+    head = _head(source)
     best: Guess | None = None
     for name in FORMATS.names():
         format_ = load_format(name)
@@ -91,11 +95,8 @@ def _guess_source(source: Source) -> Guess:
             best = Guess(name, sniffed.why, sniffed.confidence, head.container)
     if best is None:
         if head.keys >= {"id", "status", "detector"}:
-            raise InputError(
-                "this holds predictions, not samples",
-                path=source.path,
-                remedy="Name the samples that they were made of.",
-            )
+            remedy = "Name the samples that they were made of."
+            raise InputError("this holds predictions, not samples", path=source.path, remedy=remedy)
         if head.keys:
             try:
                 check_columns(head, {})
@@ -279,31 +280,24 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
         yield source, _as_named(source, name) if name else _guess_source(source)
         return
     any_read = False
-    files = readable_files(Path(path), report.unread, name if name == "columns" else None)
-    for source, guessed in files:
+    for source, guessed in readable_files(Path(path), report.unread, name if name == "columns" else None):
         if name and guessed.format != name:
             report.unread[source.path] = f"it is in the format {guessed.format}"
-            continue
-        any_read = True
-        yield source, guessed
+        else:
+            any_read = True
+            yield source, guessed
     if not any_read:
         wanted = f"in the format {name!r}" if name else "in a known format"
         raise InputError(f"no file of this folder is {wanted}", path=str(path), remedy="Name a file, or --from.")
 
 
 def _as_named(source: Source, name: str) -> Guess:
-    format_ = load_format(name)
-    container = source.look().container
-    if container == "empty":
-        raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
-    if container not in format_.containers:
-        if container != "text" or format_.containers[0] not in {"jsonl", "csv", "tsv"}:
-            raise InputError(
-                f"the format {name!r} lies in {' or '.join(format_.containers)}, but this looks like {container}",
-                path=source.path,
-                remedy="Is it another format?",
-            )
-        container = format_.containers[0]  # so damaged that it does not look like it; each line says what is wrong
+    container, containers = _head(source).container, load_format(name).containers
+    if container not in containers:
+        if container != "text" or containers[0] not in {"jsonl", "csv", "tsv"}:
+            detail = f"the format {name!r} lies in {' or '.join(containers)}, but this looks like {container}"
+            raise InputError(detail, path=source.path, remedy="Is it another format?")
+        container = containers[0]  # so damaged that it does not look like it; each line says what is wrong
     return Guess(name, "named by the caller", 1.0, container)
 
 
@@ -325,8 +319,6 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
         try:
             if not isinstance(record.data, dict):
                 raise InputError("a prediction is a JSON object")
-            data = without_null(record.data) if container == "parquet" else record.data
-            prediction = from_mapping(data, Prediction)
+            yield from_mapping(without_null(record.data) if container == "parquet" else record.data, Prediction)
         except InputError as error:
             raise error.at(path=source.path, line=record.line) from error
-        yield prediction

@@ -23,7 +23,7 @@ import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from veriglot.errors import InputError
@@ -44,8 +44,12 @@ M = TypeVar("M", Span, Unit)
 # The tags inside FAVA's: `<mark>` holds what was put in, `<delete>` what was taken out.
 _EDITS = ("delete", "mark")
 
-_EDIT_ALIASES = {"deleted": "delete", "del": "delete", "insert": "mark", "inserted": "mark", "marked": "mark"}
-_TYPE_ALIASES = {
+_ALIASES = {
+    "deleted": "delete",
+    "del": "delete",
+    "insert": "mark",
+    "inserted": "mark",
+    "marked": "mark",
     "contradiction": "contradictory",
     "contradicts": "contradictory",
     "unverified": "unverifiable",
@@ -92,12 +96,8 @@ def _resolve(word: str, types: tuple[str, ...]) -> tuple[str, str | None] | None
     for name in known:
         if low == name.lower():
             return name, "capitalised"
-    if low in _EDIT_ALIASES:
-        return _EDIT_ALIASES[low], "misspelt"
-    alias = _TYPE_ALIASES.get(low)
-    if alias in types:
-        return alias, "misspelt"
-    near = get_close_matches(low, types, n=1, cutoff=_CLOSE_ENOUGH)
+    alias = _ALIASES.get(low)
+    near = [alias] if alias in known else get_close_matches(low, types, n=1, cutoff=_CLOSE_ENOUGH)
     return (near[0], "misspelt") if near else None
 
 
@@ -107,8 +107,7 @@ def _read_fragment(inside: str, types: tuple[str, ...]) -> _Piece | None:
     if match is None:
         return None
     slash, word = match.groups()
-    low = word.lower()
-    known = [name for name in (*types, *_EDITS) if name.lower().startswith(low)]
+    known = [name for name in (*types, *_EDITS) if name.lower().startswith(word.lower())]
     if not known:
         return None
     return _Piece(known[0] if len(known) == 1 else None, bool(slash), "cut_off")
@@ -203,9 +202,9 @@ def _careless(tags: list[_Tag], indices: list[int], closer_of: dict[int, int], t
     """Pair the tags of one type where openers were used as closers or the reverse; return those left over."""
     stack: list[int] = []
     stray = set()
-    for position, index in enumerate(indices):
+    for index, later in zip_longest(indices, indices[1:]):
         tag = tags[index]
-        following = tags[indices[position + 1]] if position + 1 < len(indices) else None
+        following = None if later is None else tags[later]
         if tag.closing:
             if stack:
                 closer_of[stack.pop()] = index
@@ -232,13 +231,11 @@ def _closes(tag: _Tag, following: _Tag | None, text: str) -> bool:
 
 
 def _looks_opening(text: str, position: int) -> bool:
-    before, after = text[position - 1 : position], text[position : position + 1]
-    return (not before or before.isspace()) and bool(after) and not after.isspace()
+    return not text[position - 1 : position].strip() and bool(text[position : position + 1].strip())
 
 
 def _looks_closing(text: str, position: int) -> bool:
-    before, after = text[position - 1 : position], text[position : position + 1]
-    return bool(before) and not before.isspace() and (not after or after.isspace() or not after.isalnum())
+    return bool(text[position - 1 : position].strip()) and not text[position : position + 1].isalnum()
 
 
 def _cut_off_closer(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
@@ -281,23 +278,18 @@ def _finish(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict
             tag.fail("stray_closer")
         elif index in strays:
             tag.mend("unclosed")
-            rest = [tags[i] for i in used[position + 1 :] if tags[i].fault != "cut_off"]
-            pairs.append((tag, None, tag.position, _end_of_unclosed(tag, rest[0] if rest else None, text)))
+            following = next((tags[i] for i in used[position + 1 :] if tags[i].fault != "cut_off"), None)
+            pairs.append((tag, None, tag.position, _end_of_unclosed(tag, following, text)))
     _note_crossing(tags, closer_of)
     return pairs
 
 
 def _end_of_unclosed(tag: _Tag, following: _Tag | None, text: str) -> int:
-    if following is None:
-        return _without_space(text, tag.position, len(text))
-    sentence = _SENTENCE_END.search(text, tag.position, following.position)
-    return _without_space(text, tag.position, sentence.end() if sentence else following.position)
-
-
-def _without_space(text: str, start: int, end: int) -> int:
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return end
+    end = len(text)
+    if following is not None:
+        sentence = _SENTENCE_END.search(text, tag.position, following.position)
+        end = sentence.end() if sentence else following.position
+    return tag.position + len(text[tag.position : end].rstrip())
 
 
 def _note_crossing(tags: list[_Tag], closer_of: dict[int, int]) -> None:
@@ -316,8 +308,7 @@ def _note_crossing(tags: list[_Tag], closer_of: dict[int, int]) -> None:
 _PIECE = re.compile(r"<([^<>\n]{0,40})>|<([^<>\n]{0,25})\Z|<(?=[/\\]?[A-Za-z])")
 
 
-@dataclass(frozen=True)
-class _Correction:
+class _Correction(NamedTuple):
     """What the tags say should stand in place of `[start, end)`; an insertion where both are equal."""
 
     start: int

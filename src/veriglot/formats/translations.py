@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from itertools import count, groupby
+from contextlib import suppress
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from veriglot.formats.base import (
     Format,
     Sniff,
     beside_spans,
+    grouped,
     language_tag,
     need,
     optional,
@@ -22,7 +24,7 @@ from veriglot.formats.base import (
 )
 from veriglot.formats.containers import Record, iter_lines
 from veriglot.formats.tags import in_order, marked_ranges, with_tags
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_text
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -394,7 +396,7 @@ class Mlqe(Format):
             raise InputError(f"scores are numbers from 0 to 3 in brackets, not {scores[:60]!r}", field="scores")
         if verdict not in self._verdicts:
             raise InputError(f"the majority says ERR or NOT, not {verdict[:60]!r}", field="aggregated-score")
-        given = [score.strip() for score in match.group(1).split(",")]
+        given = [score.strip() for score in match[1].split(",")]
         critical = self._verdicts[verdict]
         if (given.count("1") > len(given) / 2) is not critical:
             raise InputError(f"{verdict} is not what most of the scores {scores} say", field="aggregated-score")
@@ -451,37 +453,10 @@ class Mqm(Format):
             return Sniff(0.95, "the columns `seg_id`, `rater`, `category` and `severity`")
         return None
 
-    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One row alone, as a sample with one rater; the first row names the columns and is none."""
-        rating = self._rating(str(data), reading)
-        if rating is not None:
-            yield self._sample([rating], reading)
-
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples of consecutive rows with the same system, segment and texts."""
-        ratings = self._ratings(records, reading)
-        for key, group in groupby(ratings, key=lambda row: None if isinstance(row, FailedRow) else row[:3]):
-            rows = list(group)
-            if key is None:
-                yield from (row for row in rows if isinstance(row, FailedRow))
-                continue
-            same_segment = [row for row in rows if isinstance(row, _Rating)]
-            reading.line = same_segment[0].line
-            yield self._sample(same_segment, reading)
-
-    def _ratings(self, records: Records, reading: Reading) -> Iterator[_Rating | FailedRow]:
-        for record in records:
-            if isinstance(record, FailedRow):
-                yield record
-                continue
-            reading.line = record.line
-            try:
-                rating = self._rating(str(record.data), reading)
-            except InputError as error:
-                yield reading.bad(record, error)
-            else:
-                if rating is not None:
-                    yield rating
+        for group in grouped(records, reading, lambda line: self._rating(str(line), reading), lambda row: row[:3]):
+            yield group if isinstance(group, FailedRow) else self._sample(group, reading)
 
     def _rating(self, text: str, reading: Reading) -> _Rating | None:
         cells = text.split("\t")
@@ -520,6 +495,7 @@ class Mqm(Format):
     @staticmethod
     def _sample(rows: list[_Rating], reading: Reading) -> Sample:
         first = rows[0]
+        reading.line = first.line
         raters: dict[str, set[Span]] = {}
         for row in rows:
             spans = raters.setdefault(row.rater, set())
@@ -583,10 +559,10 @@ class TokenLabels(Format):
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a line."""
         texts = _texts(reading)
-        if texts[".target"].file is None:
+        if texts[".target"] is None:
             name = f"{reading.source.stem}.target"
             raise InputError(f"these labels belong to a text that is not here: {name!r}", remedy="Put it beside them.")
-        target, source, reference = (file.line(reading.line) or "" for file in texts.values())
+        target, source, reference = (_line(lines, reading.line) or "" for lines in texts.values())
         sample = _translation(
             source,
             target,
@@ -609,7 +585,7 @@ class TokenLabels(Format):
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows; translations that have no labels are bad rows too, wherever they stand."""
         after = 1
-        if _texts(reading)[".source"].file is None:
+        if _texts(reading)[".source"] is None:
             reading.report.notes["without_source_file"] += 1
         for row in records:
             line = row.line or 0
@@ -621,64 +597,47 @@ class TokenLabels(Format):
     @staticmethod
     def _unlabelled(start: int, end: int | None, reading: Reading) -> Iterator[FailedRow]:
         """Lines of the target from `start` up to `end` (or its last) without labels, unless they are empty."""
-        path, target = reading.source.path, _texts(reading)[".target"]
-        for number in count(start) if end is None else range(start, end):
+        path, target = reading.source.path, _texts(reading)[".target"] or []
+        for number in range(start, len(target) + 1 if end is None else min(end, len(target) + 1)):
             try:
-                text = target.line(number)
+                text = _line(target, number) or ""
             except InputError as error:
                 yield FailedRow.of(error.at(path=path, line=number))
                 continue
-            if text is None:
-                return
             if text.strip():
                 yield FailedRow.of(InputError("this translation has no labels", path=path, line=number), text)
             else:
                 reading.report.notes["empty_lines"] += 1
 
 
-class _Parallel:
-    """A file of lines beside the labels, read forward by number in step with them; absent, it has no lines."""
-
-    def __init__(self, reading: Reading, ending: str) -> None:
-        self.file = reading.beside(reading.source.stem + ending)
-        self._lines = _lines(self.file) if self.file else iter(())
-        self._number = 0
-        self._content: bytes | InputError = b""
-
-    def line(self, number: int) -> str | None:
-        """The line of that number, without its end; None beyond the last. Numbers never go down."""
-        while self._number < number:
-            following = next(self._lines, None)
-            if following is None:
-                return None
-            self._number, self._content = following
-        if self._number > number:
-            return None
-        if isinstance(self._content, InputError):
-            raise self._content
-        try:
-            return self._content.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise InputError(f"the text of this line is not valid UTF-8 at its byte {error.start}") from error
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes | InputError]]:
+def _lines(file: Path | None) -> list[bytes | InputError] | None:
+    if file is None:
+        return None
     with file.open("rb") as stream:
-        yield from iter_lines(stream)
+        return [line for _, line in iter_lines(stream)]
 
 
-def _texts(reading: Reading) -> dict[str, _Parallel]:
-    endings = (".target", ".source", ".ref")
-    return reading.once("texts", lambda: {ending: _Parallel(reading, ending) for ending in endings})
+def _line(lines: list[bytes | InputError] | None, number: int) -> str | None:
+    """The line of that number, without its end; None where there is none."""
+    if lines is None or number > len(lines):
+        return None
+    line = lines[number - 1]
+    if isinstance(line, InputError):
+        raise line
+    return decode_text(line).rstrip("\r\n")
+
+
+def _texts(reading: Reading) -> dict[str, list[bytes | InputError] | None]:
+    """The lines of the files beside the labels; None for a file that is absent."""
+    stem, endings = reading.source.stem, (".target", ".source", ".ref")
+    return reading.once("texts", lambda: {ending: _lines(reading.beside(stem + ending)) for ending in endings})
 
 
 def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:
-    target, source = _Parallel(reading, ".target"), _Parallel(reading, ".source")
+    texts = _texts(reading)
     for number in range(1, 101):
-        try:
-            yield source.line(number) or "", target.line(number) or ""
-        except InputError:  # it is reported with its row
-            continue
+        with suppress(InputError):  # it is reported with its row
+            yield _line(texts[".source"], number) or "", _line(texts[".target"], number) or ""
 
 
 def _marked_tokens(labels: list[str], target: str) -> Iterator[Span]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -90,31 +90,29 @@ def _rules(base: str) -> _Rules | None:
 # One sentence as words and the gaps between them: what the rules of facts look at.
 
 
-_Run = tuple[int, int]  # half-open, counted in words of the sentence
+_Run = tuple[int, int]  # half-open, counted in words of the sentence, or in code points
 
 _OPENING = frozenset("([{（［【〔")
 _CLOSING = frozenset(")]}）］】〕")
 _PLAIN = re.compile(r"[\s'’\u00a0\-]*")
 
 
-@dataclass(frozen=True)
 class SentenceWords:
     """The words of one sentence, half-open in code points of the whole text, and casefolded.
 
     `gaps` holds what stands before each word, since the word before it or the beginning of the sentence.
+
+    Args:
+        text: the whole text.
+        start: where the sentence begins in it.
+        bounds: where its words stand in it.
     """
 
-    text: str
-    bounds: list[tuple[int, int]]
-    folded: list[str]
-    gaps: list[str]
-
-    @classmethod
-    def of(cls, text: str, start: int, bounds: list[tuple[int, int]]) -> SentenceWords:
-        """The words `bounds` of the sentence that begins at `start`."""
+    def __init__(self, text: str, start: int, bounds: list[tuple[int, int]]) -> None:
+        self.text, self.bounds = text, bounds
+        self.folded = [text[first:end].casefold() for first, end in bounds]
         ends = [start, *(end for _, end in bounds)]
-        gaps = [text[ends[index] : first] for index, (first, _) in enumerate(bounds)]
-        return cls(text, bounds, [text[first:end].casefold() for first, end in bounds], gaps)
+        self.gaps = [text[end:first] for end, (first, _) in zip(ends, bounds, strict=False)]
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -139,10 +137,10 @@ class SentenceWords:
 
     def places(self, runs: Iterable[_Run]) -> tuple[tuple[int, int], ...]:
         """Runs of words as half-open ranges of code points; runs that follow on each other become one."""
-        return tuple((self.bounds[first][0], self.bounds[end - 1][1]) for first, end in joined_runs(runs))
+        return tuple((self.bounds[first][0], self.bounds[end - 1][1]) for first, end in _joined_runs(runs))
 
 
-def joined_runs(runs: Iterable[_Run]) -> tuple[_Run, ...]:
+def _joined_runs(runs: Iterable[_Run]) -> tuple[_Run, ...]:
     """Disjoint runs in order; those that follow on each other become one."""
     merged: list[_Run] = []
     for first, end in sorted(runs):
@@ -360,7 +358,7 @@ class _Clause:
 
     def with_runs(self, other: _Clause) -> _Clause:
         """This clause and another as one."""
-        return replace(self, runs=joined_runs((*self.runs, *other.runs)))
+        return replace(self, runs=_joined_runs((*self.runs, *other.runs)))
 
 
 def clauses(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[_Clause]:
@@ -376,14 +374,11 @@ def clauses(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[
         else:
             outer.append(segment)
     merged = _resumed(words, rules, _merged(words, rules, outer))
-    hosted = [replace(aside, host=_host(aside, merged)) for aside in asides]
+    hosted = [
+        replace(aside, host=next((each.runs for each in reversed(merged) if each.runs[0] < aside.runs[0]), ()))
+        for aside in asides
+    ]
     return sorted([*merged, *hosted], key=lambda clause: clause.runs)
-
-
-def _host(aside: _Clause, outer: Sequence[_Clause]) -> tuple[_Run, ...]:
-    """The last clause that begins before an aside."""
-    before = [clause for clause in outer if clause.runs[0][0] < aside.runs[0][0]]
-    return before[-1].runs if before else ()
 
 
 def _add_aside(
@@ -404,11 +399,9 @@ def _segments(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> lis
     """The sentence cut at every mark and word that may part clauses."""
     cuts: dict[int, tuple[_Cut, int]] = {}
     inside = {index for start, end in dates for index in range(start + 1, end)}
-    depth = sum((char in _OPENING) - (char in _CLOSING) for char in words.gaps[0])
-    depth = max(depth, 0)
+    depth = max(sum((char in _OPENING) - (char in _CLOSING) for char in words.gaps[0]), 0)
     cuts[0] = ("start", depth)
-    for index in range(1, len(words)):
-        gap = words.gaps[index]
+    for index, gap in enumerate(words.gaps[1:], start=1):
         before = depth
         for char in gap:
             depth = max(depth + (char in _OPENING) - (char in _CLOSING), 0)
@@ -470,14 +463,12 @@ def _clause_begins(
 def _merged(words: SentenceWords, rules: _Rules, segments: list[_Clause]) -> list[_Clause]:
     """Segments that are too short to be clauses put to their neighbours: to the one before, or where the sentence
     has only begun or a topic particle says that it goes on, to the one after."""
-    result: list[_Clause] = []
-    for index, segment in enumerate(segments):
+    result = segments[:1]
+    for segment, following in zip_longest(segments[1:], segments[2:]):
         alone = len(result) > 1 and _takes_up(words, rules, result, segment)
-        if len(result) == 1 and index + 1 < len(segments) and segment.cut == "comma":
-            alone = _takes_up(words, rules, result, segments[index + 1])  # a short apposition
-        if not result:
-            result.append(segment)
-        elif _goes_on(words, rules, result[-1]) or (segment.size < rules.short and not alone):
+        if len(result) == 1 and following is not None and segment.cut == "comma":
+            alone = _takes_up(words, rules, result, following)  # a short apposition
+        if _goes_on(words, rules, result[-1]) or (segment.size < rules.short and not alone):
             result[-1] = result[-1].with_runs(segment)
         else:
             result.append(segment)
@@ -486,9 +477,7 @@ def _merged(words: SentenceWords, rules: _Rules, segments: list[_Clause]) -> lis
 
 def _goes_on(words: SentenceWords, rules: _Rules, clause: _Clause) -> bool:
     last = words.folded[clause.runs[-1][1] - 1]
-    if clause.size >= 2 * rules.short:
-        return False
-    return last in rules.topics or (bool(rules.topic_endings) and last.endswith(rules.topic_endings))
+    return clause.size < 2 * rules.short and (last in rules.topics or last.endswith(rules.topic_endings))
 
 
 def _takes_up(words: SentenceWords, rules: _Rules, before: Sequence[_Clause], segment: _Clause) -> bool:
@@ -522,7 +511,6 @@ def _resumed(words: SentenceWords, rules: _Rules, outer: list[_Clause]) -> list[
     return outer
 
 
-_Range = tuple[int, int]
 FactKind = Literal["sentence", "clause", "aside", "date", "number", "name"]
 
 _OWN_WORDS = {"date": 4, "name": 4, "number": 6}  # words that a clause needs so that a value may leave it
@@ -544,8 +532,8 @@ class Fact:
     start: int
     end: int
     kind: FactKind
-    parts: tuple[_Range, ...]
-    context: tuple[_Range, ...] = ()
+    parts: tuple[_Run, ...]
+    context: tuple[_Run, ...] = ()
 
     def text(self, response: str) -> str:
         """The fact with its context in the order of the response, as a claim that can be read by itself."""
@@ -569,22 +557,20 @@ def facts(text: str, language: str | None = None) -> list[Fact]:
         Facts whose parts hold every word of the text exactly once. A text without words has none.
     """
     rules = rules_of(language)
-    result: list[Fact] = []
-    for start, sentence in _sentences(text, language, rules):
-        if rules is None:
-            result.append(_whole(sentence))
-        else:
-            result += _facts_of(SentenceWords.of(text, start, sentence), rules)
-    return result
+    return [
+        fact
+        for start, sentence in _sentences(text, language, rules)
+        for fact in ([_whole(sentence)] if rules is None else _facts_of(SentenceWords(text, start, sentence), rules))
+    ]
 
 
-def _sentences(text: str, language: str | None, rules: _Rules | None) -> list[tuple[int, list[_Range]]]:
+def _sentences(text: str, language: str | None, rules: _Rules | None) -> list[tuple[int, list[_Run]]]:
     """Each sentence that holds a word: where it begins, and its words.
 
     A full stop after the sign of an era ends none (`พ.ศ. 2464`).
     """
     every = words(text, language)
-    result: list[tuple[int, list[_Range]]] = []
+    result: list[tuple[int, list[_Run]]] = []
     index = 0
     for start, end in sentences(text, language):
         inside = []
@@ -601,7 +587,7 @@ def _sentences(text: str, language: str | None, rules: _Rules | None) -> list[tu
     return result
 
 
-def _whole(bounds: list[_Range]) -> Fact:
+def _whole(bounds: list[_Run]) -> Fact:
     start, end = bounds[0][0], bounds[-1][1]
     return Fact(start, end, "sentence", ((start, end),))
 
@@ -628,14 +614,7 @@ def _facts_in(sentence: SentenceWords, rules: _Rules, clause: _Clause, found_dat
         kind = kind if own else leaving[0].kind
         own += range(*leaving[0].run)
         del leaving[0]
-    core = joined_runs((index, index + 1) for index in own)
-    context = sentence.places(core)
-    return [
-        _fact(sentence, core, kind, sentence.places(clause.host)),
-        *(_fact(sentence, (value.run,), value.kind, context) for value in leaving),
-    ]
-
-
-def _fact(sentence: SentenceWords, runs: tuple[_Run, ...], kind: FactKind, context: tuple[_Range, ...]) -> Fact:
-    parts = sentence.places(runs)
-    return Fact(parts[0][0], parts[-1][1], kind, parts, context)
+    core = sentence.places((index, index + 1) for index in own)
+    facts_of_runs = [(kind, core, sentence.places(clause.host))]
+    facts_of_runs += [(value.kind, sentence.places([value.run]), core) for value in leaving]
+    return [Fact(parts[0][0], parts[-1][1], kind, parts, context) for kind, parts, context in facts_of_runs]

@@ -356,7 +356,7 @@ def _dates(sentence: str, language: str, bounds: list[tuple[int, int]]) -> list[
     rules = rules_of(language)
     if rules is None:
         return []
-    whole = SentenceWords.of(sentence, 0, bounds)
+    whole = SentenceWords(sentence, 0, bounds)
     values = []
     for first, end in dates(whole, rules):
         if end - first > 1 and any(whole.has_digit(i) for i in range(first, end)):

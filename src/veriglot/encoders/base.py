@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import batches, pad
-from veriglot.plugins import Configured, Entry, Table
+from veriglot.plugins import Configured, Entry, Table, packaged
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.cache import Recent
 from veriglot.text.unicode import without_surrogates
@@ -87,8 +85,7 @@ _MEGABYTE = 1 << 20
 
 @cache
 def _table() -> dict[str, dict[str, tuple[str, ...]]]:
-    data = files(__package__).joinpath("quality.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, dict[str, tuple[str, ...]]])
+    return packaged(__package__, "quality.json", dict[str, dict[str, tuple[str, ...]]])
 
 
 def measured_in(encoder: str) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.registry import OFFLINE, Licence, find, models, offline
+from veriglot.plugins import packaged
 from veriglot.signatures import checkpoint_revision
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ class _Card(msgspec.Struct, frozen=True):
 
 @cache
 def _known() -> dict[str, _Card]:
-    cards = msgspec.json.decode(files(__package__).joinpath("cards.json").read_bytes(), type=list[_Card])
+    cards = packaged(__package__, "cards.json", list[_Card])
     return {name: card for card in cards for name in card.names}
 
 

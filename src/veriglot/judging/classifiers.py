@@ -6,14 +6,13 @@ import re
 import threading
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from veriglot.errors import UsageError
+from veriglot.plugins import packaged
 from veriglot.storage.cache import Recent
 from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
@@ -46,7 +45,7 @@ def normalised_label(name: str) -> str:
 @cache
 def label_aliases(package: str, file: str) -> dict[str, str]:
     """Normalised label to its meaning, from a JSON file of meanings with their labels in a package."""
-    table = msgspec.json.decode(files(package).joinpath(file).read_bytes(), type=dict[str, list[str]])
+    table = packaged(package, file, dict[str, list[str]])
     return {alias: meaning for meaning, aliases in table.items() for alias in aliases}
 
 

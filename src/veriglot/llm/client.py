@@ -12,12 +12,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from concurrent.futures import Future
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
+from veriglot.plugins import packaged
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import Usage
 
@@ -167,8 +167,7 @@ class _Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def presets() -> dict[str, _Preset]:
     """Every preset by its name."""
-    data = files("veriglot.llm").joinpath("presets.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, _Preset])
+    return packaged("veriglot.llm", "presets.json", dict[str, _Preset])
 
 
 def preset(name: str) -> Settings:

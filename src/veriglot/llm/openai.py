@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import HttpError, Session
 from veriglot.llm.client import Client, ModelError, Reply, Token
+from veriglot.plugins import packaged
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -265,8 +265,7 @@ class OpenAI(Client):
 
 @cache
 def _servers() -> dict[str, _Server]:
-    data = files("veriglot.llm").joinpath("servers.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, _Server])
+    return packaged("veriglot.llm", "servers.json", dict[str, _Server])
 
 
 def _server(name: str) -> _Server:

@@ -25,13 +25,13 @@ import threading
 import weakref
 from collections import deque
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError, WeightsError
+from veriglot.plugins import packaged
 from veriglot.records import Status
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class _Environment(msgspec.Struct, frozen=True):
 
 def environments() -> dict[str, _Environment]:
     """The environments that our engines need, by name."""
-    data = files("veriglot.pipeline").joinpath("environments.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, _Environment])
+    return packaged("veriglot.pipeline", "environments.json", dict[str, _Environment])
 
 
 def python_of(name: str, python: str | Path | None = None) -> Path:

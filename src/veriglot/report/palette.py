@@ -11,10 +11,11 @@ The heat scale goes from little to much in equal steps of lightness, so that it 
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from zlib import crc32
 
 import msgspec
+
+from veriglot.plugins import packaged
 
 __all__ = ["UNTYPED", "palette", "slot_of"]
 
@@ -50,7 +51,7 @@ class _Palette(msgspec.Struct, frozen=True):
 @cache
 def palette() -> _Palette:
     """The shipped palette."""
-    return msgspec.json.decode(files(__package__).joinpath("palette.json").read_bytes(), type=_Palette)
+    return packaged(__package__, "palette.json", _Palette)
 
 
 def slot_of(type_: str | None) -> str:

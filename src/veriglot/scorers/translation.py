@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
+from veriglot.plugins import packaged
 from veriglot.records import Direction, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer
@@ -37,7 +37,7 @@ class _Lengths(msgspec.Struct, frozen=True):
 
 @cache
 def _lengths() -> _Lengths:
-    return msgspec.json.decode(files(__package__).joinpath("lengths.json").read_bytes(), type=_Lengths)
+    return packaged(__package__, "lengths.json", _Lengths)
 
 
 def usual_ratio(source: str, target: str) -> float | None:

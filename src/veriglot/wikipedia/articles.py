@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
 from veriglot.signatures import digest
 
@@ -58,7 +58,7 @@ _HEADING = re.compile(r"^(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 @cache
 def table(name: str) -> dict[str, Any]:
     """A table of this package's data, such as `editions`."""
-    return msgspec.json.decode(files(__package__).joinpath(f"{name}.json").read_bytes(), type=dict[str, Any])
+    return packaged(__package__, f"{name}.json", dict[str, Any])
 
 
 class Article(msgspec.Struct, frozen=True, omit_defaults=True):

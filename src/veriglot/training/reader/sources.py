@@ -10,18 +10,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-import tomllib
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from veriglot.errors import InputError
+from veriglot.plugins import packaged
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, words
 from veriglot.training.grounding.examples import Answer, Example, Mark, share_of
@@ -110,7 +109,7 @@ def is_source(folder: Path) -> bool:
 
 @cache
 def _sources() -> _Sources:
-    return msgspec.convert(tomllib.loads(files(__package__).joinpath("sources.toml").read_text("utf-8")), _Sources)
+    return packaged(__package__, "sources.toml", _Sources)
 
 
 def _in_name(pattern: str | None, path: Path) -> str:

@@ -237,13 +237,7 @@ class Format:
         model = _text(data, self.fields.model)
         return Generator(model) if model else None
 
-    def annotations(
-        self,
-        data: Any,  # noqa: ARG002
-        response: str,  # noqa: ARG002
-        meta: dict[str, Any],  # noqa: ARG002
-        reading: Reading,  # noqa: ARG002
-    ) -> Iterable[Annotation]:
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterable[Annotation]:  # noqa: ARG002
         """The labels of a record, here none. What has no place in an annotation goes into `meta`."""
         return ()
 

@@ -734,21 +734,25 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
 def _expanded(records: Records) -> Iterator[Record | FailedRow]:
     """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
     for record in records:
-        data = record.data if isinstance(record, Record) else None
-        while isinstance(data, dict) and len(inner := [v for v in data.values() if isinstance(v, dict)]) == 1:
-            if not any(isinstance(each, list) and each and isinstance(each[0], dict) for each in inner[0].values()):
-                break
-            data = inner[0]  # {"results": {"results": [...]}}
-        values = list(data.values()) if isinstance(data, dict) else []
-        lists = [each for each in values if isinstance(each, list) and each and isinstance(each[0], dict)]
-        sizes = {len(each) for each in values if isinstance(each, list)}
+        data: dict[str, Any] = record.data if isinstance(record, Record) and isinstance(record.data, dict) else {}
+        inner = [each for each in data.values() if isinstance(each, dict)]
+        while len(inner) == 1 and any(map(_are_rows, inner[0].values())):  # {"results": {"results": [...]}}
+            data = inner[0]
+            inner = [each for each in data.values() if isinstance(each, dict)]
+        values = list(data.values())
+        lists = list(filter(_are_rows, values))
+        rows: Iterable[Any]
         if len(lists) == 1 and not any(isinstance(each, str) for each in values):
-            yield from (Record(index, row) for index, row in enumerate(lists[0], start=1))
-        elif values and len(sizes) == 1 and all(isinstance(each, list) for each in values):
-            rows = zip(*values, strict=True)
-            yield from (Record(i, dict(zip(data or (), row, strict=True))) for i, row in enumerate(rows, start=1))
+            rows = lists[0]
+        elif all(isinstance(each, list) for each in values) and len(set(map(len, values))) == 1:
+            rows = (dict(zip(data, row, strict=True)) for row in zip(*values, strict=True))
         elif len(values) > 1 and all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
-            keys = list(values[0])
-            yield from (Record(i, {k: v[key] for k, v in (data or {}).items()}) for i, key in enumerate(keys, start=1))
+            rows = ({column: each[key] for column, each in data.items()} for key in values[0])
         else:
             yield record
+            continue
+        yield from (Record(index, row) for index, row in enumerate(rows, start=1))
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)

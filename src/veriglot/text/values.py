@@ -574,7 +574,8 @@ class _Evidence:
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
         self.years = {year for year, _, _ in self.dates if year}
-        self.spans = {v.amounts[0] for v in values if v.unit in ("year", "age") and v.amounts[0] < _LONG}
+        spans = {value.amounts[0] for value in values if value.unit in ("year", "age") and value.amounts[0] < _LONG}
+        self.lasting = self.years | spans
         self._rounded: dict[int, set[float]] = {}
 
     def support(self, value: Value) -> int:
@@ -617,12 +618,9 @@ class _Evidence:
         by_itself = (part != 1 and not any(best)) or (part == 0 and most < 2)
         return date[part] in best or (by_itself and date[part] in self.amounts)
 
-    @cached_property
-    def _periods(self) -> set[tuple[int, int]]:
-        return {_years_of(other) for other in self.values if other.kind in ("century", "decade")}
-
     def _has_period(self, first: int, last: int) -> bool:
-        within = any(first - 1 <= start and end <= last + 1 for start, end in self._periods)
+        periods = (_years_of(other) for other in self.values if other.kind in ("century", "decade"))
+        within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
         return within or any(first <= year <= last for year in self.years)
 
     @cached_property
@@ -657,10 +655,6 @@ class _Evidence:
             alike[value.kind, value.unit].add(value.amounts[0])
         return dict(alike)
 
-    @cached_property
-    def _lasting(self) -> set[float]:
-        return self.years | self.spans
-
     def _computes(self, value: Value) -> bool:
         """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
@@ -668,7 +662,7 @@ class _Evidence:
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
         elif value.kind == "year" or (value.unit in ("year", "age") and amount < _LONG):
-            alike = self._lasting
+            alike = self.lasting
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return False
         else:
@@ -686,10 +680,7 @@ class _Evidence:
     @cached_property
     def _differences(self) -> set[float]:
         plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
-        pairs = [
-            (first.amounts[0], second.amounts[0]) for first, second in pairwise(plain) if first.unit == second.unit
-        ]
-        return {abs(first - second) for first, second in pairs}
+        return {abs(a.amounts[0] - b.amounts[0]) for a, b in pairwise(plain) if a.unit == b.unit}
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
@@ -710,11 +701,11 @@ class _Evidence:
     @cached_property
     def _measures(self) -> dict[str, list[float]]:
         """Amounts by unit, in order."""
-        units = {unit for _, unit in self._alike if unit in _FACTORS}
-        amounts = {
-            unit: [a for (_, other), alike in self._alike.items() if other == unit for a in alike] for unit in units
-        }
-        return {unit: sorted(amount for amount in amounts[unit] if amount < _LARGE) for unit in units}
+        measures: dict[str, set[float]] = defaultdict(set)
+        for value in self.values:
+            if value.unit in _FACTORS and value.amounts[0] < _LARGE:
+                measures[value.unit].add(value.amounts[0])
+        return {unit: sorted(amounts) for unit, amounts in measures.items()}
 
     def _converts(self, value: Value) -> bool:
         dimension, factor = _FACTORS.get(value.unit, ("", 1))

@@ -114,14 +114,10 @@ class RagTruth(Format):
             name = need(label, "label_type", str, within=f"labels[{index}]")
             if name not in _LABELS:
                 raise InputError(f"{name!r} is none of {', '.join(_LABELS)}", field=f"labels[{index}].label_type")
-        pairs = [
-            (Span(*edges, _LABELS[label["label_type"]]), label)
-            for edges, label, _ in reading.ranges(labels, "labels", response, by_text=True)
-        ]
-        pairs.sort(key=lambda pair: (pair[0].start, pair[0].end))
-        if pairs:
-            meta["labels"] = [_without(label, "start", "end", "text") for _, label in pairs]
-        spans = tuple(span for span, _ in pairs)
+        marked = sorted(reading.ranges(labels, "labels", response, by_text=True), key=lambda item: item[0])
+        if marked:
+            meta["labels"] = [_without(label, "start", "end", "text") for _, label, _ in marked]
+        spans = tuple(Span(*edges, _LABELS[label["label_type"]]) for edges, label, _ in marked)
         yield Annotation("gold", Kind.HUMAN, "support", spans=spans)
 
     def labels(self, sample: Sample) -> dict[str, Any]:
@@ -183,15 +179,13 @@ class LettuceDetect(Format):
         for index, label in enumerate(labels):
             need(label, "start", int, within=f"labels[{index}]")
         ours = all(isinstance(label, dict) and str(label.get("label")) in _LABELS for label in labels)
-        pairs = [
-            (Span(*edges, _LABELS[label["label"]] if ours else _TYPE), _without(label, "start", "end"))
-            for edges, label, _ in reading.ranges(labels, "labels", response)
-        ]
-        if any(others for _, others in pairs):
-            meta["labels"] = [others for _, others in pairs]
+        marked = list(reading.ranges(labels, "labels", response))
+        others = [_without(label, "start", "end") for _, label, _ in marked]
+        if any(others):
+            meta["labels"] = others
         if optional(data, "context", str) is not None:
             meta["prompt"] = data["prompt"]
-        spans = tuple(span for span, _ in pairs)
+        spans = tuple(Span(*edges, _LABELS[label["label"]] if ours else _TYPE) for edges, label, _ in marked)
         taxonomy = "support" if ours and spans else "hat"
         yield Annotation("gold", Kind.HUMAN, taxonomy, spans=spans)
 
@@ -389,8 +383,7 @@ class Squad(Format):
             reading.repaired("answer_not_in_paragraph", "the answer does not stand in the paragraph", where=path)
             meta["answer_in_evidence"] = None
         further = [other.get("text") for other in answers[1:] if isinstance(other, dict)]
-        others = [text for text in further if isinstance(text, str)]
-        if others:
+        if others := [text for text in further if isinstance(text, str)]:
             meta["other_answers"] = others
         yield Sample(
             f"{language}:{id_}" if language else id_,

@@ -172,13 +172,12 @@ class Wice(Format):
 
     def _passage(self, sentences: list[Any]) -> tuple[Evidence, list[tuple[int, int]]]:
         """The article as one passage, and where its sentences stand in it."""
-        ranges = []
-        at = 0
+        ranges: list[tuple[int, int]] = []
         for index, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise InputError("text is expected", field=f"evidence[{index}]")
-            ranges.append((at, at + len(sentence)))
-            at += len(sentence) + 1
+            start = ranges[-1][1] + 1 if ranges else 0
+            ranges.append((start, start + len(sentence)))
         first = sentences[0] if sentences else ""
         title = first.removeprefix(self._title) if first.startswith(self._title) else None
         return Evidence("\n".join(sentences), title=title, language="en"), ranges

@@ -74,6 +74,7 @@ def presets() -> tuple[Preset, ...]:
 _PARTS = (
     "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label"
 )  # fmt: skip
+_SENSES = {"supported": 0, "unsupported": 1}
 _LABEL_PARTS = ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
@@ -424,7 +425,7 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
     if value is None or str(value).strip().lower() in {"", "nan", "none", "null"}:
         return None
     words, word = _table().words, str(value).strip().lower()
-    for meaning, number in (("supported", 0), ("unsupported", 1)):
+    for meaning, number in _SENSES.items():
         if _normalized(word) in words[meaning]:
             return number
     if word not in {*words["true"], *words["false"]}:
@@ -432,7 +433,7 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
             f"the label {str(value)[:40]!r} in {column!r} is not known",
             remedy="Use 0 and 1, supported and unsupported, or spans; --map label= leaves it out.",
         )
-    meaning_of_1 = {"supported": 0, "unsupported": 1}.get(part, _meaning(column))
+    meaning_of_1 = _SENSES.get(part, _meaning(column))
     if meaning_of_1 is not None:
         return meaning_of_1 if word in words["true"] else 1 - meaning_of_1
     raise _UnclearLabelError(

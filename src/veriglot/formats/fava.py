@@ -149,11 +149,7 @@ class Mfava(Format):
         if not annotations:
             raise InputError("the row has neither layer", field="silver_annotations")
         references = optional(data, "references", str)
-        meta: dict[str, Any] = {"group": _group(response)}
-        broken = garbled(references) if references else None
-        if broken:
-            meta["reference_garbled"] = broken
-            reading.report.notes[f"reference_garbled:{broken}"] += 1
+        meta: dict[str, Any] = {"group": _group(response), **_garbled([references or ""], reading)}
         glued = _glued(annotations, response, references or "")
         if glued:
             meta["glued"] = glued
@@ -170,10 +166,7 @@ class Mfava(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row with the layers that the sample has."""
-        row: dict[str, Any] = {
-            "references": sample.evidence_text,
-            "generated_text": sample.response,
-        }
+        row = {"references": sample.evidence_text, "generated_text": sample.response}
         for annotation in sample.annotations:
             key = f"{annotation.annotator}_annotations"
             if annotation.annotator in dict(_LAYERS) and annotation.spans is not None and key not in row:
@@ -189,6 +182,15 @@ def _with_fava_types(annotation: Annotation) -> list[Span]:
     if typed and not spans:
         raise InputError(f"no type of the spans of {annotation.annotator!r} has a counterpart among FAVA's")
     return spans
+
+
+def _garbled(references: list[str], reading: Reading) -> dict[str, str]:
+    """Why a reference is unusable, for `meta` and counted in the report; empty where all look sound."""
+    broken = next(filter(None, map(garbled, references)), None)
+    if broken is None:
+        return {}
+    reading.report.notes[f"reference_garbled:{broken}"] += 1
+    return {"reference_garbled": broken}
 
 
 def _group(response: str) -> str:
@@ -266,13 +268,8 @@ class MfavaQueries(Format):
         texts = [text for key in _REFERENCES if (text := optional(data, key, str)) and text.strip()]
         if not texts:
             raise InputError("the row has no reference", field="reference_1")
-        broken = next(filter(None, map(garbled, texts)), None)
-        if broken:
-            reading.report.notes[f"reference_garbled:{broken}"] += 1
+        meta = {"category": optional(data, "Category", str), **_garbled(texts, reading)}
         title, url = optional(data, "Article Title", str), optional(data, "URL", str)
-        meta: dict[str, Any] = {"category": optional(data, "Category", str)}
-        if broken:
-            meta["reference_garbled"] = broken
         language = _in_the_script_of(named, texts[0])
         evidence = tuple(Evidence(text, title=title, language=language, url=url) for text in texts)
         for number, key in enumerate(_QUERIES, start=1):

@@ -112,14 +112,11 @@ class _ParquetSink(_Sink):
             if rows:
                 self._writer.write_table(pa.Table.from_pylist(rows, schema=self._schema))
         except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+            self.abandon()
             raise InputError(f"Parquet cannot hold a value: {error}", path=str(self._target)) from error
 
     def close(self) -> None:
-        try:
-            self._write_rows()
-        except InputError:
-            self.abandon()
-            raise
+        self._write_rows()
         self._writer.close()
         self._partial.replace(self._target)
 

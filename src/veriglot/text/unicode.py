@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Kind",
-    "alphabet_tables",
+    "alphabet_table",
     "code_points",
     "kind_table",
     "main_script",
@@ -168,11 +168,7 @@ def main_script(*texts: str) -> str | None:
     return script_of(" ".join(text[:_SCRIPT_SAMPLE] for text in texts[:3]))
 
 
-def alphabet_tables(
-    response: str, passages: Sequence[str]
-) -> tuple[NDArray[np.uint32] | None, NDArray[np.uint32] | None]:
-    """The letter tables for response and evidence: None and None where they are in one script already."""
+def alphabet_table(response: str, passages: Sequence[str]) -> NDArray[np.uint32] | None:
+    """The letter table for response and evidence; None where they are in one script already."""
     of_response, of_evidence = main_script(response), main_script(*passages)
-    if of_response == of_evidence or of_response not in _ALPHABETS or of_evidence not in _ALPHABETS:
-        return None, None
-    return _latin_letters(), _latin_letters()
+    return _latin_letters() if of_response != of_evidence and {of_response, of_evidence} <= _ALPHABETS else None

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from veriglot.detectors.grounding.document import Document
-from veriglot.text.unicode import alphabet_tables
+from veriglot.text.unicode import alphabet_table
 
 LATIN = "Beograd je glavni grad Srbije i leži na ušću Save u Dunav"
 CYRILLIC = "Београд је главни град Србије и лежи на ушћу Саве у Дунав"
 
 
 def shared(response: str, evidence: str) -> list[bool]:
-    ours, theirs = alphabet_tables(response, [evidence])
-    known = set(Document([evidence], None, theirs).word.tolist())
-    return [word in known for word in Document([response], None, ours).word.tolist()]
+    table = alphabet_table(response, [evidence])
+    known = set(Document([evidence], None, table).word.tolist())
+    return [word in known for word in Document([response], None, table).word.tolist()]
 
 
 @pytest.mark.parametrize(("response", "evidence"), [(LATIN, CYRILLIC), (CYRILLIC, LATIN)])
@@ -43,11 +43,11 @@ def test_other_words_still_do_not_meet() -> None:
     ],
 )
 def test_texts_of_one_script_and_other_scripts_are_not_touched(response: str, evidence: str) -> None:
-    assert alphabet_tables(response, [evidence]) == (None, None)
+    assert alphabet_table(response, [evidence]) is None
 
 
 def test_no_offset_moves() -> None:
-    _, table = alphabet_tables(LATIN, [CYRILLIC])
+    table = alphabet_table(LATIN, [CYRILLIC])
     plain, turned = Document([CYRILLIC], None), Document([CYRILLIC], None, table)
     assert turned.bounds.tolist() == plain.bounds.tolist()
     assert len(turned.stream) == len(plain.stream)

@@ -19,7 +19,7 @@ from veriglot.detectors.grounding.document import (
     slots,
 )
 from veriglot.text.segmentation import sentences
-from veriglot.text.unicode import Kind, alphabet_tables, code_points
+from veriglot.text.unicode import Kind, alphabet_table, code_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -348,12 +348,12 @@ def extract(
         lexicon: word frequencies and vectors.
         evidence_language: BCP 47 tag of the evidence, by which it is cut into words; None where it is the response's.
     """
-    ours, evidence_texts = alphabet_tables(response, passages)
-    answer = Document([response], language, ours)
-    evidence = Document(passages, evidence_language or language, evidence_texts)
+    table = alphabet_table(response, passages)
+    answer = Document([response], language, table)
+    evidence = Document(passages, evidence_language or language, table)
     if not len(answer) or not len(evidence):
         return None
-    asked = Document([question or ""], language, ours)
+    asked = Document([question or ""], language, table)
     rarity = lexicon.rarity(answer)
     bounds = np.array(sentences(response, language), np.int64).reshape(-1, 2)
     sentence = np.searchsorted(bounds[:, 0], answer.bounds[:, 0], side="right") - 1

@@ -33,7 +33,6 @@ __all__ = [
     "WindowEncoder",
     "fast_tokenizer",
     "load_encoder",
-    "strength_among",
     "without_space",
 ]
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 __all__ = [
-    "ADDED_BITS", "E5", "LAYER", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
-    "tokenizer_of", "trained", "unpacked",
+    "ADDED_BITS", "E5", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
+    "tokenizer_of", "trained",
 ]  # fmt: skip
 
 

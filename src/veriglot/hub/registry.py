@@ -32,7 +32,6 @@ __all__ = [
     "Model",
     "find",
     "folder",
-    "listing",
     "model",
     "models",
     "offline",

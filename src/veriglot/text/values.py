@@ -22,7 +22,7 @@ from veriglot.plugins import packaged
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["COMPUTED", "Value", "month_names", "read_values", "support"]
+__all__ = ["COMPUTED", "month_names", "read_values", "support"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")

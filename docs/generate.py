@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typer import Typer
-from typer.main import get_command
-
 from veriglot.cli import main
-from veriglot.cli.app import VERBS
+from veriglot.cli.app import VERBS, load_verb
 from veriglot.formats.base import FORMATS
 from veriglot.formats.columns import presets
 from veriglot.records.languages import languages
@@ -42,12 +38,9 @@ def help_page(words: Sequence[str]) -> str:
 def commands() -> Iterator[list[str]]:
     """The words of every command: the root, each verb, and the verbs of a verb that has some of its own."""
     yield []
-    for verb, entry in VERBS.items():
+    for verb in VERBS:
         yield [verb]
-        module, _, attribute = entry.target.partition(":")
-        found = getattr(import_module(module), attribute)
-        if isinstance(found, Typer):
-            yield from ([verb, name] for name in getattr(get_command(found), "commands", {}))
+        yield from ([verb, name] for name in getattr(load_verb(verb), "commands", {}))
 
 
 def cli_page() -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from veriglot import cli
 from veriglot.cli.app import VERBS, load_verb
-from veriglot.cli.command import Setting
 
 
 def main(words: list[Any]) -> int:
@@ -23,7 +22,7 @@ def with_settings(words: list[Any]) -> list[str]:
     A flag is true (`--no-filters`: false), a table takes NAME=VALUE, a list takes its items one by one, as options do.
     """
     texts = [str(word) for word in words]
-    settings = {f"--{one.key.replace('_', '-')}": one for one in _parameters(texts) if isinstance(one.info, Setting)}
+    settings = {f"--{one.key.replace('_', '-')}": one for one in _parameters(texts) if one.info.kind == "setting"}
     rest: list[str] = []
     values: dict[str, Any] = {}
     waiting = iter(texts)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from veriglot import records
     from veriglot.records import Detector, JudgedUnit, Span, Status, Word
 
-__all__ = ["Prediction", "detect", "detect_many"]
+__all__ = ["Prediction", "detect", "detect_many", "plain_cell", "sample_from_row"]
 
 T = TypeVar("T")
 
@@ -216,16 +216,9 @@ def detect(
             that was loaded before, which has its own.
     """
     row = {"response": response, "question": question, "language": language, "evidence": evidence}
-    sample = _sample(row, "response")
+    sample = sample_from_row(row, "response")
     judge = _loaded(detector, threshold, words, strictness)
     return Prediction(judge.predict([sample])[0], sample)
-
-
-@dataclass(frozen=True)
-class _Fault:
-    """Stands for a row that cannot be read, behind those before it."""
-
-    error: Exception
 
 
 def detect_many(
@@ -288,22 +281,24 @@ def _judged(
     total = len(rows) if isinstance(rows, Sized) else None
     with engine, Bar(shown=progress, total=lambda: total) as bar:
         for sample, record in engine.run(_samples(rows, language, columns)):
-            if isinstance(sample, _Fault):
-                raise sample.error
+            if isinstance(sample, Exception):
+                raise sample
             assert record is not None
             bar.advance()
             yield Prediction(record, sample)
 
 
-def _samples(rows: Iterable[Any], language: str | None, columns: Mapping[str, str] | None) -> Iterator[Sample | _Fault]:
+def _samples(
+    rows: Iterable[Any], language: str | None, columns: Mapping[str, str] | None
+) -> Iterator[Sample | Exception]:
     """The rows as samples; what goes wrong comes in its place, so that the rows before it are judged first."""
     try:
         for number, row in enumerate(_plain(rows)):
-            sample = _sample(row, str(number), f"rows[{number}]", columns)
+            sample = sample_from_row(row, str(number), f"rows[{number}]", columns)
             tagged = language is not None and sample.language is None
             yield msgspec.structs.replace(sample, language=language) if tagged else sample
     except Exception as error:
-        yield _Fault(error)
+        yield error
 
 
 def _plain(rows: Any) -> Iterable[Any]:
@@ -313,16 +308,21 @@ def _plain(rows: Any) -> Iterable[Any]:
     if hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
         names = [str(name) for name in rows.columns]
         return (
-            {name: _value(value) for name, value in zip(names, values, strict=True)}
+            {name: plain_cell(value) for name, value in zip(names, values, strict=True)}
             for values in rows.itertuples(index=False, name=None)
         )
     return rows  # type: ignore[no-any-return]
 
 
-def _value(value: Any) -> Any:
-    """A cell of pandas without numpy's types; None for NaN."""
+def plain_cell(value: Any) -> Any:
+    """A cell of a table without the types of numpy; None for what is missing: NaN, or pandas' NA, which equals nothing.
+
+    Lists lose what is missing in them.
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
-    return None if isinstance(value, float) and value != value else value
+    if isinstance(value, list):
+        return [part for part in map(plain_cell, value) if part is not None]
+    return value if (value != value) is False else None
 
 
 _FIELDS = frozenset(Sample.__struct_fields__)
@@ -333,7 +333,7 @@ def _tag(language: Any) -> Any:
     return (language_tag(language) or language) if isinstance(language, str) else language
 
 
-def _sample(row: Any, id_: str, path: str | None = None, columns: Mapping[str, str] | None = None) -> Sample:
+def sample_from_row(row: Any, id_: str, path: str | None = None, columns: Mapping[str, str] | None = None) -> Sample:
     """A row as a sample, under the names of `Sample` or any usual ones; `id_` is for a row without an id."""
     if isinstance(row, Sample):
         return row

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import UsageError
-from veriglot.integrations import explain, judge, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +56,8 @@ def assert_grounded(
         AssertionError: more spans are unsupported, or the response was not checked; with the text, spans and reason.
         UsageError: `max_unsupported` is negative.
     """
+    from veriglot.integrations import explain, judge, texts_of
+
     __tracebackhide__ = True
     if not max_unsupported >= 0:  # NaN is no number of spans either
         raise UsageError(f"max_unsupported is a number of spans from 0, but {max_unsupported} was given.")

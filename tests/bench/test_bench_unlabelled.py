@@ -11,6 +11,7 @@ from small_bench import BENCH, Listener, ran, samples, written
 
 from veriglot.bench.leaderboard import correlation_matrix
 from veriglot.bench.results import read_results
+from veriglot.cli import main
 from veriglot.cli.bench import render
 from veriglot.report.bench import bench_document
 from veriglot.report.bench_tables import View
@@ -79,11 +80,9 @@ def test_the_views_call_it_no_leaderboard(
     bare: tuple[BenchResults, Listener, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, _, folder = bare
-    from veriglot.cli.bench import show_results
-
     render(results, folder)
     assert read_results(folder / "results.json") == results
-    show_results(folder, "terminal", None, "-")
+    assert main(["report", str(folder)]) == 0
     assert not any(folder.glob("leaderboard*"))
     page = (folder / "answers.html").read_text("utf-8")
     for text in (capsys.readouterr().out, bench_document(results, "markdown"), page):

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.cli.app import VERBS, app, load_verb
-from veriglot.cli.command import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,4 +82,4 @@ def test_settings_have_help_and_no_option_of_their_command_has_their_name() -> N
         flat = getattr(command.callback, "parameters", [])
         keys = [one.key for one in flat]
         assert len(set(keys)) == len(keys), name
-        assert all(one.help.endswith(".") for one in flat if isinstance(one.info, Setting)), name
+        assert all(one.help.endswith(".") for one in flat if one.info.kind == "setting"), name

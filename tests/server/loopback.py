@@ -39,7 +39,7 @@ class Loopback:
         return host, int(port)
 
     def workers(self) -> list[int]:
-        return [worker.process.pid for worker in self.batcher._service._pool._workers]
+        return [worker.process.pid for worker in self.batcher.service._pool._workers]
 
     def detect(self, row: Any, **more: Any) -> httpx2.Response:
         return self.client.post("/v1/detect", json=row, **more)
@@ -56,7 +56,7 @@ def serving(
     batcher = Batcher(partial(Selection, names or ("grounding",)), limits or Limits(), processes=processes)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = detection_server(batcher, settings or Serving(), host="127.0.0.1", port=0)
+    server = detection_server(batcher, settings or Serving())
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30

@@ -385,5 +385,5 @@ def test_a_reader_that_does_not_read_is_let_go(closed: Loopback) -> None:
 
 
 def test_addresses_are_checked() -> None:
-    with pytest.raises(UsageError, match="no address of a server"):
+    with pytest.raises(UsageError, match="not the address of a server"):
         ServerSettings(base_url="veriglot.example.org")

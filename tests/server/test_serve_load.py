@@ -83,7 +83,7 @@ def test_rows_that_nobody_waits_for_are_not_judged(media: str) -> None:
     with serving(WAYWARD, limits=Limits(batch_size=1)) as served:
         with socket.create_connection(served.address) as left:
             left.sendall(head.encode() + body)
-            until(lambda: served.batcher.working == 1)
+            until(lambda: len(served.batcher.working) == 1)
         began = time.monotonic()
         until(lambda: served.batcher.accepted["streams"] == 0)
         assert served.detect(row("fine")).status_code == 200
@@ -97,15 +97,15 @@ def test_a_killed_process_loses_nothing() -> None:
     with serving(WAYWARD, limits=Limits(queue=64), processes=2) as served, ThreadPoolExecutor(16) as pool:
         answers = [pool.submit(served.detect, row("sleep 0.05", id=str(number))) for number in range(60)]
         for _ in range(2):
-            until(lambda: served.batcher.working > 0)
-            held = set(served.batcher._working)
+            until(lambda: served.batcher.working)
+            held = set(served.batcher.working)
             os.kill(served.workers()[0], signal.SIGKILL)
-            until(lambda held=held: held.isdisjoint(served.batcher._working))  # a row that is hit twice is given up
+            until(lambda held=held: held.isdisjoint(served.batcher.working))  # a row that is hit twice is given up
         results = [answer.result() for answer in answers]
         assert [result.status_code for result in results] == [200] * 60
         assert [result.json()["id"] for result in results] == [str(number) for number in range(60)]
         assert {result.json()["verdict"] for result in results} == {"supported"}
-        assert served.batcher.deaths >= 2
+        assert served.batcher.service.deaths >= 2
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_processes_that_cannot_be_kept_alive_end_it(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("WAYWARD_DIES_AT_START", str(sign))
     with serving(WAYWARD) as served, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(served.detect, row("sleep 9"))
-        until(lambda: served.batcher.working == 1)
+        until(lambda: len(served.batcher.working) == 1)
         sign.touch()
         os.kill(served.workers()[0], signal.SIGKILL)
         answer = waiting.result()
@@ -156,7 +156,7 @@ def test_a_row_that_takes_for_ever_does_not_hold_up_the_end() -> None:
 def test_what_takes_longer_than_the_stop_is_told_so() -> None:
     with serving(WAYWARD, settings=Serving(shutdown_seconds=1)) as served, ThreadPoolExecutor(2) as pool:
         one = pool.submit(served.detect, row("sleep 3"))
-        until(lambda: served.batcher.working == 1)
+        until(lambda: len(served.batcher.working) == 1)
         served.server.should_exit = True
         answer = one.result()
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")

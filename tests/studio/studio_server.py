@@ -155,7 +155,7 @@ def on_loopback(studios: Studios, settings: Settings) -> Iterator[tuple[str, uvi
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    server = studio_server(studios, settings, host="127.0.0.1", port=port)
+    server = studio_server(studios, settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30

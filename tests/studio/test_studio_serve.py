@@ -49,8 +49,8 @@ def test_it_serves_and_leaves_when_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--public-url", "studio.example.org"], "no address of a server"),
-        (["--public-url", "https://a:b@example.org"], "no address of a server"),
+        (["--public-url", "studio.example.org"], "not the address of a server"),
+        (["--public-url", "https://a:b@example.org"], "holds a user name"),
     ],
 )
 def test_what_cannot_be_served_is_said(tmp_path: Path, options: list[str], said: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from veriglot.cli.command import Setting, commented_toml
+from veriglot.cli.command import commented_toml, new_app
 from veriglot.cli.console import Guesses
 from veriglot.errors import EXIT_USAGE, UnknownNameError, VeriglotError
 
@@ -24,66 +24,21 @@ __all__ = ["run"]
 WIDTH = 100  # columns of help pages, so that they read the same everywhere
 
 
-class Verb(NamedTuple):
-    """One verb: `module:function`, or `module:app` where it has verbs of its own, and its line in the list."""
-
-    target: str
-    summary: str
-
-
+# Each is the command of its name in its module, or the `app` there where it has verbs of its own.
 VERBS = {
-    "detect": Verb(
-        "veriglot.cli.detect:detect",
-        "Mark unsupported spans: a pair of files, JSONL, Parquet or standard input.",
-    ),
-    "evaluate": Verb(
-        "veriglot.cli.evaluate:evaluate",
-        "Measure a detector against labels: figures with intervals, and the error profile.",
-    ),
-    "estimate": Verb(
-        "veriglot.cli.estimate:estimate",
-        "Estimate rates of hallucination from predictions and an error profile.",
-    ),
-    "study": Verb(
-        "veriglot.cli.study:app",
-        "Measure how much models hallucinate in each language: responses, detection, rates, report.",
-    ),
-    "dataset": Verb(
-        "veriglot.cli.dataset:app",
-        "Make and check data: articles, queries, responses; silver, sampled, translated sets; checks and cards.",
-    ),
-    "bench": Verb(
-        "veriglot.cli.bench:app",
-        "Compare detectors and scorers on labelled data: a leaderboard with intervals, win rates and cost.",
-    ),
-    "train": Verb(
-        "veriglot.cli.train:app",
-        "Train a detector from labelled data.",
-    ),
-    "studio": Verb(
-        "veriglot.cli.studio:app",
-        "Annotate in a team: projects, people, the studio, agreement, exports.",
-    ),
-    "serve": Verb(
-        "veriglot.cli.serve:serve",
-        "Serve detection over HTTP, with a page to try it.",
-    ),
-    "models": Verb(
-        "veriglot.cli.models:app",
-        "Get and keep model files by name: list, get, remove, path.",
-    ),
-    "convert": Verb(
-        "veriglot.cli.convert:convert",
-        "Convert samples from one format to another, and say what was repaired and what was lost.",
-    ),
-    "report": Verb(
-        "veriglot.cli.report:report",
-        "Show the results of a study or a bench: a page, tables, or the terminal.",
-    ),
-    "doctor": Verb(
-        "veriglot.cli.doctor:doctor",
-        "Show what is installed, what each extra would add, and which models load.",
-    ),
+    "detect": "Mark unsupported spans: a pair of files, JSONL, Parquet or standard input.",
+    "evaluate": "Measure a detector against labels: figures with intervals, and the error profile.",
+    "estimate": "Estimate rates of hallucination from predictions and an error profile.",
+    "study": "Measure how much models hallucinate in each language: responses, detection, rates, report.",
+    "dataset": "Make and check data: articles, queries, responses; silver, sampled, translated sets; checks and cards.",
+    "bench": "Compare detectors and scorers on labelled data: a leaderboard with intervals, win rates and cost.",
+    "train": "Train a detector from labelled data.",
+    "studio": "Annotate in a team: projects, people, the studio, agreement, exports.",
+    "serve": "Serve detection over HTTP, with a page to try it.",
+    "models": "Get and keep model files by name: list, get, remove, path.",
+    "convert": "Convert samples from one format to another, and say what was repaired and what was lost.",
+    "report": "Show the results of a study or a bench: a page, tables, or the terminal.",
+    "doctor": "Show what is installed, what each extra would add, and which models load.",
 }
 
 
@@ -103,29 +58,28 @@ class _Verbs(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The list of verbs, from the table above: no verb is imported for it."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+            formatter.write_dl(list(VERBS.items()))
 
 
 def load_verb(name: str) -> Any:
     """The command of a verb, with its own verbs in `commands` where it has some."""
-    target = resolve_name(VERBS[name].target)
-    if isinstance(target, typer.Typer):
-        command = get_command(target)
+    module = import_module(f"veriglot.cli.{name}")
+    if hasattr(module, "app"):
+        verb = module.app
     else:
-        single = _typer()
-        single.command(name)(target)
-        command = get_command(single)
+        verb = new_app()
+        verb.command(name)(getattr(module, name))
+    command = get_command(verb)
     command.name = name
     return command
 
 
-def _typer(**settings: Any) -> typer.Typer:
-    context = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
-    # Plain help: rich pages take longer to load than a verb takes to run, and change with the terminal.
-    return typer.Typer(**{"add_completion": False, "rich_markup_mode": None, "context_settings": context, **settings})
-
-
-app = _typer(cls=_Verbs, no_args_is_help=True, add_completion=True)
+app = typer.Typer(
+    cls=_Verbs,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # rich pages take longer to load than a verb takes to run, and change with the terminal
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
+)
 
 
 def _version(wanted: bool) -> None:
@@ -207,7 +161,7 @@ def _refuse(error: Any) -> int:
     print(f"veriglot: {message}", file=sys.stderr)
     key = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
     for parameter in getattr(getattr(getattr(context, "command", None), "callback", None), "parameters", ()):
-        if parameter.key == key and isinstance(parameter.info, Setting):
+        if parameter.key == key and parameter.info.kind == "setting":
             remedy = f"Write {key} into a TOML file and add --config FILE; --write-config prints one with comments."
             print(f"  {remedy}", file=sys.stderr)
     if context is not None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from typer.core import TyperGroup
 
-from veriglot.cli.command import Argument, Help, Option, command, new_app
+from veriglot.bench.results import read_results
+from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, new_app
 from veriglot.cli.console import Steps, print_json, say, write_example
+from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.formats.reader import SeenIds, read_rows
+from veriglot.report.tables import Table, open_console, write_csv
+from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
 
-__all__ = ["app", "show_results"]
+__all__ = ["app"]
 
 
 class _Bench(TyperGroup):
@@ -46,7 +51,7 @@ def _bench() -> None:
 
 @app.command("init")
 @command
-def init(file: Annotated[Path, Argument("FILE", "The bench file to write, such as bench.toml.")]) -> None:
+def init(file: Path = Argument(..., "FILE", "The bench file to write, such as bench.toml.")) -> None:
     """Write a bench file with comments, to change and to run."""
     write_example(file, "veriglot.bench", "bench.toml", then="veriglot bench run")
 
@@ -54,35 +59,30 @@ def init(file: Annotated[Path, Argument("FILE", "The bench file to write, such a
 @app.command("run")
 @command
 def run(
-    bench: Annotated[
-        Path, Argument("BENCH", "The bench file, as TOML; or labelled samples: a file in any format, or a folder.")
-    ],
+    bench: Path = Argument(
+        ..., "BENCH", "The bench file, as TOML; or labelled samples: a file in any format, or a folder."
+    ),
     *,
-    systems: Annotated[
-        str | None,
-        Option(
-            "Detectors and scorers to judge labelled samples, separated by commas. Default: grounding,reader, or those"
-            " of the bench file.",
-            "NAMES",
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        Help("Folder of the run; one that was begun goes on. Default: beside BENCH, named after it."),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        Option(
-            "Most test and dev samples of each language of a data set, for a trial. Default: as the file says.",
-            "N",
-            min=1,
-        ),
-    ] = None,
-    processes: Annotated[int, Help("Of each system. Figures do not depend on it, times do.")] = 1,
+    systems: str | None = Option(
+        None,
+        "Detectors and scorers to judge labelled samples, separated by commas. Default: grounding,reader, or those"
+        " of the bench file.",
+        "NAMES",
+    ),
+    output: str | None = Help(
+        None, "Folder of the run; one that was begun goes on. Default: beside BENCH, named after it."
+    ),
+    limit: int | None = Option(
+        None,
+        "Most test and dev samples of each language of a data set, for a trial. Default: as the file says.",
+        "N",
+        min=1,
+    ),
+    processes: int = Help(1, "Of each system. Figures do not depend on it, times do."),
     batch_size: int = 32,
     retry: bool = False,
     overwrite: bool = False,
-    json: Annotated[bool, Help("The results. Default: the leaderboards.")] = False,
+    json: bool = Help(False, "The results. Default: the leaderboards."),
     quiet: bool = False,
 ) -> int:
     """Run a bench: have every system judge every data set, measure, compare, and write the leaderboard.
@@ -98,9 +98,7 @@ def run(
     """
     from veriglot.bench.config import load
     from veriglot.bench.run import run as run_bench
-    from veriglot.cli.detectors import load as load_detector
     from veriglot.report.bench import render_bench
-    from veriglot.report.tables import open_console
 
     of_data = bench.is_dir() or bench.suffix != ".toml"
     if systems is not None and not of_data:
@@ -121,7 +119,7 @@ def run(
         )
     render(results, folder)
     if json:
-        _write(results, "json", None, "-")
+        _write(results, "json", "-")
     else:
         render_bench(results, open_console())
     # Cells that broke off or hold samples that failed; what is unavailable or unsupported is no failure.
@@ -149,14 +147,13 @@ def render(results: BenchResults, folder: Path) -> None:
     """Write every view into the folder of a run."""
     from veriglot.report.bench import write_bench
     from veriglot.report.bench_tables import bench_tables
-    from veriglot.report.tables import write_csv
 
     names, stale = (_RANKED, _UNRANKED) if _ranks(results) else (_UNRANKED, _RANKED)
     for name in stale:  # of a time when the data had labels, or had none
         (folder / name).unlink(missing_ok=True)
     write_bench(results, folder / names[0])
     for name, kind in zip(names[1:], ("markdown", "latex"), strict=False):
-        _write(results, kind, None, str(folder / name))
+        _write(results, kind, str(folder / name))
     write_csv(bench_tables(results), folder / "tables")
 
 
@@ -164,35 +161,11 @@ def _ranks(results: BenchResults) -> bool:
     return any(summary.labelled for summary in results.data)
 
 
-def show_results(run: Path, kind: str, table: str | None, output: str) -> None:
-    """Print or write the results of a run.
-
-    Raises:
-        InputError: there are none.
-        UsageError: a table with a format that has none.
-    """
-    from veriglot.bench.results import read_results
-    from veriglot.report.bench import render_bench, write_bench
-    from veriglot.report.tables import open_console
-
-    if table is not None and kind != "csv":
-        raise UsageError(f"--table goes with --to csv, not with {kind}.")
-    results = read_results(run)
-    if kind == "html":
-        write_bench(results, output)
-    elif kind == "terminal":
-        if output != "-":
-            raise UsageError("--output goes with the other formats, not with terminal.")
-        render_bench(results, open_console())
-    else:
-        _write(results, kind, table, output)
-
-
-def _write(results: BenchResults, kind: str, table: str | None, output: str) -> None:
+def _write(results: BenchResults, kind: str, output: str) -> None:
     from veriglot.report.bench import bench_document
     from veriglot.report.pages import opened
 
-    text = bench_document(results, kind, table=table)
+    text = bench_document(results, kind)
     with opened(output) as file:
         file.write(text)
 
@@ -200,21 +173,19 @@ def _write(results: BenchResults, kind: str, table: str | None, output: str) -> 
 @app.command("statistics")
 @command
 def statistics(
-    data: Annotated[list[str], Argument("DATA...", "Labelled samples: files or folders.")],
+    data: list[str] = Argument(..., "DATA...", "Labelled samples: files or folders."),
     *,
-    annotator: Annotated[str | None, Help("Default: as for `veriglot evaluate`.")] = None,
+    annotator: str | None = Help(None, "Default: as for `veriglot evaluate`."),
     unit: str = "word",
     format_: str | None = None,
-    language: Annotated[str | None, Help("Default: unknown.")] = None,
-    json: Annotated[bool, Help("Default: a table.")] = False,
+    language: str | None = Help(None, "Default: unknown."),
+    json: bool = JSON_TABLE,
 ) -> None:
     """Describe labelled data by language: sizes, length ratios, character and sentence hallucination rates, severity.
 
     The columns are those of HAT's Tables 1 and 2, HalluVerse25's Table 2 and Kang et al.'s Table 9.
     """
     from veriglot.bench.data import statistics_by_language
-    from veriglot.formats.reader import SeenIds, read_rows
-    from veriglot.report.tables import Table
 
     seen = SeenIds()
 
@@ -242,13 +213,13 @@ def _shown(value: float | None) -> str:
 @app.command("record")
 @command
 def record(
-    run: Annotated[Path, Argument("RUN", "Folder of `veriglot bench run`, or results.json.")],
+    run: Path = Argument(..., "RUN", "Folder of `veriglot bench run`, or results.json."),
     *,
-    output: Annotated[str, Help("The figures, as JSON.")],
-    figure_level: Annotated[
-        Literal["word", "sentence", "response"], Option("Level of the figures: word, sentence or response.")
-    ] = "word",
-    measure: Annotated[str, Option("Measure to choose by, of which more is better.", "NAME")] = "auc_pr_nonfactual",
+    output: str = Help(..., "The figures, as JSON."),
+    figure_level: Literal["word", "sentence", "response"] = Option(
+        "word", "Level of the figures: word, sentence or response."
+    ),
+    measure: str = Option("auc_pr_nonfactual", "Measure to choose by, of which more is better.", "NAME"),
 ) -> None:
     """Keep the figures of detectors by language, for the detector auto to choose by.
 
@@ -257,8 +228,6 @@ def record(
     Then: veriglot detect answers.jsonl --detector auto --set figures=figures.json
     """
     from veriglot.bench.leaderboard import recorded
-    from veriglot.bench.results import read_results
-    from veriglot.storage.files import write_json
 
     figures = recorded(read_results(run), level=figure_level, measure=measure)
     write_json(Path(output), figures, indent=2)

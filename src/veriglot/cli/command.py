@@ -2,7 +2,7 @@
 
 A parameter of a command is what `_OPTIONS` declares under its name, so that one called `seed` has the option `--seed`,
 or what its own annotation says: an `Option` or an `Argument` of the command line, or a `Setting` of the TOML file that
-`--config` names, such as `Annotated[int, Setting("Facts a page.")]`. `Help` adds what is a command's own. The default
+`--config` names, such as `facts: int = Setting(5, "Facts a page.")`. `Help` adds what is a command's own. The default
 is said at the end where the help does not say it. A parameter whose type is a class of `Options` stands for all its
 fields.
 """
@@ -12,9 +12,20 @@ from __future__ import annotations
 import inspect
 import textwrap
 import tomllib
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperGroup
@@ -24,14 +35,50 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Argument", "Help", "Option", "Options", "Setting", "command", "commented_toml", "new_app"]
+__all__ = [
+    "JSON_ACCOUNT",
+    "JSON_TABLE",
+    "Argument",
+    "Help",
+    "Option",
+    "Options",
+    "Setting",
+    "command",
+    "commented_toml",
+    "new_app",
+]
 
 
 @dataclass(frozen=True)
-class Option:
+class _Declared:
+    """How a parameter is declared; a default of `...` is none: it is required."""
+
+    kind: Literal["option", "argument", "setting", "help", "root"]
+    default: Any
+    help: str
+    metavar: str | None = None
+    short: str | None = None
+    min: float | None = None
+    max: float | None = None
+    envvar: str | None = None
+    names: tuple[str, ...] = ()
+
+
+def Option(  # noqa: N802  # as in typer
+    default: Any,
+    help: str,  # noqa: A002
+    metavar: str | None = None,
+    short: str | None = None,
+    *,
+    min: int | None = None,  # noqa: A002
+    max: int | None = None,  # noqa: A002
+    envvar: str | None = None,
+    names: tuple[str, ...] = (),
+) -> Any:
     """An option of the command line.
 
-    Attributes:
+    Args:
+        default: what holds without it; `...` where it is required.
         help: what it is, with its unit; the default is added.
         metavar: what stands for its value.
         short: its short form, such as `-o`.
@@ -40,110 +87,99 @@ class Option:
         envvar: the environment variable that stands in for it.
         names: how it is written; of itself `--` and the parameter's name.
     """
-
-    help: str
-    metavar: str | None = None
-    short: str | None = None
-    min: int | None = None
-    max: int | None = None
-    envvar: str | None = None
-    names: tuple[str, ...] = ()
+    return _Declared("option", default, help, metavar, short, min, max, envvar, names)
 
 
-@dataclass(frozen=True)
-class Argument:
+def Argument(default: Any, metavar: str, help: str) -> Any:  # noqa: A002, N802
     """An argument of the command line: what stands for it, and its help."""
-
-    metavar: str
-    help: str
+    return _Declared("argument", default, help, metavar)
 
 
-@dataclass(frozen=True)
-class Setting:
+def Setting(default: Any, help: str, min: float | None = None, max: float | None = None) -> Any:  # noqa: A002, N802
     """A parameter that only the settings file gives: its help with its unit, and the numbers allowed."""
-
-    help: str
-    min: float | None = None
-    max: float | None = None
+    return _Declared("setting", default, help, min=min, max=max)
 
 
-@dataclass(frozen=True)
-class Help:
+def Help(default: Any, help: str) -> Any:  # noqa: A002, N802
     """What a command adds to the help of an option that several commands share."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class _FromRoot:
-    """A parameter that `veriglot` itself takes, or a group of commands before its command."""
-
-    name: str
+    return _Declared("help", default, help)
 
 
-_OPTIONS: dict[str, Option | Setting | _FromRoot] = {
-    "annotator": Option("Whose labels count: a name, majority or union.", "NAME"),
-    "attempts": Setting("How often a model is asked again for what does not pass, 1 to 9.", 1, 9),
-    "batch_size": Option("Most rows judged at once; the results do not depend on it. Default: 32 rows.", "N", min=1),
+_OPTIONS: dict[str, _Declared] = {
+    "annotator": Option(..., "Whose labels count: a name, majority or union.", "NAME"),
+    "attempts": Setting(..., "How often a model is asked again for what does not pass, 1 to 9.", 1, 9),
+    "batch_size": Option(
+        ..., "Most rows judged at once; the results do not depend on it. Default: 32 rows.", "N", min=1
+    ),
     "calibration": Option(
-        "Calibrate the detector's confidences by this file, which veriglot evaluate --calibrate wrote.", "FILE"
+        ..., "Calibrate the detector's confidences by this file, which veriglot evaluate --calibrate wrote.", "FILE"
     ),
     "columns": Option(
+        ...,
         "Which column holds which part of a sample (response, evidence, question, id, language, model, label or spans),"
         " such as response=answer,evidence=contexts; in a TOML file the table [columns]. Default: by their names.",
         "PART=COLUMN,...",
         names=("--map",),
     ),
-    "count": Option("How many to make.", "N", "-n", min=1),
-    "database": _FromRoot("database"),
+    "count": Option(..., "How many to make.", "N", "-n", min=1),
+    "database": _Declared("root", None, "database"),
     "detector": Option(
+        ...,
         "Detector by name: grounding (words against words), reader (question, response and evidence read together,"
         " across languages too; extra reader), auto (the best that is here); or package.module:Class of one's own."
         " Some take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and ensemble:NAME+NAME; veriglot doctor"
         " lists all.",
         "NAME",
     ),
-    "dry_run": Option("Ask nothing and write nothing: print how many calls and tokens it would take, roughly."),
-    "encoder": Option("ONNX file of the sentence encoder.", "FILE"),
-    "epochs": Option("Passes over the data.", "N", min=1),
-    "fail_on": Option("What makes the command fail."),
-    "format": Option("Format of the input. Default: recognised from its content.", "NAME"),
-    "json": Option("Print JSON."),
-    "language": Option("Language of rows that state none, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"),
-    "languages": Option("Languages, separated by commas.", "TAGS", "-l"),
-    "model": Option("The model to ask, as its server names it.", "MODEL", "-m"),
+    "dry_run": Option(..., "Ask nothing and write nothing: print how many calls and tokens it would take, roughly."),
+    "encoder": Option(..., "ONNX file of the sentence encoder.", "FILE"),
+    "epochs": Option(..., "Passes over the data.", "N", min=1),
+    "fail_on": Option(..., "What makes the command fail."),
+    "format": Option(..., "Format of the input. Default: recognised from its content.", "NAME"),
+    "host": Option(..., "Where to listen; 0.0.0.0 for the network.", "ADDRESS"),
+    "json": Option(..., "Print JSON."),
+    "language": Option(
+        ..., "Language of rows that state none, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"
+    ),
+    "languages": Option(..., "Languages, separated by commas.", "TAGS", "-l"),
+    "model": Option(..., "The model to ask, as its server names it.", "MODEL", "-m"),
     "on_error": Option(
-        "At a row that cannot be read: stop, or skip it, write it to OUTPUT.failed.jsonl and exit with 3 in the end."
+        ...,
+        "At a row that cannot be read: stop, or skip it, write it to OUTPUT.failed.jsonl and exit with 3 in the end.",
     ),
-    "output": Option("Where to write.", "PATH", "-o"),
-    "overwrite": Option("Start anew, whatever is there; finished calls are not repeated. Default: resume."),
-    "part": Setting("What of an article is the reference: its lead section (lead), or all of it (text)."),
-    "people": Option("People, as `veriglot dataset people` writes them; may be repeated.", "FILE"),
-    "predictions": Option("Predictions of `veriglot detect`, joined to the samples by id.", "FILE"),
-    "processes": Option("Worker processes; 0 is one for each core.", "N", "-j", min=0),
+    "output": Option(..., "Where to write.", "PATH", "-o"),
+    "overwrite": Option(..., "Start anew, whatever is there; finished calls are not repeated. Default: resume."),
+    "part": Setting(..., "What of an article is the reference: its lead section (lead), or all of it (text)."),
+    "people": Option(..., "People, as `veriglot dataset people` writes them; may be repeated.", "FILE"),
+    "port": Option(..., "Port to listen at.", "N", "-p", min=1, max=65535),
+    "predictions": Option(..., "Predictions of `veriglot detect`, joined to the samples by id.", "FILE"),
+    "processes": Option(..., "Worker processes; 0 is one for each core.", "N", "-j", min=0),
     "public_url": Option(
-        "Where people reach the studio, such as https://studio.example.org, or a path below a host.", "URL"
+        ..., "Where people reach the studio, such as https://studio.example.org, or a path below a host.", "URL"
     ),
-    "quiet": _FromRoot("quiet"),
-    "resamples": Option("Bootstrap resamples of whole texts; 0 gives no intervals.", "N", min=0),
-    "retry": Option("Redo what failed in an earlier run. Default: leave it."),
-    "revision": Setting("Revision of the model, to stand with its responses."),
-    "seed": Option("Seed of whatever is drawn at random.", "N", min=0),
-    "set": Option("A further option of the detector, such as model=NAME; may be repeated.", "NAME=VALUE"),
+    "quiet": _Declared("root", None, "quiet"),
+    "resamples": Option(..., "Bootstrap resamples of whole texts; 0 gives no intervals.", "N", min=0),
+    "retry": Option(..., "Redo what failed in an earlier run. Default: leave it."),
+    "revision": Setting(..., "Revision of the model, to stand with its responses."),
+    "seed": Option(..., "Seed of whatever is drawn at random.", "N", min=0),
+    "set": Option(..., "A further option of the detector, such as model=NAME; may be repeated.", "NAME=VALUE"),
     "splits": Option(
+        ...,
         "What a split is, for leaks. names: what samples say in meta.split, or train, dev, test in the names of files"
-        " and folders. files: each file. arguments: each DATA."
+        " and folders. files: each file. arguments: each DATA.",
     ),
-    "table": Option("Which table to write.", "NAME"),
-    "taxonomy": Option("Taxonomy of the types of spans.", "NAME"),
-    "threshold": Option("Confidence from which a word is marked, a probability from 0 to 1.", "P"),
-    "to": Option("Format of the output.", "FORMAT"),
-    "unit": Option("What is counted: char, word, or hf:TOKENIZER (a tokenizer.json or a hub name).", "UNIT"),
+    "table": Option(..., "Which table to write.", "NAME"),
+    "taxonomy": Option(..., "Taxonomy of the types of spans.", "NAME"),
+    "threshold": Option(..., "Confidence from which a word is marked, a probability from 0 to 1.", "P"),
+    "to": Option(..., "Format of the output.", "FORMAT"),
+    "unit": Option(..., "What is counted: char, word, or hf:TOKENIZER (a tokenizer.json or a hub name).", "UNIT"),
 }
 
 
-_REQUIRED: Any = inspect.Parameter.empty
+JSON_ACCOUNT = Help(False, "The account. Default: a table.")
+JSON_TABLE = Help(False, "Default: a table.")
 _CONFIG = Option(
+    None,
     "TOML file with settings and options of this command, which the command line overrides; --write-config prints one"
     " with comments.",
     "FILE",
@@ -160,7 +196,16 @@ def new_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
 class Options:
     """Base of groups of options: a frozen dataclass whose fields are parameters of a command, or further groups."""
 
+    declared: ClassVar[dict[str, _Declared]] = {}
+
     def __init_subclass__(cls) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
+        cls.declared = cls.declared | own
+        for name, value in own.items():
+            if value.default is ...:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, field(default_factory=dict) if value.default == {} else value.default)
         dataclass(frozen=True, kw_only=True)(cls)
 
 
@@ -172,11 +217,11 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a command; `default` is `inspect.Parameter.empty` where it is required."""
+    """One parameter of a command; `default` is `...` where it is required."""
 
     name: str
     type: Any
-    info: Any
+    info: _Declared
     default: Any
     more: str
 
@@ -193,8 +238,8 @@ class Parameter:
     @property
     def help(self) -> str:
         """Its help, with its default where it is an option."""
-        text = f"{getattr(self.info, 'help', '')} {self.more}".strip()
-        if not isinstance(self.info, Option) or self.default is _REQUIRED or "Default: " in text:
+        text = f"{self.info.help} {self.more}".strip()
+        if self.info.kind != "option" or self.default is ... or "Default: " in text:
             return text
         default = "none" if self.default is None or self.default == () else self.default
         return f"{text} Default: {'off' if default is False else default}."
@@ -207,18 +252,13 @@ def _parameters(names: Mapping[str, Any], hints: Mapping[str, Any]) -> list[Para
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter | _Group:
     if isinstance(hint, type) and issubclass(hint, Options):
-        defaults = {member.name: _default(member) for member in fields(hint)}  # type: ignore[arg-type]
-        return _Group(name, hint, _parameters(defaults, get_type_hints(hint, include_extras=True)))
-    type_, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    more = " ".join(note.text for note in metadata if isinstance(note, Help))
-    own = [note for note in metadata if not isinstance(note, Help)]
-    return Parameter(name, type_, own[0] if own else _OPTIONS[name.rstrip("_")], default, more)
-
-
-def _default(field: Any) -> Any:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return _REQUIRED if field.default is MISSING else field.default
+        members = {member.name: member.default for member in fields(hint)} | hint.declared  # type: ignore[arg-type]
+        return _Group(name, hint, _parameters(members, get_type_hints(hint)))
+    if not isinstance(default, _Declared):
+        return Parameter(name, hint, _OPTIONS[name.rstrip("_")], default, "")
+    if default.kind == "help":
+        return Parameter(name, hint, _OPTIONS[name.rstrip("_")], default.default, default.help)
+    return Parameter(name, hint, default, default.default, "")
 
 
 def _leaves(nodes: list[Parameter | _Group]) -> Iterator[Parameter]:
@@ -242,26 +282,24 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
     What it returns is the exit code.
     """
     signature = inspect.signature(function).parameters
-    hints = get_type_hints(function, include_extras=True)
+    hints = get_type_hints(function)
     nodes = _parameters({name: parameter.default for name, parameter in signature.items()}, hints)
     flat = list(_leaves(nodes))
     tuples = {parameter.name for parameter in flat if get_origin(parameter.type) is tuple}
-    configurable = any(isinstance(parameter.info, Setting) for parameter in flat)
+    configurable = any(parameter.info.kind == "setting" for parameter in flat)
 
     def run(_context: typer.Context, **given: Any) -> None:
         path = given.pop("_config", None)
         root = _context.obj or {}
         values = {
-            parameter.name: root.get(parameter.info.name)
-            if isinstance(parameter.info, _FromRoot)
-            else parameter.default
+            parameter.name: root.get(parameter.key) if parameter.info.kind == "root" else parameter.default
             for parameter in flat
         }
         values |= {name: tuple(value or ()) if name in tuples else value for name, value in given.items()}
         if path is not None:
             values |= _from_file(Path(path), flat, _context)
         for parameter in flat:
-            if configurable and parameter.default is _REQUIRED and not values[parameter.name]:
+            if configurable and parameter.default is ... and not values[parameter.name]:
                 raise UsageError(
                     f"Missing option --{parameter.key}.",
                     remedy=f"Add it, or write {parameter.key} into the file of --config.",
@@ -270,7 +308,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
         if code:
             raise typer.Exit(code)
 
-    typed = [parameter for parameter in flat if isinstance(parameter.info, Option | Argument)]
+    typed = [parameter for parameter in flat if parameter.info.kind in {"option", "argument"}]
     if configurable:
         typed.append(Parameter("_config", str | None, _CONFIG, None, ""))
     parameters = [inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
@@ -287,10 +325,10 @@ def _typer_parameter(parameter: Parameter, *, optional: bool) -> inspect.Paramet
     if get_origin(type_) is tuple:
         type_ = list[get_args(type_)[0]]  # type: ignore[misc]
         default = None if default == () else default
-    if isinstance(info, Argument):
+    if info.kind == "argument":
         declared: Any = typer.Argument(metavar=info.metavar, show_default=False, help=help_)
     else:
-        if default is _REQUIRED and optional:
+        if default is ... and optional:
             default, help_ = None, f"{help_} Required, here or in the file of --config."
         names = info.names or (f"--{parameter.key.replace('_', '-')}", *([info.short] if info.short else ()))
         declared = typer.Option(
@@ -298,19 +336,20 @@ def _typer_parameter(parameter: Parameter, *, optional: bool) -> inspect.Paramet
         )
     if default is None:
         type_ = type_ | None
-    kind = inspect.Parameter.KEYWORD_ONLY
+    kind, required = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    default = required if default is ... else default
     return inspect.Parameter(parameter.name, kind, default=default, annotation=Annotated[type_, declared])
 
 
 def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dict[str, Any]:
     """What a settings file gives, but for what stands on the command line."""
-    known = {parameter.key: parameter for parameter in flat if isinstance(parameter.info, Option | Setting)}
+    known = {parameter.key: parameter for parameter in flat if parameter.info.kind in {"option", "setting"}}
     values: dict[str, Any] = {}
     for key, value in _read(path).items():
         parameter = known.get(key.replace("-", "_"))
         if parameter is None:
             raise UnknownNameError("setting", key, known)
-        if isinstance(parameter.info, Setting) or not _is_typed(context, parameter.name):
+        if parameter.info.kind == "setting" or not _is_typed(context, parameter.name):
             values[parameter.name] = _checked(parameter, value, path)
     return values
 
@@ -355,14 +394,14 @@ def commented_toml(name: str, function: object) -> str:
         UsageError: the command takes no settings file.
     """
     flat: list[Parameter] = getattr(function, "parameters", [])
-    if not any(isinstance(parameter.info, Setting) for parameter in flat):
+    if not any(parameter.info.kind == "setting" for parameter in flat):
         raise UsageError(f"`{name}` takes no settings file.", remedy=f"Type: {name} --help")
     return "\n".join(_page(name, flat)) + "\n"
 
 
 def _page(name: str, flat: list[Parameter]) -> Iterator[str]:
     yield f"# Settings of `{name}`, given by --config. Remove the # before what you set; the command line overrides it."
-    given = [each for each in flat if isinstance(each.info, Option | Setting) and each.key != "json"]
+    given = [each for each in flat if each.info.kind in {"option", "setting"} and each.key != "json"]
     for parameter in sorted(given, key=lambda each: isinstance(each.default, dict)):  # tables stand last in TOML
         yield from ("", *textwrap.wrap(parameter.help, 110, initial_indent="# ", subsequent_indent="# "))
         table = isinstance(parameter.default, dict)
@@ -372,6 +411,6 @@ def _page(name: str, flat: list[Parameter]) -> Iterator[str]:
 def _toml_value(parameter: Parameter) -> str:
     import msgspec
 
-    if parameter.default in (None, (), _REQUIRED):
-        return f'"{getattr(parameter.info, "metavar", None) or "..."}"'
+    if parameter.default in (None, (), ...):
+        return f'"{parameter.info.metavar or "..."}"'
     return msgspec.json.encode(parameter.default).decode()

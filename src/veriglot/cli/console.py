@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Bar, say
+from veriglot.records import Sample, encode
+from veriglot.storage.checkpoint import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.formats.base import FileReport, Report
     from veriglot.records import Prediction
-    from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
+    from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
 __all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say", "write_example"]
 
@@ -70,15 +75,14 @@ class Guesses(logging.Handler):
 
 def print_json(data: Any) -> None:
     """Any record as indented JSON on standard output."""
-    import msgspec
-
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
     sys.stdout.flush()
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Counts by name, as they come: `glued 3, empty 1`."""
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    """Counts by name, those of a Counter by how many: `glued 3, empty 1`."""
+    pairs = counts.most_common() if isinstance(counts, Counter) else counts.items()
+    return ", ".join(f"{name} {count:,}" for name, count in pairs)
 
 
 class Steps:
@@ -133,8 +137,6 @@ class Account:
     """
 
     def __init__(self, *, quiet: bool) -> None:
-        from veriglot.storage.checkpoint import Tally
-
         self._quiet = quiet
         self.tally = Tally()
         self._reported = 0
@@ -173,6 +175,28 @@ class Account:
         say(str(row.as_error()))
         if written and self._reported == _SHOWN:
             self.warn("further rows that cannot be read are not shown, only written to the file of failed rows.")
+
+    def samples(
+        self, rows: Iterable[Sample | FailedRow], failures: Path | None = None, *, stop: bool = False
+    ) -> Iterator[Sample]:
+        """The samples among rows; a row that cannot be read is counted, and kept in `failures`, or ends the run.
+
+        What an earlier run left in `failures` goes with the first row.
+        """
+        rows = iter(rows)
+        first = list(islice(rows, 1))
+        if failures is not None:
+            failures.unlink(missing_ok=True)
+        for row in chain(first, rows):
+            if isinstance(row, Sample):
+                yield row
+                continue
+            if stop:
+                raise row.as_error()
+            if failures is not None:
+                with failures.open("ab") as file:
+                    file.write(encode(row) + b"\n")
+            self.add_failed(row, written=failures is not None)
 
     def take(self, tally: Tally, checkpoints: Sequence[Checkpoint]) -> None:
         """The counts of a whole run, what an earlier run did included."""
@@ -224,11 +248,11 @@ class Account:
         repaired = [(file, _notes(file)) for file in self._report.files.values()]
         repaired = [(file, notes) for file, notes in repaired if notes]
         for file, notes in repaired[:_FILES_SHOWN]:
-            self.warn(f"{file.path} was read as {file.format} with {listed(dict(notes.most_common()))}.")
+            self.warn(f"{file.path} was read as {file.format} with {listed(notes)}.")
         rest = repaired[_FILES_SHOWN:]
         if rest:
             together = sum((notes for _, notes in rest), Counter[str]())
-            self.warn(f"{len(rest)} more files were read with {listed(dict(together.most_common()))}.")
+            self.warn(f"{len(rest)} more files were read with {listed(together)}.")
 
 
 def _notes(file: FileReport) -> Counter[str]:

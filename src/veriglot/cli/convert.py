@@ -2,54 +2,55 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.command import Argument, Help, Option, Options, command
-from veriglot.cli.console import listed, print_json, say
+from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.formats.base import Report, TagReport
+from veriglot.formats.columns import columns_from
+from veriglot.formats.reader import SeenIds, read_rows
+from veriglot.formats.writer import Writer
+from veriglot.records import Sample, encode
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.bench.predictions import PredictedLabels
-    from veriglot.formats.base import Losses, Report, TagReport
-    from veriglot.records import Sample
-    from veriglot.storage.checkpoint import FailedRow
+    from veriglot.formats.base import Losses
 
 
 _NAMED = 3  # ids of samples or predictions that belong to nothing
-_TOLD = 20  # failed rows told one by one where no file keeps them all
 
 
 class ConvertOptions(Options):
     """The options of `veriglot convert`."""
 
-    source: Annotated[str, Argument("IN", "A file or folder in any readable format, or - for standard input.")]
-    output: Annotated[str | None, Help("Default: standard output.")] = None
+    source: str = Argument(..., "IN", "A file or folder in any readable format, or - for standard input.")
+    output: str | None = Help(None, "Default: standard output.")
     format_: str | None = None
     columns: tuple[str, ...] = ()
-    to: Annotated[str | None, Help("Default: by the suffix of the output; JSON lines on standard output.")] = None
-    language: Annotated[str | None, Help("Default: left unset.")] = None
-    predictions: Annotated[str | None, Help("They are written as annotations of kind `model`.")] = None
-    predicted_by: Annotated[
-        str | None,
-        Option("What the annotator of --predictions is called. Default: name and revision of the detector.", "NAME"),
-    ] = None
-    taxonomy: Annotated[str | None, Help("Of --predictions. Default: the first that holds them all.")] = None
-    strict: Annotated[bool, Option("Refuse rows that would need a repair.")] = False
+    to: str | None = Help(None, "Default: by the suffix of the output; JSON lines on standard output.")
+    language: str | None = Help(None, "Default: left unset.")
+    predictions: str | None = Help(None, "They are written as annotations of kind `model`.")
+    predicted_by: str | None = Option(
+        None, "What the annotator of --predictions is called. Default: name and revision of the detector.", "NAME"
+    )
+    taxonomy: str | None = Help(None, "Of --predictions. Default: the first that holds them all.")
+    strict: bool = Option(False, "Refuse rows that would need a repair.")
     on_error: Literal["stop", "skip"] = "skip"
-    max_line_mb: Annotated[int, Option("A longer line is a row that cannot be read; mebibytes.", "MB", min=1)] = 32
-    summary: Annotated[
-        bool,
-        Option(
-            "Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
-            " names a file."
-        ),
-    ] = False
-    json: Annotated[bool, Help("The account; needs -o or --summary.")] = False
+    max_line_mb: int = Option(32, "A longer line is a row that cannot be read; mebibytes.", "MB", min=1)
+    summary: bool = Option(
+        False,
+        "Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
+        " names a file.",
+    )
+    json: bool = Help(False, "The account; needs -o or --summary.")
 
     @property
     def target(self) -> str:
@@ -73,93 +74,51 @@ def convert(options: ConvertOptions) -> int:
     if options.json and not options.summary and target == "-":
         raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --summary.")
     _check_target(options.source, target)
-    job = _Job(options)
+    labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
+    account = Account(quiet=False)
+    report, samples = account.report, _samples(options, labels, account)
     losses = None
     if options.summary and target == "-":
-        for _ in job.samples():
-            pass
+        deque(samples, maxlen=0)
     else:
-        losses = job.write()
-    _tell(job.report, losses, quiet_files=options.summary)
-    if job.labels is not None:
-        for line in _account_of(job.labels):
+        losses = _write(samples, options)
+    _tell(report, losses, quiet_files=options.summary)
+    if labels is not None:
+        for line in _account_of(labels):
             say(line)
     if options.json:
         lost = losses.as_data() if losses else None
-        account = {"files": job.report.as_rows(), "unread": job.report.unread, "losses": lost}
-        print_json(account if job.labels is None else {**account, "predictions": job.labels.as_data()})
+        files = {"files": report.as_rows(), "unread": report.unread, "losses": lost}
+        print_json(files if labels is None else {**files, "predictions": labels.as_data()})
     elif options.summary:
-        print("\n".join(_report_lines(job.report)))
-    return EXIT_ROWS_FAILED if job.failed or (losses is not None and losses.rows_left_out) else 0
+        print("\n".join(_report_lines(report)))
+    return EXIT_ROWS_FAILED if account.tally.failed or (losses is not None and losses.rows_left_out) else 0
 
 
-class _Job:
-    def __init__(self, options: ConvertOptions) -> None:
-        from veriglot.formats.base import Report
+def _write(samples: Iterator[Sample], options: ConvertOptions) -> Losses:
+    first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
+    with Writer(options.target, format=options.to) as writer:
+        for sample in chain(first, samples):
+            writer.write(sample)
+    return writer.losses
 
-        self._options = options
-        self._language = known_tag(options.language)
-        self.labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
-        self.report: Report = Report()
-        self.failed = 0
 
-    def write(self) -> Losses:
-        """Read and write."""
-        from veriglot.formats.writer import Writer
-
-        samples = self.samples()
-        first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
-        with Writer(self._options.target, format=self._options.to) as writer:
-            for sample in chain(first, samples):
-                writer.write(sample)
-        return writer.losses
-
-    def samples(self) -> Iterator[Sample]:
-        """The samples; what cannot be read is kept, or ends the run."""
-        from veriglot.storage.checkpoint import FailedRow
-
-        target = self._options.target
-        failures = Path(f"{target}.failed.jsonl") if target != "-" else None
-        rows = self._rows()
-        first = list(islice(rows, 1))
-        if failures is not None:
-            failures.unlink(missing_ok=True)
-        for row in chain(first, rows):
-            if not isinstance(row, FailedRow):
-                yield row
-            elif self._options.on_error == "stop":
-                raise row.as_error()
-            else:
-                self._keep(row, failures)
-
-    def _rows(self) -> Iterator[Sample | FailedRow]:
-        from veriglot.formats.columns import columns_from
-        from veriglot.formats.reader import SeenIds, read_rows
-
-        options = self._options
-        rows = read_rows(
-            options.source,
-            format=options.format_,
-            columns=columns_from(options.columns),
-            strict=options.strict,
-            max_line_bytes=options.max_line_mb << 20,
-            report=self.report,
-            language=self._language,
-            seen=SeenIds() if self.labels else None,
-        )
-        return rows if self.labels is None else _labelled_rows(rows, self.labels, options.source)
-
-    def _keep(self, row: FailedRow, failures: Path | None) -> None:
-        from veriglot.records import encode
-
-        self.failed += 1
-        if failures is None or self.failed <= _TOLD:
-            say(f"{row.as_error().message}. {row.remedy}".rstrip())
-        if failures is not None:
-            with failures.open("ab") as file:
-                file.write(encode(row) + b"\n")
-            if self.failed == _TOLD:
-                say(f"further rows that cannot be read are only written to {failures}.")
+def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: Account) -> Iterator[Sample]:
+    """The samples; what cannot be read is kept, or ends the run."""
+    rows = read_rows(
+        options.source,
+        format=options.format_,
+        columns=columns_from(options.columns),
+        strict=options.strict,
+        max_line_bytes=options.max_line_mb << 20,
+        report=account.report,
+        language=known_tag(options.language),
+        seen=SeenIds() if labels else None,
+    )
+    if labels is not None:
+        rows = _labelled_rows(rows, labels, options.source)
+    failures = Path(f"{options.target}.failed.jsonl") if options.target != "-" else None
+    return account.samples(rows, failures, stop=options.on_error == "stop")
 
 
 def _check_target(source: str, output: str) -> None:
@@ -206,9 +165,6 @@ def _labelled(
     row: Sample | FailedRow, labels: PredictedLabels, source: str
 ) -> tuple[Sample | FailedRow, InputError | None]:
     """A row with its prediction, or as a bad one with what stands against it."""
-    from veriglot.records import Sample, encode
-    from veriglot.storage.checkpoint import FailedRow
-
     if not isinstance(row, Sample):
         return row, None
     try:
@@ -234,7 +190,7 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
         f"{labels.joined:,} samples got an annotation by {labels.annotator!r} (kind model, taxonomy {labels.taxonomy})."
     )
     if labels.unchecked:
-        reasons = listed(dict(labels.unchecked.most_common()))
+        reasons = listed(labels.unchecked)
         yield f"{labels.unchecked.total():,} samples were not checked and got none: {reasons}."
     if labels.refused:
         yield f"{labels.refused:,} samples have a prediction that could not be put into them."
@@ -274,8 +230,6 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
 
 
 def _report_lines(report: Report) -> Iterator[str]:
-    from veriglot.formats.base import TagReport
-
     total = TagReport()
     for file in report.files.values():
         yield f"{file.path}  {file.format}, {file.samples:,} samples, {file.bad:,} bad rows"
@@ -283,7 +237,7 @@ def _report_lines(report: Report) -> Iterator[str]:
             yield from _layer_lines(layer, tags)
             total.add(tags)
         if file.notes:
-            yield f"  notes     {listed(dict(file.notes.most_common()))}"
+            yield f"  notes     {listed(file.notes)}"
     samples = sum(file.samples for file in report.files.values())
     yield f"all {len(report.files):,} files  {samples:,} samples"
     yield from _layer_lines("total", total)
@@ -296,4 +250,4 @@ def _layer_lines(name: str, tags: TagReport) -> Iterator[str]:
     )
     for label, counts in (("repaired", tags.repaired), ("reported", tags.reported), ("spans", tags.spans)):
         if counts:
-            yield f"            {label}: {listed(dict(counts.most_common()))}"
+            yield f"            {label}: {listed(counts)}"

@@ -4,23 +4,48 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.cli.command import Help, Option, Options, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Help, Option, Options, Setting, command
 from veriglot.cli.console import Bar, print_json, say
-from veriglot.cli.inputs import language_tags, parts
+from veriglot.cli.inputs import language_tags, parts, read_text, require_files
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.http.session import checked_address
+from veriglot.records.languages import get_language
+from veriglot.storage.files import open_whole, write_json
+from veriglot.wikipedia.api import (
+    AnswerCache,
+    PageViews,
+    Wikipedia,
+    page_views_session,
+    wikidata_session,
+    wikipedia_session,
+)
+from veriglot.wikipedia.articles import (
+    KINDS,
+    MFAVA_KINDS,
+    Depth,
+    Edits,
+    FilterChain,
+    Length,
+    Maintenance,
+    Statistics,
+    draw_diverse,
+    edition_of,
+)
+from veriglot.wikipedia.dump import draw_articles, open_dump
+from veriglot.wikipedia.wikidata import Person
+from veriglot.wikipedia.wikidata import Wikidata as Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from veriglot.wikipedia.api import AnswerCache, Wikipedia
-    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterChain, FilterReport
-    from veriglot.wikipedia.wikidata import Person
+    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterReport
 
 __all__ = [
     "ArticleOrder",
@@ -38,28 +63,22 @@ __all__ = [
 class Wikimedia(Options):
     """Which Wikipedias to ask, and how fast."""
 
-    contact: Annotated[
-        str | None,
-        Option(
-            "An e-mail or web address of yours, which Wikimedia asks for and which is sent to it.",
-            "ADDRESS",
-            envvar="VERIGLOT_CONTACT",
-        ),
-    ] = None
-    rate: Annotated[
-        float | None,
-        Setting("Requests a second, at most. Default: 5 (Wikipedia), 1 (Wikidata), 10 (page views)."),
-    ] = None
-    wiki_servers: Annotated[
-        tuple[str, ...],
-        Setting("Other Wikipedias: TAG=URL, or a URL with {edition} in it. Default: Wikimedia's."),
-    ] = ()
-    fetched: Annotated[str | None, Setting("Folder where fetched answers are kept. Default: beside the output.")] = None
+    contact: str | None = Option(
+        None,
+        "An e-mail or web address of yours, which Wikimedia asks for and which is sent to it.",
+        "ADDRESS",
+        envvar="VERIGLOT_CONTACT",
+    )
+    rate: float | None = Setting(
+        None, "Requests a second, at most. Default: 5 (Wikipedia), 1 (Wikidata), 10 (page views)."
+    )
+    wiki_servers: tuple[str, ...] = Setting(
+        (), "Other Wikipedias: TAG=URL, or a URL with {edition} in it. Default: Wikimedia's."
+    )
+    fetched: str | None = Setting(None, "Folder where fetched answers are kept. Default: beside the output.")
 
     def answers(self, folder: Path) -> AnswerCache:
         """What was fetched, in `folder` unless another is named."""
-        from veriglot.wikipedia.api import AnswerCache
-
         return AnswerCache(Path(self.fetched) if self.fetched else folder)
 
     def pace(self, usual: float) -> float:
@@ -72,17 +91,12 @@ class Wikimedia(Options):
         Raises:
             UsageError: an address is for no Wikipedia, or holds a password.
         """
-        from veriglot.wikipedia.articles import edition_of
-
         by_tag, pattern = self._addresses
         return by_tag.get(tag) or (pattern.replace("{edition}", edition_of(tag)) if pattern is not None else None)
 
     @cached_property
     def _addresses(self) -> tuple[dict[str, str], str | None]:
         """Addresses by tag, and the pattern of all others, where there is one."""
-        from veriglot.http.session import checked_address
-        from veriglot.records.languages import get_language
-
         by_tag: dict[str, str] = {}
         pattern: str | None = None
         for server in self.wiki_servers:
@@ -101,8 +115,6 @@ class Wikimedia(Options):
 
     def wikipedia(self, tag: str, stack: ExitStack, cache: AnswerCache) -> Wikipedia:
         """The Wikipedia of a language, whose connections end with the stack."""
-        from veriglot.wikipedia.api import Wikipedia, wikipedia_session
-
         session = wikipedia_session(tag, contact=self.contact, server=self.server(tag), rate=self.pace(5.0))
         return Wikipedia(tag, stack.enter_context(session), cache=cache)
 
@@ -110,27 +122,23 @@ class Wikimedia(Options):
 class Wikidata(Wikimedia):
     """Whom to ask for people, beside Wikipedias."""
 
-    wikidata_server: Annotated[str | None, Setting("Another SPARQL server. Default: Wikidata's.")] = None
-    views_server: Annotated[str | None, Setting("Another server of page views. Default: Wikimedia's.")] = None
+    wikidata_server: str | None = Setting(None, "Another SPARQL server. Default: Wikidata's.")
+    views_server: str | None = Setting(None, "Another server of page views. Default: Wikimedia's.")
 
 
 class Popularity(Options):
     """How people are found in Wikidata and drawn by how often they are read."""
 
-    at_least: Annotated[int | None, Setting("Articles in so many of the languages are enough. Default: in all.", 1)] = (
-        None
+    at_least: int | None = Setting(None, "Articles in so many of the languages are enough. Default: in all.", 1)
+    candidates: int | None = Setting(
+        None, "How many people, drawn at random, are described and counted. Default: 10 times count.", 1
     )
-    candidates: Annotated[
-        int | None, Setting("How many people, drawn at random, are described and counted. Default: 10 times count.", 1)
-    ] = None
-    groups: Annotated[
-        int, Setting("As many people are taken from each of so many groups of equal size by page views.", 1)
-    ] = 10
-    views_in: Annotated[
-        str | None, Setting("Wikipedias whose page views count, separated by commas; or none. Default: one, en first.")
-    ] = None
-    views_from: Annotated[str, Setting("Page views from this first of a month.")] = "2022-01-01"
-    views_to: Annotated[str, Setting("Page views up to the day before, as Kang et al.")] = "2023-01-01"
+    groups: int = Setting(10, "As many people are taken from each of so many groups of equal size by page views.", 1)
+    views_in: str | None = Setting(
+        None, "Wikipedias whose page views count, separated by commas; or none. Default: one, en first."
+    )
+    views_from: date = Setting(date(2022, 1, 1), "Page views from this first of a month.")
+    views_to: date = Setting(date(2023, 1, 1), "Page views up to the day before, as Kang et al.")
 
     def counted_in(self, languages: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
         """The languages of `languages` whose page views count, `usual` ones where none is named."""
@@ -141,74 +149,47 @@ class Popularity(Options):
             raise UsageError("`views_in` names a language that is not among --languages.")
         return tags
 
-    @property
-    def period(self) -> tuple[str, str]:
-        """The days from and up to which page views count."""
-        return _iso_date(self.views_from), _iso_date(self.views_to)
-
-
-def _iso_date(text: str) -> str:
-    from datetime import date
-
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise UsageError(f"{text!r} is no date.", remedy="Write it as 2022-01-01.") from None
-
 
 @command
 def articles(
     *,
-    edition: Annotated[str, Option("Wikipedia edition to read, by its language.", "TAG", short="-e")],
-    output: Annotated[str, Help("JSON lines.")],
-    count: Annotated[int | None, Help("Articles. Default: 1000 at random through the API; otherwise all.")] = None,
-    dump: Annotated[
-        str | None,
-        Option(
-            "A dump to read instead of asking the API: ...-pages-articles.xml.bz2, or a history with every edit."
-            " With --count, a random sample of it.",
-            "FILE",
-        ),
-    ] = None,
-    category: Annotated[str | None, Setting("Articles of a category, not random ones. Default: none.")] = None,
-    subcategories: Annotated[int, Setting("How many levels below the category to go.", 0)] = 0,
-    titles: Annotated[str | None, Option("Articles of these titles, one a line; - is standard input.", "FILE")] = None,
-    people: Annotated[list[str] | None, Help("Articles about them, not random ones.")] = None,
-    min_characters: Annotated[int, Setting("Shorter texts are dropped; characters.", 0)] = 2000,
-    min_depth: Annotated[
-        float,
-        Setting("The least depth of the edition: edits/articles x non-articles/articles x (1 - articles/pages).", 0),
-    ] = 5.0,
-    min_edits: Annotated[int, Setting("The fewest edits of an article, those by bots off.", 0)] = 5,
-    without: Annotated[
-        str | None,
-        Setting(
-            "Articles with maintenance templates of these kinds are dropped: unreferenced, more-references,"
-            " failed-verification, under-construction, disputed, disambiguation; or none. Default: all but"
-            " more-references."
-        ),
-    ] = None,
-    no_filters: Annotated[bool, Option("Keep every article. Default: only those that pass the filters.")] = False,
-    learn: Annotated[
-        bool, Setting("Ask the wikis what their maintenance templates are called, besides the table.")
-    ] = True,
-    strict_filters: Annotated[
-        bool, Setting("Drop what a filter cannot check; otherwise it is kept, and said.")
-    ] = False,
-    statistics: Annotated[
-        str | None,
-        Setting(
-            'PAGES,ARTICLES,EDITS of Special:Statistics, for a dump, such as "8000000,2900000,250000000".'
-            " Default: asked of the API."
-        ),
-    ] = None,
+    edition: str = Option(..., "Wikipedia edition to read, by its language.", "TAG", short="-e"),
+    output: str = Help(..., "JSON lines."),
+    count: int | None = Help(None, "Articles. Default: 1000 at random through the API; otherwise all."),
+    dump: str | None = Option(
+        None,
+        "A dump to read instead of asking the API: ...-pages-articles.xml.bz2, or a history with every edit."
+        " With --count, a random sample of it.",
+        "FILE",
+    ),
+    category: str | None = Setting(None, "Articles of a category, not random ones. Default: none."),
+    subcategories: int = Setting(0, "How many levels below the category to go.", 0),
+    titles: str | None = Option(None, "Articles of these titles, one a line; - is standard input.", "FILE"),
+    people: list[str] | None = Help(None, "Articles about them, not random ones."),
+    min_characters: int = Setting(2000, "Shorter texts are dropped; characters.", 0),
+    min_depth: float = Setting(
+        5.0, "The least depth of the edition: edits/articles x non-articles/articles x (1 - articles/pages).", 0
+    ),
+    min_edits: int = Setting(5, "The fewest edits of an article, those by bots off.", 0),
+    without: str | None = Setting(
+        None,
+        "Articles with maintenance templates of these kinds are dropped: unreferenced, more-references,"
+        " failed-verification, under-construction, disputed, disambiguation; or none. Default: all but"
+        " more-references.",
+    ),
+    no_filters: bool = Option(False, "Keep every article. Default: only those that pass the filters."),
+    learn: bool = Setting(True, "Ask the wikis what their maintenance templates are called, besides the table."),
+    strict_filters: bool = Setting(False, "Drop what a filter cannot check; otherwise it is kept, and said."),
+    statistics: tuple[int, int, int] | None = Setting(
+        None,
+        "Pages, articles and edits of Special:Statistics, for a dump, such as [8000000, 2900000, 250000000]."
+        " Default: asked of the API.",
+    ),
     seed: int = 0,
-    most_pages: Annotated[
-        int | None, Setting("Stop after looking at so many pages. Default: 100 times count.", 1)
-    ] = None,
+    most_pages: int | None = Setting(None, "Stop after looking at so many pages. Default: 100 times count.", 1),
     wikimedia: Wikimedia,
     overwrite: bool = False,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> None:
     """Fetch articles of one Wikipedia and keep those that mFAVA's filters let through.
@@ -220,8 +201,6 @@ def articles(
     At random:   veriglot dataset articles -e de -n 1000 --contact me@example.org -o de.jsonl
     From a dump: veriglot dataset articles -e de -n 1000 --dump dewiki-latest-pages-articles.xml.bz2 -o de.jsonl
     """
-    from veriglot.records.languages import get_language
-
     tag = get_language(edition).tag
     path = Path(output)
     wanted = _one_of(dump=dump, category=category, titles=titles, people=people)
@@ -243,7 +222,7 @@ def articles(
         titles=_titles(titles, people, tag),
         category=category,
         subcategories=subcategories,
-        statistics=_three(statistics),
+        statistics=statistics,
         servers=(wikimedia.server(tag), wikimedia.server("en")),
     )
     out = WrittenOnce(path, order, restart=overwrite)
@@ -268,8 +247,6 @@ def _one_of(**given: str | list[str] | None) -> str | None:
 
 
 def _kinds(without: str | None) -> tuple[str, ...]:
-    from veriglot.wikipedia.articles import KINDS, MFAVA_KINDS
-
     if without is None:
         return MFAVA_KINDS
     kinds = tuple(dict.fromkeys(parts(without)))
@@ -282,27 +259,10 @@ def _kinds(without: str | None) -> tuple[str, ...]:
 
 
 def _titles(titles: str | None, people: list[str] | None, tag: str) -> tuple[str, ...] | None:
-    from veriglot.cli.inputs import read_text
-
-    for path in people or ():
-        if not Path(path).is_file():
-            raise InputError("there is no such file", path=path, remedy="Check the path.")
+    require_files(people or ())
     if people:
         return articles_about(people, tag, warn=True)
     return tuple(line.strip() for line in read_text(titles).splitlines() if line.strip()) if titles else None
-
-
-def _three(text: str | None) -> tuple[int, int, int] | None:
-    if text is None:
-        return None
-    try:
-        pages, made, edits = (int(part.replace("_", "")) for part in parts(text))
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not three numbers.",
-            remedy="Write pages, articles and edits, such as 8000000,2900000,250000000.",
-        ) from None
-    return pages, made, edits
 
 
 _KANG = "en,es,ru,id,vi,fa,uk,sv,th,ja,de,ro,hu,bg,fr,fi,ko,it,zh"
@@ -311,14 +271,14 @@ _KANG = "en,es,ru,id,vi,fa,uk,sv,th,ja,de,ro,hu,bg,fr,fi,ko,it,zh"
 @command
 def people(
     *,
-    output: Annotated[str, Help("JSON lines.")],
-    languages: Annotated[str, Help("Wikipedias that have an article on each. Default: the 19 of Kang et al.")] = _KANG,
-    count: Annotated[int, Help("People.")] = 500,
+    output: str = Help(..., "JSON lines."),
+    languages: str = Help(_KANG, "Wikipedias that have an article on each. Default: the 19 of Kang et al."),
+    count: int = Help(500, "People."),
     popularity: Popularity,
     seed: int = 0,
     wikidata: Wikidata,
     overwrite: bool = False,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> None:
     """Find people whom all these Wikipedias have an article on, and draw some, read often and seldom.
@@ -339,8 +299,8 @@ def people(
         groups=popularity.groups,
         seed=seed,
         views_in=popularity.counted_in(tags, usual=tags[:1]),
-        views_from=popularity.period[0],
-        views_to=popularity.period[1],
+        views_from=popularity.views_from,
+        views_to=popularity.views_to,
         servers=(wikidata.wikidata_server, wikidata.views_server),
     )
     path = Path(output)
@@ -367,8 +327,6 @@ def read_people(path: Path) -> Iterator[Person]:
     Raises:
         InputError: the file is not one of people.
     """
-    from veriglot.wikipedia.wikidata import Person
-
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             yield msgspec.json.decode(line, type=Person)
@@ -397,21 +355,21 @@ class ArticleOrder(msgspec.Struct, frozen=True):
     """Which articles are wanted; everything in it changes the output."""
 
     language: str
-    count: int | None
-    most_pages: int | None
     seed: int
-    min_characters: int
-    min_depth: float
-    min_edits: int
-    kinds: tuple[str, ...]
-    learn: bool
-    strict: bool
+    servers: tuple[str | None, ...]
+    count: int | None = None
+    most_pages: int | None = None
+    min_characters: int = 0
+    min_depth: float = 0
+    min_edits: int = 0
+    kinds: tuple[str, ...] = ()
+    learn: bool = False
+    strict: bool = False
     dump: str | None = None
     titles: tuple[str, ...] | None = None
     category: str | None = None
     subcategories: int = 0
     statistics: tuple[int, int, int] | None = None
-    servers: tuple[str | None, ...] = ()
 
 
 def find_articles(
@@ -430,9 +388,6 @@ def find_articles(
         UsageError: the edition as a whole does not pass, or no contact is given.
         InputError, HttpError: a dump or a server that does not give what it should.
     """
-    from veriglot.wikipedia.articles import FilterChain
-    from veriglot.wikipedia.dump import draw_articles, open_dump
-
     with ExitStack() as stack:
         wikis: dict[str, Wikipedia] = {}
         if order.dump is None:
@@ -458,8 +413,6 @@ def find_articles(
 
 def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
     """The pages of an order, in order."""
-    from veriglot.wikipedia.dump import open_dump
-
     if wiki is None:
         return (page.article() for page in open_dump(order.dump or "", language=order.language))
     if order.titles is not None:
@@ -471,8 +424,6 @@ def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Ab
 
 def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | None) -> tuple[list[Filter], list[str]]:
     """The filters of an order, the cheap ones first, and what is to be said of them."""
-    from veriglot.wikipedia.articles import Depth, Edits, Length, Maintenance, Statistics
-
     filters: list[Filter] = []
     warnings: list[str] = []
     if order.min_depth > 0:
@@ -548,15 +499,15 @@ class PeopleOrder(msgspec.Struct, frozen=True):
     """Which people are wanted; everything in it changes the output."""
 
     languages: tuple[str, ...]
-    at_least: int | None
     count: int
     candidates: int
-    groups: int
     seed: int
-    views_in: tuple[str, ...]
-    views_from: str
-    views_to: str
-    servers: tuple[str | None, ...] = ()
+    servers: tuple[str | None, ...]
+    at_least: int | None = None
+    groups: int = 1
+    views_in: tuple[str, ...] = ()
+    views_from: date = Popularity.views_from
+    views_to: date = Popularity.views_to
 
 
 def find_people(
@@ -578,13 +529,6 @@ def find_people(
         UsageError: wrong languages, numbers or dates, or no contact.
         HttpError: a server that does not give what it should.
     """
-    from datetime import date
-
-    from veriglot.wikipedia.api import PageViews, page_views_session, wikidata_session
-    from veriglot.wikipedia.articles import draw_diverse
-    from veriglot.wikipedia.wikidata import Wikidata as Source
-
-    days = date.fromisoformat(order.views_from), date.fromisoformat(order.views_to)
     draw = partial(draw_diverse, name=lambda person: person.id)
     with ExitStack() as stack:
         bar = stack.enter_context(Bar(shown=not quiet, total=lambda: None))
@@ -599,7 +543,7 @@ def find_people(
             views = PageViews(stack.enter_context(counting), cache=cache)
             for index, person in enumerate(people):
                 tags = [tag for tag in order.views_in if tag in person.titles]
-                counts = {tag: views.of(tag, person.titles[tag], *days) for tag in tags}
+                counts = {tag: views.of(tag, person.titles[tag], order.views_from, order.views_to) for tag in tags}
                 people[index] = msgspec.structs.replace(person, views=counts)
                 bar.advance()
             chosen = draw(
@@ -640,8 +584,6 @@ class WrittenOnce:
 
     def write(self, rows: Iterable[msgspec.Struct], account: dict[str, Any]) -> None:
         """Write the rows and the account; the file appears when it is whole."""
-        from veriglot.storage.files import open_whole, write_json
-
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open_whole(self.path) as file:
             for row in rows:

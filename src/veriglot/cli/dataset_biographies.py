@@ -6,17 +6,28 @@ import tempfile
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.cli.command import Help, Option, Options, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Help, Option, Options, Setting, command
 from veriglot.cli.console import Bar, print_json, say
 from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, WrittenOnce, find_people
 from veriglot.cli.dataset_responses import ask, named_models
-from veriglot.cli.generation import Connection, Cost, Queries, Run, records_of, references, tell
-from veriglot.cli.inputs import language_tags, readable
+from veriglot.cli.generation import Connection, Cost, Queries, Reading, Run, records_of, references, tell
+from veriglot.cli.inputs import language_tags, readable, require_files
+from veriglot.datasets.prompts import prompt_version
+from veriglot.datasets.quality import refusals_version
+from veriglot.datasets.queries import NamedPerson, Reference, biography_languages, person_from
+from veriglot.datasets.responses import budget
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.http.session import checked_address
+from veriglot.llm.client import Settings
+from veriglot.report.tables import Table
+from veriglot.signatures import file_sha256
+from veriglot.storage.checkpoint import Checkpoint, FailedRow
+from veriglot.storage.files import Lock, write_whole
+from veriglot.wikipedia.api import AnswerCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,11 +39,8 @@ if TYPE_CHECKING:
         RejectedPerson,
     )
     from veriglot.datasets.quality import Quality
-    from veriglot.datasets.queries import NamedPerson, Reference
     from veriglot.datasets.responses import Respondent
     from veriglot.records import Sample
-    from veriglot.storage.checkpoint import FailedRow
-    from veriglot.wikipedia.api import AnswerCache
 
 
 class _SetOrder(msgspec.Struct, frozen=True):
@@ -56,40 +64,35 @@ class _SetOrder(msgspec.Struct, frozen=True):
 class BiographiesOptions(Options):
     """The options of `veriglot dataset biographies`."""
 
-    output: Annotated[str, Help("The folder of the set.")]
-    model: Annotated[
-        tuple[str, ...], Help("NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only.")
-    ] = ()
-    languages: Annotated[str | None, Help("Default: the 19 of Kang et al.")] = None
-    count: Annotated[int, Help("People.")] = 500
-    people: Annotated[tuple[str, ...], Help("Default: they are found in Wikidata.")] = ()
-    articles: Annotated[
-        tuple[str, ...],
-        Option(
-            "Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be"
-            " repeated. Default: they are fetched from the Wikipedias.",
-            "FILE",
-        ),
-    ] = ()
-    samples: Annotated[int, Setting("Responses a prompt and model; five as Kang et al.", 1)] = 5
-    temperature: Annotated[float | None, Setting("Of the responses. Default: that of `generation`, else 1.", 0)] = None
-    spread: Annotated[
-        Literal["diverse", "top", "given"] | None,
-        Setting(
-            "diverse: as many people from each of the groups of equal size by page views, as Kang et al. top:"
-            " those that are read most. given: in the order of people. Default: given with people, else diverse."
-        ),
-    ] = None
+    output: str = Help(..., "The folder of the set.")
+    model: tuple[str, ...] = Help(
+        (), "NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only."
+    )
+    languages: str | None = Help(None, "Default: the 19 of Kang et al.")
+    count: int = Help(500, "People.")
+    people: tuple[str, ...] = Help((), "Default: they are found in Wikidata.")
+    articles: tuple[str, ...] = Option(
+        (),
+        "Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be"
+        " repeated. Default: they are fetched from the Wikipedias.",
+        "FILE",
+    )
+    samples: int = Setting(5, "Responses a prompt and model; five as Kang et al.", 1)
+    temperature: float | None = Setting(None, "Of the responses. Default: that of `generation`, else 1.", 0)
+    spread: Literal["diverse", "top", "given"] | None = Setting(
+        None,
+        "diverse: as many people from each of the groups of equal size by page views, as Kang et al. top:"
+        " those that are read most. given: in the order of people. Default: given with people, else diverse.",
+    )
     part: Literal["lead", "text"] = "text"
-    min_characters: Annotated[int, Setting("Shorter articles count as none; characters.", 0)] = 0
-    cross: Annotated[
-        str, Setting("Responses are held against the article in this language too, in a file of their own; or none.")
-    ] = "en"
-    labels: Annotated[
-        tuple[str, ...],
-        Setting("Files of annotated rows of reference.jsonl, whose labels are put onto the rows. Default: none."),
-    ] = ()
-    prompts_only: Annotated[bool, Setting("Make people, articles and prompts, and ask no model.")] = False
+    min_characters: int = Setting(0, "Shorter articles count as none; characters.", 0)
+    cross: str = Setting(
+        "en", "Responses are held against the article in this language too, in a file of their own; or none."
+    )
+    labels: tuple[str, ...] = Setting(
+        (), "Files of annotated rows of reference.jsonl, whose labels are put onto the rows. Default: none."
+    )
+    prompts_only: bool = Setting(False, "Make people, articles and prompts, and ask no model.")
     popularity: Popularity
     seed: int = 0
     wikidata: Wikidata
@@ -98,7 +101,7 @@ class BiographiesOptions(Options):
     connection: Connection
     run: Run
     dry_run: bool = False
-    json: Annotated[bool, Help("The account. Default: a table.")] = False
+    json: bool = JSON_ACCOUNT
 
     @property
     def root(self) -> Path:
@@ -113,8 +116,6 @@ class BiographiesOptions(Options):
     @cached_property
     def order(self) -> _SetOrder:
         """Which people and articles are wanted."""
-        from veriglot.datasets.queries import biography_languages
-
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
         if self.spread == "given" and not self.people:
             raise UsageError("There is no given order of people who are yet to be found.", remedy="Add --people FILE.")
@@ -129,7 +130,15 @@ class BiographiesOptions(Options):
             wanted = max(self.popularity.candidates or 10 * self.count, self.count)
             servers = (self.wikidata.wikidata_server, self.wikidata.views_server)
             search = PeopleOrder(
-                tags, min_editions, wanted, wanted, 1, self.seed, counted, *self.popularity.period, servers
+                tags,
+                wanted,
+                wanted,
+                self.seed,
+                servers,
+                min_editions,
+                views_in=counted,
+                views_from=self.popularity.views_from,
+                views_to=self.popularity.views_to,
             )
         cross = None if self.cross == "none" else language_tags(self.cross)[0]
         return _SetOrder(
@@ -161,9 +170,6 @@ def biographies(options: BiographiesOptions) -> int:
     All of it:  veriglot dataset biographies --contact me@example.org -m bloomz --base-url URL -o set
     From files: veriglot dataset biographies -l en,de --people p.jsonl --articles a.jsonl -m m --base-url URL -o set
     """
-    from veriglot.http.session import checked_address
-    from veriglot.llm.client import Settings
-
     connection, wikidata = options.connection, options.wikidata
     for address in filter(None, (connection.base_url, wikidata.wikidata_server, wikidata.views_server)):
         checked_address(address)  # before anything is planned or written down
@@ -185,11 +191,7 @@ def biographies(options: BiographiesOptions) -> int:
 
 
 def _hashes(paths: Sequence[str]) -> tuple[str, ...]:
-    from veriglot.signatures import file_sha256
-
-    for path in paths:
-        if not Path(path).is_file():
-            raise InputError("there is no such file", path=path, remedy="Check the path.")
+    require_files(paths)
     return tuple(map(file_sha256, paths))
 
 
@@ -207,8 +209,6 @@ class _FactualSet:
 
     def make(self) -> tuple[FactualManifest | None, int]:
         """Make the set, or what is missing of it."""
-        from veriglot.storage.files import Lock
-
         self._root.mkdir(parents=True, exist_ok=True)
         lock = Lock(self._root / "manifest.json")
         try:
@@ -217,7 +217,7 @@ class _FactualSet:
             if self._options.prompts_only:
                 return None, code
             tallies = ask(
-                Queries([str(self._root / "prompts.jsonl")], format_name="jsonl"),
+                Queries([str(self._root / "prompts.jsonl")], Reading(format="jsonl")),
                 self._respondents, self._options.connection, self._root / "responses", design="runs",
                 seeds=self._options.seeds, run=self._run,
             )  # fmt: skip
@@ -279,8 +279,6 @@ class _FactualSet:
 
     def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[NamedPerson], dict[str, int]]:
         """Who may come into the set, and how many were found and described."""
-        from veriglot.datasets.queries import NamedPerson, person_from
-
         counts: dict[str, int] = {}
         files: Sequence[str] = self._options.people
         if not files:
@@ -306,9 +304,7 @@ class _FactualSet:
     def _prompts(self) -> int:
         """A prompt for every person in every language in which there is an article; returns the exit code."""
         from veriglot.datasets.factual import ArticleStore
-        from veriglot.datasets.prompts import prompt_version
         from veriglot.datasets.queries import biographies, person_from
-        from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
         people, articles, output = (self._root / name for name in ("people.jsonl", "articles.jsonl", "prompts.jsonl"))
 
@@ -351,9 +347,6 @@ class _FactualSet:
 
     def _settings(self) -> dict[str, Any]:
         """What the sets are made by, beside people and articles."""
-        from veriglot.datasets.prompts import prompt_version
-        from veriglot.datasets.quality import refusals_version
-
         return {
             "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
             "samples": self._options.samples,
@@ -365,8 +358,6 @@ class _FactualSet:
     def plan(self) -> int:
         """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
         from veriglot.datasets.queries import NamedPerson, biographies, person_from
-        from veriglot.datasets.responses import budget
-        from veriglot.storage.checkpoint import FailedRow
 
         tags, count = self._order.languages, self._order.count
         rows = list(records_of(self._options.people, person_from))
@@ -406,8 +397,6 @@ def _unusable(row: FailedRow) -> RejectedPerson:
 
 def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
     from veriglot.datasets.factual import RejectedPerson, given_articles
-    from veriglot.datasets.queries import Reference
-    from veriglot.wikipedia.api import AnswerCache
 
     def note(row: FailedRow | Reference) -> None:
         if not isinstance(row, Reference):
@@ -426,8 +415,6 @@ def _person(person: NamedPerson) -> dict[str, Any]:
 
 
 def _write(path: Path, rows: Any) -> None:
-    from veriglot.storage.files import write_whole
-
     write_whole(path, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
@@ -450,15 +437,11 @@ def _example(path: Path) -> None:
         return
     from importlib.resources import files
 
-    from veriglot.storage.files import write_whole
-
     write_whole(path, files("veriglot.datasets").joinpath("biographies_bench.toml").read_bytes())
 
 
 def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     """The counts by model and language on standard output; what was set aside and the cost on standard error."""
-    from veriglot.report.tables import Table
-
     if json:
         print_json(manifest)
         return

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
 from veriglot.cli.console import Steps, print_json
-from veriglot.cli.inputs import known_tag
+from veriglot.cli.dataset_responses import show_quality
+from veriglot.cli.generation import Queries, Reading
+from veriglot.cli.inputs import kind_of, known_tag
 from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.report.tables import open_console
+from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:
     from veriglot.datasets.checks.checker import CheckReport
@@ -21,45 +25,35 @@ _PAGES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 @command
 def check(
-    data: Annotated[list[str], Argument("DATA...", "Data sets: files or folders in any readable format, or -.")],
+    data: list[str] = Argument(..., "DATA...", "Data sets: files or folders in any readable format, or -."),
     *,
-    output: Annotated[
-        str | None,
-        Help(
-            "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. Rows that are left"
-            " out lie in rejected.jsonl beside it, with their reasons."
-        ),
-    ] = None,
-    report: Annotated[
-        list[str] | None, Option("Write the report as .html, .md or .json; may be repeated.", "FILE")
-    ] = None,
-    quality: Annotated[
-        bool,
-        Option(
-            "Only account for the quality of responses by model and language, as Table 1 of Kang et al. and"
-            " more: words, sentences, right language, declined, repetitive, cut, empty."
-        ),
-    ] = False,
+    output: str | None = Help(
+        None,
+        "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. Rows that are left"
+        " out lie in rejected.jsonl beside it, with their reasons.",
+    ),
+    report: list[str] | None = Option(None, "Write the report as .html, .md or .json; may be repeated.", "FILE"),
+    quality: bool = Option(
+        False,
+        "Only account for the quality of responses by model and language, as Table 1 of Kang et al. and"
+        " more: words, sentences, right language, declined, repetitive, cut, empty.",
+    ),
     splits: Literal["names", "files", "arguments", "none"] = "names",
-    near: Annotated[
-        float,
-        Setting("Jaccard similarity of character n-grams, 0.5 to 1, from which texts are near-duplicates.", 0.5, 1),
-    ] = 0.8,
-    keep: Annotated[
-        list[str] | None, Setting("Checks about which nothing is done in the cleaned copy. Default: as each says.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        Setting(
-            "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each says."
-        ),
-    ] = None,
-    fail_on: Annotated[
-        Literal["error", "warning", "note", "never"], Help("Exit with 1 where a finding is of this level or worse.")
-    ] = "never",
+    near: float = Setting(
+        0.8, "Jaccard similarity of character n-grams, 0.5 to 1, from which texts are near-duplicates.", 0.5, 1
+    ),
+    keep: list[str] | None = Setting(
+        None, "Checks about which nothing is done in the cleaned copy. Default: as each says."
+    ),
+    drop: list[str] | None = Setting(
+        None, "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each says."
+    ),
+    fail_on: Literal["error", "warning", "note", "never"] = Help(
+        "never", "Exit with 1 where a finding is of this level or worse."
+    ),
     format_: str | None = None,
-    language: Annotated[str | None, Help("Default: told from the text.")] = None,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    language: str | None = Help(None, "Default: told from the text."),
+    json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> int:
     """Check labelled data before anything is trained or measured on it, and write a cleaned copy.
@@ -77,14 +71,11 @@ def check(
     from veriglot.datasets.checks.checker import CleanedCopy
     from veriglot.datasets.checks.checker import check as checked
     from veriglot.report.checks import render_check
-    from veriglot.report.tables import open_console
 
     if quality:
-        from veriglot.cli.dataset_responses import show_quality
-
-        show_quality(data, format_name=format_, language=language, json=json)
+        show_quality(Queries(data, Reading(format=format_, language=language)), json=json)
         return 0
-    pages = [(path, _page_kind(path)) for path in report or ()]
+    pages = [(path, kind_of(path, _PAGES)) for path in report or ()]
     if output is None and (keep or drop):
         raise UsageError("`keep` and `drop` say what a cleaned copy holds.", remedy="Add --output OUT.")
     cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
@@ -110,46 +101,33 @@ def check(
     return EXIT_ROWS_FAILED if any(file.unreadable for file in result.files) else 0
 
 
-def _page_kind(path: str) -> str:
-    kind = _PAGES.get(PurePath(path).suffix.lower())
-    if kind is None:
-        raise UsageError(f"The name {path!r} does not say what to write.", remedy="End it in .html, .md or .json.")
-    return kind
-
-
 def _write(report: CheckReport, path: str, kind: str) -> None:
-    import msgspec
-
     from veriglot.report.checks import check_markdown, write_check
 
     if kind == "markdown":
         _write_text(path, check_markdown(report))
     elif kind == "json":
-        _write_text(path, msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+        write_json(Path(path), report, indent=2)
     else:
         write_check(report, path)
 
 
 @command
 def card(
-    data: Annotated[list[str], Argument("DATA...", "Data sets: files or folders in any format.")],
+    data: list[str] = Argument(..., "DATA...", "Data sets: files or folders in any format."),
     *,
-    output: Annotated[str | None, Help("Markdown. Default: standard output.")] = None,
-    about: Annotated[
-        str | None,
-        Option(
-            "TOML with what no run can know: purpose, contact, licence, uses, prices. Default: it is said to be"
-            " unknown.",
-            "FILE",
-        ),
-    ] = None,
-    write_about: Annotated[
-        str | None,
-        Option("Also write this TOML file with every question that --about answers, to be filled in.", "FILE"),
-    ] = None,
+    output: str | None = Help(None, "Markdown. Default: standard output."),
+    about: str | None = Option(
+        None,
+        "TOML with what no run can know: purpose, contact, licence, uses, prices. Default: it is said to be unknown.",
+        "FILE",
+    ),
+    write_about: str | None = Option(
+        None, "Also write this TOML file with every question that --about answers, to be filled in.", "FILE"
+    ),
     splits: Literal["names", "files", "arguments", "none"] = "names",
     format_: str | None = None,
-    language: Annotated[str | None, Help("Default: told from the text.")] = None,
+    language: str | None = Help(None, "Default: told from the text."),
     quiet: bool = False,
 ) -> int:
     """Write the data card of a data set from its files and from what the steps that made it left beside them.

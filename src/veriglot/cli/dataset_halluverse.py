@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veriglot.cli.command import Argument, Help, Option, Options, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Options, Setting, command
 from veriglot.cli.console import say
 from veriglot.cli.dataset_articles import (
     ArticleOrder,
@@ -19,15 +19,19 @@ from veriglot.cli.dataset_articles import (
 )
 from veriglot.cli.dataset_silver import types_of
 from veriglot.cli.generation import Checks, Connection, Cost, Run, print_plan, references, show_account, tell
-from veriglot.cli.inputs import language_tags
+from veriglot.cli.inputs import language_tags, require_files
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.formats.writer import write
+from veriglot.llm.client import estimate_tokens
+from veriglot.records import Sample
+from veriglot.storage.checkpoint import FailedRow, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.datasets.halluverse.facts import FactSettings, Page
     from veriglot.datasets.halluverse.summary import LanguageSummary, Summary
-    from veriglot.storage.checkpoint import FailedRow, Tally
+    from veriglot.storage.checkpoint import Tally
     from veriglot.wikipedia.wikidata import Person
 
 
@@ -38,26 +42,24 @@ _PEOPLE = 500
 class HalluverseOptions(Options):
     """The options of `veriglot dataset halluverse`."""
 
-    pages: Annotated[
-        tuple[str, ...],
-        Argument(
-            "[PAGES]...",
-            "Pages about people as JSON lines, such as `veriglot dataset articles --people` writes. Default:"
-            " they are fetched, with the people, in the languages of --languages.",
-        ),
-    ] = ()
-    output: Annotated[str, Help("The pairs, as JSON lines.")]
-    people: Annotated[
-        tuple[str, ...], Help("Pages about others are left out. Default: nobody is known, and every page is used.")
-    ] = ()
-    languages: Annotated[str | None, Help("Of the pages to fetch. Default: those of HalluVerse25, en,ar,tr.")] = None
-    count: Annotated[int | None, Help("People to fetch. Default: 500.")] = None
-    model: Annotated[str | None, Help("It chooses facts and puts errors in. Default: none, with --rules.")] = None
-    rules: Annotated[bool, Option("Ask no model: choose facts and make errors by rule.")] = False
-    facts: Annotated[int, Setting("Facts a page.", 1, 50)] = 5
-    min_sentences: Annotated[int, Setting("Sentences that a page has to have.", 1)] = 20
-    any_subject: Annotated[bool, Setting("Take sentences too that do not name whom the page is about.")] = False
-    types: Annotated[str | None, Setting("Types of errors. Default: all, entity,relation,sentence.")] = None
+    pages: tuple[str, ...] = Argument(
+        (),
+        "[PAGES]...",
+        "Pages about people as JSON lines, such as `veriglot dataset articles --people` writes. Default:"
+        " they are fetched, with the people, in the languages of --languages.",
+    )
+    output: str = Help(..., "The pairs, as JSON lines.")
+    people: tuple[str, ...] = Help(
+        (), "Pages about others are left out. Default: nobody is known, and every page is used."
+    )
+    languages: str | None = Help(None, "Of the pages to fetch. Default: those of HalluVerse25, en,ar,tr.")
+    count: int | None = Help(None, "People to fetch. Default: 500.")
+    model: str | None = Help(None, "It chooses facts and puts errors in. Default: none, with --rules.")
+    rules: bool = Option(False, "Ask no model: choose facts and make errors by rule.")
+    facts: int = Setting(5, "Facts a page.", 1, 50)
+    min_sentences: int = Setting(20, "Sentences that a page has to have.", 1)
+    any_subject: bool = Setting(False, "Take sentences too that do not name whom the page is about.")
+    types: str | None = Setting(None, "Types of errors. Default: all, entity,relation,sentence.")
     checks: Checks
     seed: int = 0
     cost: Cost
@@ -65,7 +67,7 @@ class HalluverseOptions(Options):
     connection: Connection
     run: Run
     dry_run: bool = False
-    json: Annotated[bool, Help("The account. Default: a table.")] = False
+    json: bool = JSON_ACCOUNT
 
     @property
     def path(self) -> Path:
@@ -136,8 +138,6 @@ class _Source(NamedTuple):
 
     def readable(self) -> dict[str, Page]:
         """The pages that can be read, by id."""
-        from veriglot.storage.checkpoint import FailedRow
-
         pages = {row.id: row for row in self.rows() if not isinstance(row, FailedRow)}
         if not pages:
             raise InputError("There is no page that can be read.", remedy="Name files of `veriglot dataset articles`.")
@@ -169,7 +169,6 @@ def _by_model(
     from veriglot.datasets.halluverse.facts import Chooser, choose_facts, facts_path
     from veriglot.datasets.halluverse.pairs import inject_pairs
     from veriglot.datasets.silver.injection import Injector
-    from veriglot.storage.checkpoint import Progress
 
     model, generation, seed, attempts = (
         options.model or "", options.connection.settings, options.seed, options.checks.attempts,
@@ -214,7 +213,6 @@ def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Ta
     """Write what stands beside the pairs, and say what came of it; returns the exit code."""
     from veriglot.datasets.halluverse.facts import facts_path
     from veriglot.datasets.halluverse.summary import samples_of, summary_of
-    from veriglot.formats.writer import write
     from veriglot.report.halluverse import write_set
 
     output = options.path
@@ -231,8 +229,6 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
     from veriglot.datasets.halluverse.facts import Chooser
     from veriglot.datasets.silver.check import Edited
     from veriglot.datasets.silver.injection import Injector, Task
-    from veriglot.llm.client import estimate_tokens
-    from veriglot.records import Sample
 
     model, generation = options.model or "", options.connection.settings
     chooser = Chooser(model, generation, options.seed)
@@ -294,9 +290,7 @@ def _source(options: HalluverseOptions) -> _Source:
             raise UsageError(
                 "Pages are named, and others are to be fetched.", remedy="Leave out --languages and --count, or PAGES."
             )
-        for name in (*pages, *people):
-            if not Path(name).is_file():
-                raise InputError("there is no such file", path=name, remedy="Check the path.")
+        require_files((*pages, *people))
         return _Source(pages, people, _by_item(people) if people else None)
     if people and options.count is not None:
         raise UsageError("The people are named, and others are to be fetched.", remedy="Leave out --count or --people.")
@@ -313,10 +307,7 @@ def _by_item(paths: Sequence[str]) -> dict[str, Person]:
 def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
     """A file of people, fetched unless an earlier call did so with the same options."""
     path, count = _beside(options.path, ".people.jsonl"), options.count or _PEOPLE
-    order = PeopleOrder(
-        tags, None, count, count, 1, options.seed, (), "2022-01-01", "2023-01-01",
-        (options.wikidata.wikidata_server, None),
-    )  # fmt: skip
+    order = PeopleOrder(tags, count, count, options.seed, (options.wikidata.wikidata_server, None))
     out = WrittenOnce(path, order, restart=options.run.overwrite)
     if out.finished is None:
         find_people(out, order, options.wikidata, _beside(options.path, ".fetched"), quiet=options.run.quiet)
@@ -328,10 +319,7 @@ def _fetch_pages(options: HalluverseOptions, people: Sequence[str], tag: str) ->
     """A file of the pages about people in a language, fetched unless an earlier call did."""
     path = _beside(options.path, f".{tag}.jsonl")
     titles = articles_about(people, tag)
-    order = ArticleOrder(
-        language=tag, count=None, most_pages=None, seed=options.seed, min_characters=0, min_depth=0, min_edits=0,
-        kinds=(), learn=False, strict=False, titles=titles, servers=(options.wikidata.server(tag), None),
-    )  # fmt: skip
+    order = ArticleOrder(tag, options.seed, (options.wikidata.server(tag), None), titles=titles)
     out = WrittenOnce(path, order, restart=options.run.overwrite)
     if out.finished is None:
         report = find_articles(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -11,10 +12,17 @@ from veriglot.cli.command import Argument, Help, Setting, command
 from veriglot.cli.console import say
 from veriglot.cli.generation import Connection, Run, print_plan, records_of, references, tell
 from veriglot.cli.inputs import language_tags
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.prompts import prompt_version
+from veriglot.datasets.queries import AnswerabilityCheck, Author, Reference, biographies, person_from
+from veriglot.datasets.queries import queries as write_queries
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
+from veriglot.llm.client import estimate_tokens
+from veriglot.storage.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
-    from veriglot.datasets.queries import AnswerabilityCheck, Author, Part, Reference
+    from veriglot.datasets.queries import Part
 
 
 _MOST = 9
@@ -23,37 +31,29 @@ Checking = Literal["model", "detector", "none"]
 
 @command
 def queries(
-    articles: Annotated[
-        list[str] | None,
-        Argument(
-            "[ARTICLES]...",
-            "Articles as JSON lines, as `veriglot dataset articles` writes: language, title, and lead or text."
-            " With --people they are the evidence of biographies, found by `item` and `language`.",
-        ),
-    ] = None,
+    articles: list[str] | None = Argument(
+        None,
+        "[ARTICLES]...",
+        "Articles as JSON lines, as `veriglot dataset articles` writes: language, title, and lead or text."
+        " With --people they are the evidence of biographies, found by `item` and `language`.",
+    ),
     *,
-    output: Annotated[str, Help("JSON lines.")],
-    model: Annotated[str | None, Help("It writes the queries. Default: none, with --people.")] = None,
-    people: Annotated[
-        list[str] | None, Help("The queries then ask for their biographies, and no model writes them.")
-    ] = None,
-    languages: Annotated[str | None, Help("Of the biographies. Default: the 19 of Kang et al.")] = None,
-    count: Annotated[int, Help("Of each article, 9 at most.")] = 2,
-    part: Annotated[
-        Literal["lead", "text"] | None,
-        Setting(
-            "What of an article is the reference: its lead section, or the whole text. Default: lead; text with people."
-        ),
-    ] = None,
-    check: Annotated[
-        Checking,
-        Setting(
-            "How it is checked that the reference answers a query. model: a model says so and quotes the"
-            " passage, which has to stand there. detector: a model answers from the reference, and the grounding"
-            " detector looks whether it is supported. none: not at all."
-        ),
-    ] = "model",
-    check_model: Annotated[str | None, Setting("The model of `check`. Default: the one that writes.")] = None,
+    output: str = Help(..., "JSON lines."),
+    model: str | None = Help(None, "It writes the queries. Default: none, with --people."),
+    people: list[str] | None = Help(None, "The queries then ask for their biographies, and no model writes them."),
+    languages: str | None = Help(None, "Of the biographies. Default: the 19 of Kang et al."),
+    count: int = Help(2, "Of each article, 9 at most."),
+    part: Literal["lead", "text"] | None = Setting(
+        None,
+        "What of an article is the reference: its lead section, or the whole text. Default: lead; text with people.",
+    ),
+    check: Checking = Setting(
+        "model",
+        "How it is checked that the reference answers a query. model: a model says so and quotes the"
+        " passage, which has to stand there. detector: a model answers from the reference, and the grounding"
+        " detector looks whether it is supported. none: not at all.",
+    ),
+    check_model: str | None = Setting(None, "The model of `check`. Default: the one that writes."),
     seed: int = 0,
     connection: Connection,
     run: Run,
@@ -68,9 +68,6 @@ def queries(
     Articles:    veriglot dataset queries articles.jsonl -m gpt --base-url https://host/v1 -o queries.jsonl
     Biographies: veriglot dataset queries --people people.jsonl -l en,de -o queries.jsonl
     """
-    from veriglot.datasets.queries import Author
-    from veriglot.datasets.queries import queries as write_queries
-
     path = Path(output)
     if people:
         if model is not None or dry_run:
@@ -104,22 +101,15 @@ def queries(
 
 
 def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
-    from veriglot.datasets.queries import AnswerabilityCheck
-
     if kind == "none":
         return None
     if kind == "model":
         return AnswerabilityCheck(model, seed=seed)
-    from veriglot.detectors.registry import load_detector
-
     return AnswerabilityCheck(model, load_detector("grounding"), seed=seed)
 
 
 def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> None:
     """Calls and tokens, roughly; a check asks once more for each query that passes what is looked at before it."""
-    from veriglot.datasets.queries import Reference
-    from veriglot.llm.client import estimate_tokens
-
     calls = unusable = tokens = 0
     for row in references(articles, part):
         if not isinstance(row, Reference):
@@ -133,10 +123,6 @@ def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> 
 
 def _account(output: Path) -> None:
     """Say how many queries passed, and why the others did not."""
-    from collections import Counter
-
-    from veriglot.datasets.generation import rejected_path
-
     with output.open("rb") as file:
         written = sum(1 for _ in file)
     with rejected_path(output).open("rb") as file:
@@ -150,10 +136,6 @@ def _write_prompts(
     output: Path, people: list[str], languages: str | None, articles: list[str], part: Part, *, overwrite: bool
 ) -> int:
     """Write the queries for biographies; returns the exit code."""
-    from veriglot.datasets.prompts import prompt_version
-    from veriglot.datasets.queries import biographies, person_from
-    from veriglot.storage.checkpoint import Checkpoint
-
     checkpoint = Checkpoint(
         output,
         signature=prompt_version("biography"),
@@ -169,8 +151,6 @@ def _write_prompts(
 
 def _by_person(articles: list[str], part: Part) -> dict[tuple[str, str], Reference]:
     """The articles by person and language; how many could not be used is said."""
-    from veriglot.datasets.queries import Reference
-
     by_item: dict[tuple[str, str], Reference] = {}
     unusable = 0
     for row in references(articles, part):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
 from veriglot.cli.console import print_json
 from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
 from veriglot.cli.inputs import readable
+from veriglot.datasets.quality import quality as measured
+from veriglot.datasets.responses import Respondent, budget
 from veriglot.errors import UsageError
+from veriglot.report.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.datasets.responses import Design, Respondent
+    from veriglot.datasets.responses import Design
     from veriglot.llm.client import Settings
     from veriglot.storage.checkpoint import Tally
 
@@ -24,37 +27,32 @@ __all__ = ["ask", "named_models", "show_quality"]
 
 @command
 def responses(
-    queries: Annotated[list[str], Argument("QUERIES...", "Queries in any readable format; files or folders.")],
+    queries: list[str] = Argument(..., "QUERIES...", "Queries in any readable format; files or folders."),
     *,
-    model: Annotated[list[str], Help("NAME=MODEL gives it another name in tables and ids; may be repeated.")],
-    output: Annotated[str, Help("A file (*.jsonl), or a folder that gets one file a model.")],
-    design: Annotated[
-        Literal["subsets", "runs"],
-        Option(
-            "subsets: disjoint subsets of each language's queries, one a seed, every query asked once. runs:"
-            " every query asked with every seed."
-        ),
-    ] = "subsets",
-    seeds: Annotated[
-        str,
-        Option(
-            "Seeds, as 1,2,3 or 1-5; none leaves them to the server. Default: those of mFAVA, 42,43,44,47,49.", "LIST"
-        ),
-    ] = "42,43,44,47,49",
-    prompt: Annotated[
-        Literal["closed", "instructed", "open"],
-        Option(
-            "closed: the question alone. instructed: with the wish to be answered in its language. open: with"
-            " the evidence, and the wish to use nothing else."
-        ),
-    ] = "closed",
-    completion: Annotated[bool, Setting("The model goes on from a text instead of chatting.")] = False,
+    model: list[str] = Help(..., "NAME=MODEL gives it another name in tables and ids; may be repeated."),
+    output: str = Help(..., "A file (*.jsonl), or a folder that gets one file a model."),
+    design: Literal["subsets", "runs"] = Option(
+        "subsets",
+        "subsets: disjoint subsets of each language's queries, one a seed, every query asked once. runs:"
+        " every query asked with every seed.",
+    ),
+    seeds: str = Option(
+        "42,43,44,47,49",
+        "Seeds, as 1,2,3 or 1-5; none leaves them to the server. Default: those of mFAVA, 42,43,44,47,49.",
+        "LIST",
+    ),
+    prompt: Literal["closed", "instructed", "open"] = Option(
+        "closed",
+        "closed: the question alone. instructed: with the wish to be answered in its language. open: with"
+        " the evidence, and the wish to use nothing else.",
+    ),
+    completion: bool = Setting(False, "The model goes on from a text instead of chatting."),
     revision: str | None = None,
     connection: Connection,
     reading: Reading,
     run: Run,
     dry_run: bool = False,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
 ) -> int:
     """Ask models every query of a design, and say what their responses are like.
 
@@ -65,10 +63,8 @@ def responses(
     One model:  veriglot dataset responses queries.jsonl -m qwen --base-url http://127.0.0.1:8000/v1 -o qwen.jsonl
     Several:    veriglot dataset responses queries.jsonl -m qwen -m gemma --base-url http://127.0.0.1:8000/v1 -o out/
     """
-    from veriglot.datasets.responses import budget
-
     respondents = named_models(model, revision, connection.settings, prompt=prompt, completion=completion)
-    source = Queries(queries, format_name=reading.format, language=reading.language)
+    source = Queries(queries, reading)
     asked = seeds_of(seeds)
     if dry_run:
         plans = {each.name: budget(source.rows(), each, design=design, seeds=asked) for each in respondents}
@@ -77,7 +73,7 @@ def responses(
     tallies = ask(source, respondents, connection, Path(output), design=design, seeds=asked, run=run)
     code = max(tell(path, tally) for path, tally in tallies.items())
     if not run.quiet:
-        show_quality(list(map(str, tallies)), json=json)
+        show_quality(Queries(list(map(str, tallies))), json=json)
     return code
 
 
@@ -152,17 +148,11 @@ def seeds_of(text: str) -> list[int | None]:
     return seeds
 
 
-def show_quality(
-    paths: Sequence[str], *, json: bool, format_name: str | None = None, language: str | None = None
-) -> None:
+def show_quality(responses: Queries, *, json: bool) -> None:
     """Print the quality of the responses of some files; rows that cannot be read are counted on standard error."""
     import msgspec
 
-    from veriglot.datasets.quality import quality as measured
-    from veriglot.report.tables import Table
-
-    rows = Queries(paths, format_name=format_name, language=language).rows()
-    qualities = measured(readable(rows, "rows could not be read and are not in this account."))
+    qualities = measured(readable(responses.rows(), "rows could not be read and are not in this account."))
     if json:
         print_json(
             [
@@ -210,8 +200,6 @@ def named_models(
     Raises:
         UsageError: a name or a model is empty, or two models have one name.
     """
-    from veriglot.datasets.responses import Respondent
-
     respondents = []
     for word in words:
         name, equals, model = word.partition("=")

@@ -7,86 +7,80 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
 from veriglot.cli.console import Steps, print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.plugins import read_settings
+from veriglot.records import Direction
+from veriglot.records.languages import get_language
+from veriglot.report.tables import Table
+from veriglot.scorers.registry import SCORERS, load_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.datasets.sampling.sample import Account
-    from veriglot.records import Direction, Scorer
+    from veriglot.records import Scorer
 
 
 @command
 def sample(
-    data: Annotated[
-        list[str],
-        Argument(
-            "DATA...",
-            "Parquet, JSON lines, CSV or TSV with columns source and target; samples of our own; or plain text"
-            " (.txt), a source a line.",
-        ),
-    ],
+    data: list[str] = Argument(
+        ...,
+        "DATA...",
+        "Parquet, JSON lines, CSV or TSV with columns source and target; samples of our own; or plain text"
+        " (.txt), a source a line.",
+    ),
     *,
-    output: Annotated[str, Help("The folder that gets the sample.")],
-    source: Annotated[str, Option("Language of the sources (BCP 47).", "TAG", short="-s")],
-    target: Annotated[
-        str | None, Option("Language of the translations. Default: there are none yet.", "TAG", short="-t")
-    ] = None,
-    targets: Annotated[
-        list[str] | None,
-        Setting("Files of translations of a plain text, line by line; one for each, in order. Default: none."),
-    ] = None,
-    scorer: Annotated[
-        list[str] | None,
-        Option(
-            'A scorer whose worst lines are chosen, with its options: "top-ngram graded=true"; may be repeated.'
-            " veriglot doctor lists them.",
-            "NAME",
-        ),
-    ] = None,
-    scores: Annotated[
-        list[str] | None,
-        Setting(
-            'Columns of scores in the data, and which way they go: ["logprob:higher-is-better"] or'
-            " higher-is-worse. Default: none."
-        ),
-    ] = None,
-    worst: Annotated[int, Setting("Worst lines of each scorer.", 0)] = 1_000,
-    drawn: Annotated[int, Setting("Lines drawn at random from each scorer's worst percentile besides.", 0)] = 1_000,
-    percentile: Annotated[float, Setting("Per cent of the lines that are the worst percentile.")] = 1.0,
-    most: Annotated[int, Setting("Most lines altogether.", 1)] = 10_000,
-    parts: Annotated[
-        str, Setting("Parts and their sizes; shares, where other than so many lines are chosen.")
-    ] = "train=5000,dev=2000,test=3000",
-    near: Annotated[
-        float,
-        Setting(
-            "Share of character n-grams from which two texts are near-duplicates, 0 to 1: later ones fall out,"
-            " and what is left comes into the same part. 0 keeps them all, and splits by 0.8.",
-            0,
-            1,
-        ),
-    ] = 0.8,
-    unique: Annotated[Literal["source", "pair"], Setting("What may occur once: a source, or a pair.")] = "source",
-    min_length: Annotated[
-        int, Setting("Shortest source in visible characters, those of Chinese, Japanese and Korean counted twice.", 0)
-    ] = 15,
-    max_length: Annotated[int, Setting("Longest source, likewise.", 0)] = 1_000,
-    min_confidence: Annotated[float, Setting("Least confidence of a source's language, 0 to 1.")] = 0.5,
-    cleaned: Annotated[bool, Setting("The data were cleaned before: keep every line.")] = False,
-    rejected: Annotated[Path | None, Option("Write every line that is left out here, with the reason.", "FILE")] = None,
-    source_column: Annotated[str, Setting("Column of sources.")] = "source",
-    target_column: Annotated[str, Setting("Column of translations.")] = "target",
-    id_column: Annotated[str, Setting("Column of ids, if there is one.")] = "id",
+    output: str = Help(..., "The folder that gets the sample."),
+    source: str = Option(..., "Language of the sources (BCP 47).", "TAG", short="-s"),
+    target: str | None = Option(None, "Language of the translations. Default: there are none yet.", "TAG", short="-t"),
+    targets: list[str] | None = Setting(
+        None, "Files of translations of a plain text, line by line; one for each, in order. Default: none."
+    ),
+    scorer: list[str] | None = Option(
+        None,
+        'A scorer whose worst lines are chosen, with its options: "top-ngram graded=true"; may be repeated.'
+        " veriglot doctor lists them.",
+        "NAME",
+    ),
+    scores: list[str] | None = Setting(
+        None,
+        'Columns of scores in the data, and which way they go: ["logprob:higher-is-better"] or'
+        " higher-is-worse. Default: none.",
+    ),
+    worst: int = Setting(1_000, "Worst lines of each scorer.", 0),
+    drawn: int = Setting(1_000, "Lines drawn at random from each scorer's worst percentile besides.", 0),
+    percentile: float = Setting(1.0, "Per cent of the lines that are the worst percentile."),
+    most: int = Setting(10_000, "Most lines altogether.", 1),
+    parts: str = Setting(
+        "train=5000,dev=2000,test=3000", "Parts and their sizes; shares, where other than so many lines are chosen."
+    ),
+    near: float = Setting(
+        0.8,
+        "Share of character n-grams from which two texts are near-duplicates, 0 to 1: later ones fall out,"
+        " and what is left comes into the same part. 0 keeps them all, and splits by 0.8.",
+        0,
+        1,
+    ),
+    unique: Literal["source", "pair"] = Setting("source", "What may occur once: a source, or a pair."),
+    min_length: int = Setting(
+        15, "Shortest source in visible characters, those of Chinese, Japanese and Korean counted twice.", 0
+    ),
+    max_length: int = Setting(1_000, "Longest source, likewise.", 0),
+    min_confidence: float = Setting(0.5, "Least confidence of a source's language, 0 to 1."),
+    cleaned: bool = Setting(False, "The data were cleaned before: keep every line."),
+    rejected: Path | None = Option(None, "Write every line that is left out here, with the reason.", "FILE"),
+    source_column: str = Setting("source", "Column of sources."),
+    target_column: str = Setting("target", "Column of translations."),
+    id_column: str = Setting("id", "Column of ids, if there is one."),
     seed: int = 0,
-    processes: Annotated[int, Help("They tell languages.")] = 0,
-    scorer_processes: Annotated[int, Setting("Processes that score, each with scorers of its own.", 1)] = 1,
+    processes: int = Help(0, "They tell languages."),
+    scorer_processes: int = Setting(1, "Processes that score, each with scorers of its own.", 1),
     overwrite: bool = False,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> int:
     """Sample translations to annotate out of millions, as HAT does: clean, score, choose the worst, split.
@@ -103,7 +97,6 @@ def sample(
     from veriglot.datasets.sampling.filters import Cleaning
     from veriglot.datasets.sampling.lines import Columns
     from veriglot.datasets.sampling.sample import MtSample, Sampling, mt_sample
-    from veriglot.records.languages import get_language
 
     given = _given_scores(scores or [])
     labels = tuple(column for column, _ in given)
@@ -144,9 +137,6 @@ def sample(
     return EXIT_ROWS_FAILED if account.cleaned.unreadable else 0
 
 
-_DIRECTIONS = {"higher-is-better": "higher_is_better", "higher-is-worse": "higher_is_worse"}
-
-
 def _parts(text: str) -> dict[str, int]:
     """Parts as `train=5000,dev=2000`."""
     parts: dict[str, int] = {}
@@ -160,25 +150,20 @@ def _parts(text: str) -> dict[str, int]:
 
 def _given_scores(texts: Sequence[str]) -> list[tuple[str, Direction]]:
     """Columns of scores as `COLUMN:higher-is-better`."""
-    from veriglot.records import Direction
-
     columns = []
     for text in texts:
         column, _, direction = text.rpartition(":")
-        if not column or direction not in _DIRECTIONS:
+        if not column or direction not in {"higher-is-better", "higher-is-worse"}:
             raise UsageError(
                 f"{text!r} does not say which way the numbers go.",
                 remedy=f"Write {column or text}:higher-is-better or {column or text}:higher-is-worse.",
             )
-        columns.append((column, Direction(_DIRECTIONS[direction])))
+        columns.append((column, Direction(direction.replace("-", "_"))))
     return columns
 
 
 def _scorers(texts: Sequence[str]) -> tuple[tuple[str, Callable[[], Scorer]], ...]:
     """Scorers as `NAME option=value ...`, each part quoted where it holds a space."""
-    from veriglot.plugins import read_settings
-    from veriglot.scorers.registry import SCORERS, load_scorer
-
     sources = []
     for text in texts:
         words = shlex.split(text)
@@ -221,8 +206,6 @@ def _remarks(account: Account, output: Path) -> Iterator[str]:
 
 
 def _show(account: Account) -> None:
-    from veriglot.report.tables import Table
-
     cleaned, sample = account.cleaned, account.sample
     dropped = [
         (reason.replace("_", " "), f"-{count:,}")

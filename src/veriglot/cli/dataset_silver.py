@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import Argument, Help, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Setting, command
 from veriglot.cli.console import Bar, say
 from veriglot.cli.generation import (
     Checks,
@@ -20,17 +20,20 @@ from veriglot.cli.generation import (
     tell,
 )
 from veriglot.cli.inputs import parts, readable
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.queries import Reference
 from veriglot.errors import InputError, UsageError
+from veriglot.formats.reader import guess
+from veriglot.llm.client import estimate_tokens
+from veriglot.records import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.datasets.queries import Reference
     from veriglot.datasets.rules.material import Articles
     from veriglot.datasets.rules.silver import RuleSettings
     from veriglot.datasets.silver.injection import Injector, Order
     from veriglot.datasets.silver.job import LanguageAccount
-    from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
 
 __all__ = ["types_of"]
@@ -38,36 +41,28 @@ __all__ = ["types_of"]
 
 @command
 def rules(
-    seeds: Annotated[
-        list[str],
-        Argument(
-            "SEEDS...",
-            "Samples in any readable format, or articles of `veriglot dataset articles`, whose evidence is quoted.",
-        ),
-    ],
+    seeds: list[str] = Argument(
+        ...,
+        "SEEDS...",
+        "Samples in any readable format, or articles of `veriglot dataset articles`, whose evidence is quoted.",
+    ),
     *,
-    output: Annotated[str, Help("JSON lines.")],
-    count: Annotated[int | None, Help("Rows, as many in each language. Default: 1000.")] = None,
+    output: str = Help(..., "JSON lines."),
+    count: int | None = Help(None, "Rows, as many in each language. Default: 1000."),
     taxonomy: Literal["fava", "halluverse"] = "fava",
-    clean: Annotated[float, Setting("Share of rows that stay without errors.", 0, 1)] = 0.3,
-    shares: Annotated[
-        str | None,
-        Setting(
-            'What part of the errors each type is, such as "entity=2,relation=1"; types that are not named get'
-            " none. Default: all the same."
-        ),
-    ] = None,
-    errors: Annotated[str, Setting('Errors in a row that has any, such as "2" or "1-3", 6 at most.')] = "1-3",
-    reworded: Annotated[
-        float, Setting("Share of the sentences that are quoted without what they have in brackets.", 0, 1)
-    ] = 0.4,
-    articles: Annotated[
-        int, Setting("Articles of a language that are quoted at the most, drawn by the seed.", 2)
-    ] = 1000,
+    clean: float = Setting(0.3, "Share of rows that stay without errors.", 0, 1),
+    shares: str | None = Setting(
+        None,
+        'What part of the errors each type is, such as "entity=2,relation=1"; types that are not named get'
+        " none. Default: all the same.",
+    ),
+    errors: str = Setting("1-3", 'Errors in a row that has any, such as "2" or "1-3", 6 at most.'),
+    reworded: float = Setting(0.4, "Share of the sentences that are quoted without what they have in brackets.", 0, 1),
+    articles: int = Setting(1000, "Articles of a language that are quoted at the most, drawn by the seed.", 2),
     seed: int = 0,
     reading: Reading,
     overwrite: bool = False,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> int:
     """Make silver data by rule: quotes from evidence, and errors with exact spans that no model puts into them.
@@ -90,7 +85,7 @@ def rules(
         articles=articles,
         seed=seed,
     )
-    source = Queries(seeds, format_name=reading.format, language=reading.language)
+    source = Queries(seeds, reading)
     quoted = _articles(source, settings, reading)
     path = Path(output)
     with Bar(shown=not quiet, total=lambda: settings.rows) as bar:
@@ -129,16 +124,14 @@ def _range(text: str) -> tuple[int, int]:
 
 def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Articles:
     """The passages of the seeds: of samples in any readable format, and of what `veriglot dataset articles` writes."""
-    from veriglot.datasets.queries import Reference
     from veriglot.datasets.rules.material import Articles
-    from veriglot.records import Sample
 
     articles = Articles(settings.articles, settings.seed)
 
     def rows() -> Iterator[Sample | Reference | FailedRow]:
         for path in source.paths:
             plain = reading.format is None and not _holds_samples(path)
-            queries = Queries([path], format_name=reading.format, language=reading.language)
+            queries = Queries([path], reading)
             yield from references([path], "lead") if plain else queries.rows()
 
     for row in readable(rows(), "seeds could not be read."):
@@ -151,8 +144,6 @@ def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Arti
 
 def _holds_samples(path: str) -> bool:
     """Whether a file is in a format of samples; JSON lines that are in none may be articles."""
-    from veriglot.formats.reader import guess
-
     if not path.endswith(".jsonl"):
         return True
     try:
@@ -180,40 +171,32 @@ def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
 
 @command
 def silver(
-    seeds: Annotated[
-        list[str],
-        Argument(
-            "SEEDS...",
-            "Samples in any readable format. The response of one that has a response is the passage that errors"
-            " go into; for one that has none, the model first answers its question, or retells its text, from"
-            " its evidence.",
-        ),
-    ],
+    seeds: list[str] = Argument(
+        ...,
+        "SEEDS...",
+        "Samples in any readable format. The response of one that has a response is the passage that errors"
+        " go into; for one that has none, the model first answers its question, or retells its text, from"
+        " its evidence.",
+    ),
     *,
-    output: Annotated[str, Help("JSON lines.")],
-    model: Annotated[str, Help("It puts the errors in.")],
-    taxonomy: Annotated[
-        Literal["fava", "halluverse"],
-        Help(
-            "fava: passages that get errors of its six types one after another. halluverse: one sentence a row,"
-            " with one of its three types, drawn at random and balanced."
-        ),
-    ] = "fava",
-    order: Annotated[
-        str | None,
-        Setting(
-            'Types in the order they are put in, such as "entity,subjective" (those that are not named are left'
-            " out); or shuffled, drawn for each passage. Default: all types, in the order of the taxonomy."
-        ),
-    ] = None,
-    form: Annotated[
-        Literal["tags", "plain"] | None,
-        Setting(
-            "How the model says what it changed. tags: with tags around it. plain: by writing the edited text,"
-            " and spans are where it differs. Default: tags for fava, plain for halluverse."
-        ),
-    ] = None,
-    clean: Annotated[float, Setting("Share of seeds that stay without errors.", 0, 1)] = 0.0,
+    output: str = Help(..., "JSON lines."),
+    model: str = Help(..., "It puts the errors in."),
+    taxonomy: Literal["fava", "halluverse"] = Help(
+        "fava",
+        "fava: passages that get errors of its six types one after another. halluverse: one sentence a row,"
+        " with one of its three types, drawn at random and balanced.",
+    ),
+    order: str | None = Setting(
+        None,
+        'Types in the order they are put in, such as "entity,subjective" (those that are not named are left'
+        " out); or shuffled, drawn for each passage. Default: all types, in the order of the taxonomy.",
+    ),
+    form: Literal["tags", "plain"] | None = Setting(
+        None,
+        "How the model says what it changed. tags: with tags around it. plain: by writing the edited text,"
+        " and spans are where it differs. Default: tags for fava, plain for halluverse.",
+    ),
+    clean: float = Setting(0.0, "Share of seeds that stay without errors.", 0, 1),
     checks: Checks,
     seed: int = 0,
     cost: Cost,
@@ -221,7 +204,7 @@ def silver(
     reading: Reading,
     run: Run,
     dry_run: bool = False,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
 ) -> int:
     """Make silver data: passages, and errors with exact spans that a model puts into them.
 
@@ -242,7 +225,7 @@ def silver(
     injector = Injector(
         model, connection.settings, seed, taxonomy=taxonomy, types=types, form=form, attempts=checks.attempts
     )
-    source = Queries(seeds, format_name=reading.format, language=reading.language)
+    source = Queries(seeds, reading)
     if dry_run:
         _plan(source, injector, turns, clean, checked=checks.support == "model", cost=cost)
         return 0
@@ -281,7 +264,6 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
     """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
     from veriglot.datasets.silver.check import Edited
     from veriglot.datasets.silver.injection import Task, tasks
-    from veriglot.llm.client import estimate_tokens
     from veriglot.text.segmentation import sentences
 
     calls = unusable = tokens_in = tokens_out = 0
@@ -311,7 +293,6 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
 
 def _show(output: Path, cost: Cost | None, *, json: bool) -> None:
     """The yield per language and type, and why the rest was rejected."""
-    from veriglot.datasets.generation import rejected_path
     from veriglot.datasets.silver.job import load_account
 
     account = load_account(output)

@@ -5,74 +5,66 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Setting, command
+from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
 from veriglot.cli.console import print_json, say
 from veriglot.cli.generation import Connection, Queries, Reading, Run, show_account, tell
 from veriglot.cli.inputs import language_tags, parts
+from veriglot.datasets.generation import Account, read_account, rejected_path
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.storage.checkpoint import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.datasets.generation import Account
     from veriglot.datasets.token_labels import LabelAccount
     from veriglot.datasets.translation.job import TranslationLanguage
 
 
 @command
 def translate(
-    data: Annotated[list[str], Argument("DATA...", "Annotated samples in any readable format.")],
+    data: list[str] = Argument(..., "DATA...", "Annotated samples in any readable format."),
     *,
-    languages: Annotated[str, Help("To translate into, such as de,ar,zh.")],
-    translator: Annotated[
-        str,
-        Option(
-            "hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...),"
-            " ct2:FOLDER (one that CTranslate2's converter wrote), or llm (a model that is asked; name it with"
-            " --model).",
-            "NAME",
-        ),
-    ],
-    output: Annotated[str, Help("JSON lines.")],
-    strategy: Annotated[
-        str,
-        Setting(
-            "How spans are found again; of several the best is taken, span by span. tags: markers that go"
-            " through the translator. spans: each span translated by itself and looked for. align: by the words"
-            " that belong together."
-        ),
-    ] = "tags,spans,align",
-    aligner: Annotated[
-        str,
-        Setting(
-            "lexical (equal words, numbers, names, places) or vectors (of an encoder; vectors:NAME names one);"
-            " auto is vectors where the encoder is here, else lexical. Each row says which."
-        ),
-    ] = "auto",
-    min_quality: Annotated[float, Setting("Quality below which a span is dropped, 0 to 1.", 0, 1)] = 0.5,
-    dropped: Annotated[
-        Literal["aside", "keep"],
-        Setting(
-            "A row that lost a span: set aside, or kept with the others and the flag spans_dropped. One that"
-            " lost all is always set aside."
-        ),
-    ] = "aside",
-    evidence: Annotated[Literal["translate", "keep"], Setting("The evidence: translate or keep.")] = "translate",
-    question: Annotated[Literal["translate", "keep"], Setting("The question: translate or keep.")] = "translate",
-    translator_options: Annotated[
-        dict[str, Any],
-        Setting('Options of hf: beams = 1, batch = 32, device = "cuda:0", dtype = "bfloat16", prefix, codes.'),
-    ] = {},  # noqa: B006  # never changed
-    model: Annotated[str | None, Help("For --translator llm.")] = None,
-    by_sentence: Annotated[bool, Setting("Ask llm sentence by sentence, not for whole texts.")] = False,
+    languages: str = Help(..., "To translate into, such as de,ar,zh."),
+    translator: str = Option(
+        ...,
+        "hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...),"
+        " ct2:FOLDER (one that CTranslate2's converter wrote), or llm (a model that is asked; name it with"
+        " --model).",
+        "NAME",
+    ),
+    output: str = Help(..., "JSON lines."),
+    strategy: str = Setting(
+        "tags,spans,align",
+        "How spans are found again; of several the best is taken, span by span. tags: markers that go"
+        " through the translator. spans: each span translated by itself and looked for. align: by the words"
+        " that belong together.",
+    ),
+    aligner: str = Setting(
+        "auto",
+        "lexical (equal words, numbers, names, places) or vectors (of an encoder; vectors:NAME names one);"
+        " auto is vectors where the encoder is here, else lexical. Each row says which.",
+    ),
+    min_quality: float = Setting(0.5, "Quality below which a span is dropped, 0 to 1.", 0, 1),
+    dropped: Literal["aside", "keep"] = Setting(
+        "aside",
+        "A row that lost a span: set aside, or kept with the others and the flag spans_dropped. One that"
+        " lost all is always set aside.",
+    ),
+    evidence: Literal["translate", "keep"] = Setting("translate", "The evidence: translate or keep."),
+    question: Literal["translate", "keep"] = Setting("translate", "The question: translate or keep."),
+    translator_options: dict[str, Any] = Setting(
+        {}, 'Options of hf: beams = 1, batch = 32, device = "cuda:0", dtype = "bfloat16", prefix, codes.'
+    ),  # never changed
+    model: str | None = Help(None, "For --translator llm."),
+    by_sentence: bool = Setting(False, "Ask llm sentence by sentence, not for whole texts."),
     attempts: int = 2,
-    seed: Annotated[int, Setting("Seed of llm's calls.", 0)] = 0,
+    seed: int = Setting(0, "Seed of llm's calls.", 0),
     connection: Connection,
     reading: Reading,
     run: Run,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
 ) -> int:
     """Translate annotated samples, with their spans, into other languages.
 
@@ -84,7 +76,6 @@ def translate(
     A model here:  veriglot dataset translate fava.jsonl -l de,ar,zh --translator hf:FOLDER -o out.jsonl
     A server:      veriglot dataset translate fava.jsonl -l de --translator llm -m gpt --base-url URL -o out.jsonl
     """
-    from veriglot.datasets.generation import Account, read_account
     from veriglot.datasets.translation.job import TranslationLanguage, TranslationSettings
     from veriglot.datasets.translation.job import translate as translated
     from veriglot.datasets.translation.projection import STRATEGIES
@@ -115,7 +106,7 @@ def translate(
             made = ModelTranslator(
                 client, model, settings=generation, seed=seed, jobs=connection.concurrency, by_sentence=by_sentence
             )
-        source = Queries(data, format_name=reading.format, language=reading.language)
+        source = Queries(data, reading)
         targets = list(language_tags(languages))
         begun = {"begun": _begun(path, restart=run.overwrite)} if aligner == "auto" else {}
         aligning = load_aligner(aligner, **begun) if "align" in strategies else None
@@ -139,8 +130,6 @@ def _asked(account: Account[TranslationLanguage]) -> int:
 
 def _begun(output: Path, *, restart: bool) -> str | None:
     """The signature of the aligner that an output was begun with, if it is to be continued."""
-    from veriglot.storage.checkpoint import Manifest
-
     before = None if restart else Manifest.load(output.with_name(f"{output.name}.progress"))
     begun = before.options.get("aligner") if before is not None else None
     return begun if isinstance(begun, str) else None
@@ -148,8 +137,6 @@ def _begun(output: Path, *, restart: bool) -> str | None:
 
 def _show_translated(account: Account[TranslationLanguage], output: Path, *, json: bool) -> None:
     """The account per language and type, and why the rest was not taken."""
-    from veriglot.datasets.generation import rejected_path
-
     total, marks = account.total, account.total.marks
 
     def cells(part: TranslationLanguage) -> Iterator[tuple[str, str]]:
@@ -180,27 +167,24 @@ def _show_translated(account: Account[TranslationLanguage], output: Path, *, jso
 
 @command
 def labels(
-    data: Annotated[list[str], Argument("DATA...", "Annotated samples in any readable format.")],
+    data: list[str] = Argument(..., "DATA...", "Annotated samples in any readable format."),
     *,
-    tokenizer: Annotated[
-        str,
-        Option("A tokenizer.json, the folder of a checkpoint, a model of the registry, or a name on the hub.", "NAME"),
-    ],
-    output: Annotated[str, Help(".parquet, or JSON lines.")],
-    scheme: Annotated[Literal["io", "bio"], Option("io, or bio, whose first token of each span is B.")] = "io",
-    max_length: Annotated[
-        int | None,
-        Option(
-            "The most tokens of a row, special ones included; what is left out is counted. Default: nothing is.",
-            "N",
-            min=3,
-        ),
-    ] = None,
-    annotator: Annotated[str | None, Help("Default: the only annotator's.")] = None,
+    tokenizer: str = Option(
+        ..., "A tokenizer.json, the folder of a checkpoint, a model of the registry, or a name on the hub.", "NAME"
+    ),
+    output: str = Help(..., ".parquet, or JSON lines."),
+    scheme: Literal["io", "bio"] = Option("io", "io, or bio, whose first token of each span is B."),
+    max_length: int | None = Option(
+        None,
+        "The most tokens of a row, special ones included; what is left out is counted. Default: nothing is.",
+        "N",
+        min=3,
+    ),
+    annotator: str | None = Help(None, "Default: the only annotator's."),
     format_: str | None = None,
-    language: Annotated[str | None, Help("Default: told from the text.")] = None,
+    language: str | None = Help(None, "Default: told from the text."),
     run: Run,
-    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    json: bool = JSON_ACCOUNT,
 ) -> int:
     """Label the tokens of annotated responses, for training a token classifier.
 
@@ -212,10 +196,9 @@ def labels(
     For mBERT:  veriglot dataset labels train.jsonl --tokenizer bert-base-multilingual-cased -o train.parquet
     Here:       veriglot dataset labels train.jsonl --tokenizer t.json --scheme bio --max-length 512 -o out.jsonl
     """
-    from veriglot.datasets.generation import read_account
     from veriglot.datasets.token_labels import LabelAccount, label_samples
 
-    source = Queries(data, format_name=format_, language=language)
+    source = Queries(data, Reading(format=format_, language=language))
     path = Path(output)
     with run.progress(source.count) as progress:
         tally = label_samples(

@@ -7,21 +7,23 @@ from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, Bar, say
 from veriglot.cli.detectors import Level, detector_recipe
-from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, read_text, rows_of
+from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
 from veriglot.errors import EXIT_OVER_LIMIT, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, decode_json, encode, from_mapping, sample_from
+from veriglot.storage.checkpoint import Checkpoint, JsonLines
+from veriglot.storage.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import PurePath
 
     from veriglot.pipeline.engine import Engine, OutputJob
-    from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
+    from veriglot.storage.checkpoint import FailedRow, Tally
 
     Rows = Callable[[], Iterable[Sample | FailedRow]]
     Pairs = Iterable[tuple[Sample, Prediction]]
@@ -33,72 +35,56 @@ View = Literal["terminal", "json", "html"]
 class DetectOptions(Options):
     """The options of `veriglot detect`."""
 
-    inputs: Annotated[
-        tuple[str, ...],
-        Argument(
-            "[INPUT]...", "Files of samples in any readable format, folders of such files, or - for standard input."
-        ),
-    ] = ()
-    evidence: Annotated[
-        tuple[str, ...],
-        Option(
-            "Text file that the response is held against; may be repeated, and arguments after it count as more"
-            " of them, so that --evidence notes/*.txt works. - is standard input.",
-            "FILE",
-        ),
-    ] = ()
-    evidence_text: Annotated[tuple[str, ...], Option("Evidence given in place; may be repeated.", "TEXT")] = ()
-    response: Annotated[str | None, Option("Text file to judge; - is standard input.", "FILE")] = None
-    response_text: Annotated[str | None, Option("Response to judge, given in place.", "TEXT")] = None
-    question: Annotated[str | None, Option("Question that the response of a pair answers.", "TEXT")] = None
-    language: Annotated[str | None, Help("Default: identified from the text.")] = None
+    inputs: tuple[str, ...] = Argument(
+        (), "[INPUT]...", "Files of samples in any readable format, folders of such files, or - for standard input."
+    )
+    evidence: tuple[str, ...] = Option(
+        (),
+        "Text file that the response is held against; may be repeated, and arguments after it count as more"
+        " of them, so that --evidence notes/*.txt works. - is standard input.",
+        "FILE",
+    )
+    evidence_text: tuple[str, ...] = Option((), "Evidence given in place; may be repeated.", "TEXT")
+    response: str | None = Option(None, "Text file to judge; - is standard input.", "FILE")
+    response_text: str | None = Option(None, "Response to judge, given in place.", "TEXT")
+    question: str | None = Option(None, "Question that the response of a pair answers.", "TEXT")
+    language: str | None = Help(None, "Default: identified from the text.")
     columns: tuple[str, ...] = ()
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
-    threshold: Annotated[float | None, Help("Default: the detector's own.")] = None
-    strictness: Annotated[
-        Literal["low", "normal", "high"],
-        Option(
-            "How much is marked, by the false alarms that were measured: high finds more errors and raises more false"
-            " alarms, low the reverse. Instead of --threshold."
-        ),
-    ] = "normal"
-    words: Annotated[bool, Option("Also give every word with its confidence. Default: spans only.")] = False
-    level: Annotated[
-        Level,
-        Option(
-            "Also give each atomic fact (clause, apposition, date, number, name) or each sentence with the"
-            " probability that it holds anything unsupported. Default: response, which has a score anyway."
-        ),
-    ] = "response"
-    output: Annotated[
-        str | None,
-        Help(
-            "A file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl file for"
-            " each input. A run that was interrupted goes on; one that is finished is not redone. Default:"
-            " standard output."
-        ),
-    ] = None
-    to: Annotated[
-        View | None,
-        Help(
-            "On standard output alone; json is one prediction a line. Default: terminal for a pair on a"
-            " terminal, json otherwise."
-        ),
-    ] = None
-    fail_on: Annotated[
-        tuple[str, ...],
-        Help("Exit with 4 where any response is unsupported, or not-checked; may be repeated. Default: none."),
-    ] = ()
-    max_rate: Annotated[
-        str | None,
-        Option(
-            "Exit with 4 where more than this share of the checked responses is marked, or none was checked, such as"
-            " 5% or 0.05. It is no estimated rate of hallucination.",
-            "SHARE",
-        ),
-    ] = None
-    processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
+    threshold: float | None = Help(None, "Default: the detector's own.")
+    strictness: Literal["low", "normal", "high"] = Option(
+        "normal",
+        "How much is marked, by the false alarms that were measured: high finds more errors and raises more false"
+        " alarms, low the reverse. Instead of --threshold.",
+    )
+    words: bool = Option(False, "Also give every word with its confidence. Default: spans only.")
+    level: Level = Option(
+        "response",
+        "Also give each atomic fact (clause, apposition, date, number, name) or each sentence with the"
+        " probability that it holds anything unsupported. Default: response, which has a score anyway.",
+    )
+    output: str | None = Help(
+        None,
+        "A file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl file for"
+        " each input. A run that was interrupted goes on; one that is finished is not redone. Default:"
+        " standard output.",
+    )
+    to: View | None = Help(
+        None,
+        "On standard output alone; json is one prediction a line. Default: terminal for a pair on a"
+        " terminal, json otherwise.",
+    )
+    fail_on: tuple[str, ...] = Help(
+        (), "Exit with 4 where any response is unsupported, or not-checked; may be repeated. Default: none."
+    )
+    max_rate: str | None = Option(
+        None,
+        "Exit with 4 where more than this share of the checked responses is marked, or none was checked, such as"
+        " 5% or 0.05. It is no estimated rate of hallucination.",
+        "SHARE",
+    )
+    processes: int | None = Help(None, "Default: 0, and 1 for less than 1 MiB of input.")
     on_error: Literal["stop", "skip"] = "skip"
     overwrite: bool = False
     quiet: bool = False
@@ -222,14 +208,6 @@ def _verdict(options: DetectOptions, tally: Tally) -> int:
 _KINDS = {".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "html"}
 
 
-def _kind_of(path: Path) -> str:
-    """`jsonl`, `parquet` or `html`, by the suffix of the output."""
-    try:
-        return _KINDS[path.suffix.lower()]
-    except KeyError:
-        raise UnknownNameError("kind of output", path.suffix or path.name, _KINDS) from None
-
-
 def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
     """Names in the output folder: `a.json` gives `a.jsonl`; two that would share one keep theirs, `a.csv.jsonl`."""
     short = [path.with_suffix(".jsonl") for path in places]
@@ -247,19 +225,17 @@ def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
     return names
 
 
-def _write(pairs: Pairs, target: Path, title: str) -> None:
-    """Write an output as a whole."""
+def _write(kind: str, samples: Iterable[Sample], predictions: Iterable[Prediction], target: Path, title: str) -> None:
+    """Write an output of a kind as a whole."""
     from veriglot.formats.writer import write
     from veriglot.report.pages import write_html
-    from veriglot.storage.files import write_whole
 
-    kind = _kind_of(target)
     if kind == "html":
-        write_html(pairs, target, title=title)
+        write_html(zip(samples, predictions, strict=True), target, title=title)
     elif kind == "parquet":
-        write((prediction for _, prediction in pairs), target, format="parquet", kind="predictions")
+        write(predictions, target, format="parquet", kind="predictions")
     else:
-        write_whole(target, b"".join(encode(prediction) + b"\n" for _, prediction in pairs))
+        write_whole(target, b"".join(encode(prediction) + b"\n" for prediction in predictions))
 
 
 def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None] | None:
@@ -275,16 +251,8 @@ def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None]
         parquet_module()  # what is missing is to be known before the work, not after it
 
     def finish(done: Path, target: Path) -> None:
-        from veriglot.formats.writer import write
-        from veriglot.report.pages import write_html
-        from veriglot.storage.checkpoint import JsonLines
-
         predictions = (from_mapping(decode_json(line), Prediction) for line in JsonLines(done).lines())
-        if kind == "parquet":
-            write(predictions, target, format="parquet", kind="predictions")
-        else:
-            samples = (row for row in rows() if isinstance(row, Sample))
-            write_html(zip(samples, predictions, strict=True), target, title=title)
+        _write(kind, (row for row in rows() if isinstance(row, Sample)), predictions, target, title)
 
     return finish
 
@@ -323,7 +291,8 @@ def _pair(options: DetectOptions, account: Account) -> int:
         usual: View = "terminal" if sys.stdout.isatty() else "json"
         _show([(sample, prediction)], options.to or usual, options.title)
     else:
-        _write([(sample, prediction)], Path(options.file), options.title)
+        file = Path(options.file)
+        _write(kind_of(file, _KINDS), [sample], [prediction], file, options.title)
     over = _verdict(options, account.tally)
     return account.exit_code or over
 
@@ -417,7 +386,7 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
 def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, rows: Rows) -> OutputJob:
     from veriglot.pipeline.engine import OutputJob
 
-    if _kind_of(output) == "html" and any(file.path == STDIN for file in inputs):
+    if kind_of(output, _KINDS) == "html" and any(file.path == STDIN for file in inputs):
         spool = _Spool()  # the page shows the samples, and standard input cannot be read twice
         return OutputJob(lambda: spool.through(rows()), _checkpoint(options, output, inputs, engine, spool.samples))
     rows_anew = _rows(options, inputs, None, alone=len(inputs) == 1)
@@ -428,7 +397,6 @@ def _checkpoint(
     options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, rows_anew: Rows
 ) -> Checkpoint:
     from veriglot.formats.columns import columns_from
-    from veriglot.storage.checkpoint import Checkpoint
 
     stated = sorted(columns_from(options.columns).items())
     return Checkpoint(
@@ -443,7 +411,7 @@ def _checkpoint(
             "--language": known_tag(options.language),
             **({"--map": ",".join(f"{part}={column}" for part, column in stated)} if stated else {}),
         },
-        finish=_finisher(_kind_of(output), rows_anew, options.title),
+        finish=_finisher(kind_of(output, _KINDS), rows_anew, options.title),
         maker="detector",
         restart=options.overwrite,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.detectors.registry import at_strictness
+from veriglot.detectors.registry import at_strictness, load_named
 from veriglot.errors import UsageError
 from veriglot.plugins import read_settings
 
@@ -50,24 +50,19 @@ def detector_recipe(
     """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
-    options: dict[str, Any] = {**read_settings(settings, own=_OWN), "threshold": threshold, "words": words}
-    if calibration is not None:
-        options["calibration_file"] = calibration
-    if level != "response":
-        options["level"] = level
-    if strictness == "normal":
-        return partial(load, name, **options)
-    del options["threshold"]
-    return partial(at_strictness, partial(load, name, **options), strictness, threshold)
+    options: dict[str, Any] = {"threshold": threshold, "words": words, "level": level, "strictness": strictness}
+    options |= {"calibration_file": calibration, **read_settings(settings, own=_OWN)}
+    return partial(load, name, **options)
 
 
 def load(
     name: str,
     *,
-    threshold: float | None,
-    words: bool,
+    threshold: float | None = None,
+    words: bool = False,
     level: Level = "response",
     calibration_file: str | None = None,
+    strictness: str = "normal",
     **settings: Any,
 ) -> Detector:
     """Make the detector; see `detector_recipe`.
@@ -76,6 +71,9 @@ def load(
         UsageError: `package.module:Class` leads nowhere, or to something that is no detector.
         UnknownNameError: no detector has that name.
     """
+    if strictness != "normal":
+        options = {"words": words, "level": level, "calibration_file": calibration_file, **settings}
+        return at_strictness(partial(load, name, **options), strictness, threshold)
     if level != "response":
         from veriglot.detectors.units import WithUnits
 
@@ -84,11 +82,8 @@ def load(
     if calibration_file is not None:
         from veriglot.detectors.calibration import Calibrated
 
-        return Calibrated(
-            partial(load, name, **settings), calibration=calibration_file, threshold=threshold, words=words
-        )
-    from veriglot.detectors.registry import load_named
-
+        make = partial(load_named, name, **settings)
+        return Calibrated(make, calibration=calibration_file, threshold=threshold, words=words)
     return load_named(name, threshold=threshold, words=words, **settings)
 
 

@@ -8,10 +8,13 @@ import re
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import Annotated, Any
+from typing import Any
 
-from veriglot.cli.command import Help, command
+from veriglot.cli.command import JSON_TABLE, command
 from veriglot.cli.console import print_json
+from veriglot.errors import MissingExtraError, VeriglotError
+from veriglot.records import Evidence, Sample, Status
+from veriglot.signatures import __version__
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"
@@ -44,7 +47,7 @@ _FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is o
 
 @command
 def doctor(
-    json: Annotated[bool, Help("Default: a table.")] = False,
+    json: bool = JSON_TABLE,
 ) -> int:
     """Show what is installed, what each extra would add, and which models load.
 
@@ -62,7 +65,6 @@ def examine() -> dict[str, Any]:
     """Everything that `veriglot doctor` knows, as plain data."""
     from veriglot.detectors.registry import DETECTORS
     from veriglot.pipeline.engine import cores
-    from veriglot.signatures import __version__
 
     packages = [_package(line) for line in requires("veriglot") or ()]
     core = [package for extra, package in packages if extra is None]
@@ -111,15 +113,13 @@ def _extra(name: str, packages: list[dict[str, Any]]) -> dict[str, Any]:
 def _detector(name: str) -> dict[str, Any]:
     """Make the detector and have it judge one sample: a model that loads but cannot run is no use."""
     from veriglot.cli.detectors import load
-    from veriglot.errors import MissingExtraError
     from veriglot.hub.registry import MissingWeightsError
-    from veriglot.records import Evidence, Sample, Status
 
     began = time.perf_counter()
     try:
         if problem := _needs(name):
             return {"name": name, "status": _NEEDS_OPTION, "problem": problem}
-        detector = load(name, threshold=None, words=False)
+        detector = load(name)
         evidence = (Evidence("The mill was built in 1874."),)
         sample = Sample("s", "It was built in 1901.", evidence=evidence, language="en")
         (prediction,) = detector.predict([sample])
@@ -176,7 +176,6 @@ def _show_plugins(plugins: list[dict[str, Any]]) -> None:
 
 def _weights() -> dict[str, Any]:
     """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
-    from veriglot.errors import VeriglotError
     from veriglot.hub import registry as weights
 
     try:

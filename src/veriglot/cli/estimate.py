@@ -7,12 +7,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import STDIN, find_inputs, known_tag
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.formats.reader import read_predictions
+from veriglot.records import Estimator, Rate, Sample
+from veriglot.report.tables import Table
 from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.engine import Description
     from veriglot.rates.plan import Plan
-    from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
+    from veriglot.records import ErrorProfile, Prediction
     from veriglot.study.config import StudyEntry
     from veriglot.study.rates import Counted, Gold, Judging, Tallying
 
@@ -28,70 +31,52 @@ if TYPE_CHECKING:
 class EstimateOptions(Options):
     """The options of `veriglot estimate`."""
 
-    predictions: Annotated[
-        str, Argument("PREDICTIONS", "Predictions of one detector: JSON lines or Parquet; - is standard input.")
-    ]
-    samples: Annotated[
-        tuple[str, ...],
-        Option(
-            "Samples that the predictions are of: a file in any readable format, or a folder; may be repeated."
-            " `generator.name` says whose responses they are, `meta.query` which of them answer one query.",
-            "FILE",
-        ),
-    ]
-    profile: Annotated[
-        str | None,
-        Option(
-            "Error profile of the detector, as `veriglot evaluate -o` writes it. Default: none, which only raw"
-            " and ppi can do without.",
-            "FILE",
-        ),
-    ] = None
-    estimator: Annotated[
-        tuple[str, ...],
-        Option(
-            "label-shift, paper, raw, em or ppi; may be repeated. Default: label-shift, or ppi with --labels.", "NAME"
-        ),
-    ] = ()
-    labels: Annotated[
-        tuple[str, ...],
-        Option(
-            "Labelled samples by the ids of some of the responses, drawn at random, for ppi; may be repeated.", "FILE"
-        ),
-    ] = ()
-    annotator: Annotated[str | None, Help("Default: the only annotator's.")] = None
-    pooled: Annotated[
-        bool,
-        Option(
-            "In languages that the profile does not hold, or holds fewer than 8 texts of, use its error rates"
-            " over all of its languages. Default: such rates are not made, or unreliable."
-        ),
-    ] = False
-    by_seed: Annotated[
-        bool, Option("Also give one rate for each seed of the responses. Default: all seeds as one.")
-    ] = False
-    plan: Annotated[
-        float | None,
-        Option(
-            "Instead of rates, say how many responses or how many labels it would take for intervals of at most"
-            " this share to either side, above 0 and below 1 (such as 0.01). Default: no plan.",
-            "SHARE",
-        ),
-    ] = None
-    unit: Annotated[str | None, Help("Default: the profile's, or word.")] = None
-    confidence: Annotated[float, Option("Level of the intervals, between 0 and 1.", "P")] = 0.95
+    predictions: str = Argument(
+        ..., "PREDICTIONS", "Predictions of one detector: JSON lines or Parquet; - is standard input."
+    )
+    samples: tuple[str, ...] = Option(
+        ...,
+        "Samples that the predictions are of: a file in any readable format, or a folder; may be repeated."
+        " `generator.name` says whose responses they are, `meta.query` which of them answer one query.",
+        "FILE",
+    )
+    profile: str | None = Option(
+        None,
+        "Error profile of the detector, as `veriglot evaluate -o` writes it. Default: none, which only raw"
+        " and ppi can do without.",
+        "FILE",
+    )
+    estimator: tuple[str, ...] = Option(
+        (), "label-shift, paper, raw, em or ppi; may be repeated. Default: label-shift, or ppi with --labels.", "NAME"
+    )
+    labels: tuple[str, ...] = Option(
+        (), "Labelled samples by the ids of some of the responses, drawn at random, for ppi; may be repeated.", "FILE"
+    )
+    annotator: str | None = Help(None, "Default: the only annotator's.")
+    pooled: bool = Option(
+        False,
+        "In languages that the profile does not hold, or holds fewer than 8 texts of, use its error rates"
+        " over all of its languages. Default: such rates are not made, or unreliable.",
+    )
+    by_seed: bool = Option(False, "Also give one rate for each seed of the responses. Default: all seeds as one.")
+    plan: float | None = Option(
+        None,
+        "Instead of rates, say how many responses or how many labels it would take for intervals of at most"
+        " this share to either side, above 0 and below 1 (such as 0.01). Default: no plan.",
+        "SHARE",
+    )
+    unit: str | None = Help(None, "Default: the profile's, or word.")
+    confidence: float = Option(0.95, "Level of the intervals, between 0 and 1.", "P")
     seed: int = 0
-    draws: Annotated[int, Option("Number of draws behind the intervals.", "N", min=100)] = 4000
-    language: Annotated[str | None, Help("Default: the one that was detected.")] = None
-    to: Annotated[Literal["table", "json", "csv"] | None, Help("Default: table.")] = None
-    json: Annotated[bool, Help("The same as --to json.")] = False
+    draws: int = Option(4000, "Number of draws behind the intervals.", "N", min=100)
+    language: str | None = Help(None, "Default: the one that was detected.")
+    to: Literal["table", "json", "csv"] | None = Help(None, "Default: table.")
+    json: bool = Help(False, "The same as --to json.")
     quiet: bool = False
 
     @property
     def estimators(self) -> tuple[Estimator, ...]:
         """Those that are named, each once, or the usual one."""
-        from veriglot.records import Estimator
-
         known = [str(each) for each in Estimator]
         for name in self.estimator:
             if name not in known:
@@ -198,8 +183,6 @@ class _Predictions:
         self._signatures: set[str] = set()
 
     def __iter__(self) -> Iterator[Prediction]:
-        from veriglot.formats.reader import read_predictions
-
         for prediction in read_predictions(self._path):
             self.detectors.add(prediction.asked)
             if prediction.signature is not None and prediction.signature not in self._signatures:
@@ -241,7 +224,6 @@ def _tally(options: EstimateOptions, study: StudyEntry, seen: _Predictions, acco
 
 
 def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
-    from veriglot.records import Sample
     from veriglot.study.responses import rows_of
 
     tag = known_tag(options.language)
@@ -249,11 +231,7 @@ def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
         paths = [Path(STDIN)]
     else:
         paths = [Path(each.path) for each in find_inputs(options.samples, format_name=None, skipped=account.warn)]
-    for row in rows_of(paths, format_name=None, language=tag):
-        if isinstance(row, Sample):
-            yield row
-        else:
-            account.add_failed(row, written=False)
+    return account.samples(rows_of(paths, format_name=None, language=tag))
 
 
 def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[Counted]:
@@ -292,7 +270,6 @@ class _Planned(NamedTuple):
 def _planned(cell: Counted, estimator: Estimator, half_width: float, confidence: float) -> _Planned:
     from veriglot.rates.estimators import ESTIMATORS
     from veriglot.rates.plan import plan_sample_size
-    from veriglot.records import Estimator
 
     tallies, labels = cell.joined, cell.labels
     profile, _ = cell.judging.of(cell.language)
@@ -307,8 +284,6 @@ def _planned(cell: Counted, estimator: Estimator, half_width: float, confidence:
 
 
 def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimator, form: str | None) -> None:
-    from veriglot.report.tables import Table
-
     if form == "json":
         print_json([{**plan._asdict(), "estimator": str(estimator)} for plan in plans])
         return
@@ -357,9 +332,6 @@ def _needed(plan: Plan | None) -> str:
 def _show_rates(options: EstimateOptions, rates: Sequence[Rate]) -> None:
     import msgspec
 
-    from veriglot.records import Rate
-    from veriglot.report.tables import Table
-
     if options.json or options.to == "json":
         sys.stdout.buffer.write(b"[\n" + b",\n".join(map(msgspec.json.encode, rates)) + b"\n]\n")
         sys.stdout.buffer.flush()
@@ -373,8 +345,6 @@ def _show_rates(options: EstimateOptions, rates: Sequence[Rate]) -> None:
 
 def _print_rates(rates: Sequence[Rate]) -> None:
     """Percentages with intervals; what is unreliable is said beside the number, and why below the table."""
-    from veriglot.report.tables import Table
-
     names = {
         "model": [rate.model or "-" for rate in rates],
         "language": [rate.language for rate in rates],

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.cli.command import Argument, Help, Option, Options, Setting, command
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.signatures import stated_threshold
+from veriglot.formats.reader import SeenIds
+from veriglot.records import Sample, encode
+from veriglot.report.tables import Cell, Table, open_console
+from veriglot.report.text_layout import number, percent
+from veriglot.signatures import digest, stated_threshold
+from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +27,7 @@ if TYPE_CHECKING:
     from veriglot.cli.inputs import Input
     from veriglot.detectors.calibration import Calibration
     from veriglot.metrics.estimate import MetricResult
-    from veriglot.records import Prediction, Sample
-    from veriglot.report.tables import Cell
+    from veriglot.records import Prediction
     from veriglot.training.calibration import Rows
 
 
@@ -33,71 +38,53 @@ _OF_SUMMARY = ("unit", "response")
 class EvaluateOptions(Options):
     """The options of `veriglot evaluate`."""
 
-    data: Annotated[
-        list[str],
-        Argument(
-            "DATA...",
-            "Labelled samples in any readable format: files, folders, or - for standard input; or the counts of"
-            " an earlier evaluation, for other figures without asking the detector again.",
-        ),
-    ]
+    data: list[str] = Argument(
+        ...,
+        "DATA...",
+        "Labelled samples in any readable format: files, folders, or - for standard input; or the counts of"
+        " an earlier evaluation, for other figures without asking the detector again.",
+    )
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
     calibration: str | None = None
-    calibrate: Annotated[
-        str | None,
-        Option(
-            "Fit a calibration of the detector on the data, by script, and write it here, as JSON; it is shown"
-            " how much better the confidences are on texts that a fit did not see.",
-            "FILE",
-        ),
-    ] = None
-    curve: Annotated[
-        Literal["platt", "isotonic"],
-        Setting(
-            "Shape of the calibration: platt (a line of log odds, for some dozens of texts or more) or isotonic"
-            " (any rising shape, for some hundreds)."
-        ),
-    ] = "platt"
-    predictions: Annotated[str | None, Help("No detector is asked.")] = None
-    unit: str = "word"
-    threshold: Annotated[float | None, Help("Default: the detector's own, or the one that made the predictions.")] = (
-        None
+    calibrate: str | None = Option(
+        None,
+        "Fit a calibration of the detector on the data, by script, and write it here, as JSON; it is shown"
+        " how much better the confidences are on texts that a fit did not see.",
+        "FILE",
     )
-    annotator: Annotated[
-        str | None, Help("Default: the one person's, or gold, or the majority of people, or else the one model's.")
-    ] = None
-    taxonomy: Annotated[
-        str | None, Setting("Taxonomy to compare types in. Default: the data's, where types lead to it.")
-    ] = None
-    levels: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Give only figures of these levels, and all of them: unit, category, type, span, char, fact, sentence,"
-            " response. Default: every level."
-        ),
-    ] = ()
+    curve: Literal["platt", "isotonic"] = Setting(
+        "platt",
+        "Shape of the calibration: platt (a line of log odds, for some dozens of texts or more) or isotonic"
+        " (any rising shape, for some hundreds).",
+    )
+    predictions: str | None = Help(None, "No detector is asked.")
+    unit: str = "word"
+    threshold: float | None = Help(None, "Default: the detector's own, or the one that made the predictions.")
+    annotator: str | None = Help(
+        None, "Default: the one person's, or gold, or the majority of people, or else the one model's."
+    )
+    taxonomy: str | None = Setting(None, "Taxonomy to compare types in. Default: the data's, where types lead to it.")
+    levels: tuple[str, ...] = Setting(
+        (),
+        "Give only figures of these levels, and all of them: unit, category, type, span, char, fact, sentence,"
+        " response. Default: every level.",
+    )
     seed: int = 0
-    resamples: Annotated[
-        int, Setting("Bootstrap resamples of whole texts, which make the intervals; 0 gives none.", 0)
-    ] = 1000
-    output: Annotated[str | None, Help("The error profile, as JSON.")] = None
-    counts: Annotated[
-        str | None, Setting("Write the counts of every response into this file, as JSON. Default: none.")
-    ] = None
-    full: Annotated[bool, Option("Show every table: types, spans, characters, facts, sentences, confidences.")] = False
-    json: Annotated[bool, Help("Every figure. Default: one line a language, and all pooled.")] = False
-    language: Annotated[str | None, Help("Default: what the detector identifies.")] = None
-    format_: Annotated[str | None, Setting("Format of the data. Default: recognised from its content.")] = None
+    resamples: int = Setting(1000, "Bootstrap resamples of whole texts, which make the intervals; 0 gives none.", 0)
+    output: str | None = Help(None, "The error profile, as JSON.")
+    counts: str | None = Setting(None, "Write the counts of every response into this file, as JSON. Default: none.")
+    full: bool = Option(False, "Show every table: types, spans, characters, facts, sentences, confidences.")
+    json: bool = Help(False, "Every figure. Default: one line a language, and all pooled.")
+    language: str | None = Help(None, "Default: what the detector identifies.")
+    format_: str | None = Setting(None, "Format of the data. Default: recognised from its content.")
     columns: tuple[str, ...] = ()
-    processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
-    on_error: Annotated[
-        Literal["stop", "skip"],
-        Setting(
-            "At a row that cannot be read: stop, or skip it, write it to FILE.failed.jsonl beside the profile"
-            " (or the counts) and exit with 3 in the end."
-        ),
-    ] = "skip"
+    processes: int | None = Help(None, "Default: 0, and 1 for less than 1 MiB of input.")
+    on_error: Literal["stop", "skip"] = Setting(
+        "skip",
+        "At a row that cannot be read: stop, or skip it, write it to FILE.failed.jsonl beside the profile"
+        " (or the counts) and exit with 3 in the end.",
+    )
     quiet: bool = False
 
     @property
@@ -157,7 +144,6 @@ def evaluate(options: EvaluateOptions) -> int:
 
 def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: Rows) -> Calibration:
     """Fit a calibration on what the detector said, and write it."""
-    from veriglot.storage.files import write_json
     from veriglot.training.calibration import fit_calibration
 
     detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
@@ -173,7 +159,6 @@ def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: 
 def _from_counts(options: EvaluateOptions) -> Evaluation:
     from veriglot.bench.evaluation import measured
     from veriglot.metrics.counts import Counts, CountsFile, Coverage
-    from veriglot.signatures import digest
 
     parts = [CountsFile.load(Path(name)) for name in options.data]
     coverage: dict[str, Coverage] = {}
@@ -192,19 +177,17 @@ def _from_counts(options: EvaluateOptions) -> Evaluation:
 
 def _measured(options: EvaluateOptions, account: Account, confidences: Rows | None) -> Evaluation:
     """Judge the samples, or join them with predictions, and measure."""
-    from contextlib import ExitStack
-
     from veriglot.bench.evaluation import Evaluator
     from veriglot.pipeline.engine import Engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
-    rows = _rows(options, inputs, account)
+    samples = _samples(options, inputs, account)
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
         if options.predictions is not None:
             source = _Predictions(options, options.predictions)
             settings = source.settings
-            pairs = ((row, source.take(row.id)) for row in rows)
+            pairs = ((sample, source.take(sample.id)) for sample in samples)
             stack.callback(source.warn, account)
         else:
             recipe = detector_recipe(
@@ -223,13 +206,13 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 detector_taxonomy=made.taxonomy,
                 threshold=float(made.threshold),
             )
-            pairs = engine.run(rows)
+            pairs = engine.run(samples)
         evaluator = Evaluator(settings)
         bar = stack.enter_context(Bar(shown=not options.quiet, total=lambda: count_rows(inputs)))
-        for row, prediction in pairs:
-            evaluator.add(row, prediction)
+        for sample, prediction in pairs:
+            evaluator.add(sample, prediction)
             if confidences is not None:
-                confidences.add(row, [prediction])
+                confidences.add(sample, [prediction])
             if prediction is not None:
                 account.add(prediction)
             bar.advance()
@@ -242,31 +225,17 @@ def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
     return Settings(unit=options.unit, annotator=options.annotator, taxonomy=options.taxonomy, **made)
 
 
-def _rows(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
+def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
     """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
-    from veriglot.formats.reader import SeenIds
-    from veriglot.records import Sample, encode
-
     seen = SeenIds() if options.predictions is not None else None  # which are joined by id
     beside = options.output or options.counts
     failures = Path(f"{beside}.failed.jsonl") if beside else None
-    if failures is not None:
-        failures.unlink(missing_ok=True)
     tag = known_tag(options.language)
     rows = rows_of(
         inputs, format_name=options.format_, language=tag, report=account.report, seen=seen, columns=options.columns,
         labelled=True,
     )  # fmt: skip
-    for row in rows:
-        if isinstance(row, Sample):
-            yield row
-            continue
-        if options.on_error == "stop":
-            raise row.as_error()
-        if failures is not None:
-            with failures.open("ab") as file:
-                file.write(encode(row) + b"\n")
-        account.add_failed(row, written=failures is not None)
+    return account.samples(rows, failures, stop=options.on_error == "stop")
 
 
 class _Predictions:
@@ -332,8 +301,6 @@ class _Predictions:
 
 def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:
     """Write what was asked for, and show the figures."""
-    from veriglot.records import encode
-
     profile = evaluation.profile() if options.output else None
     if options.counts:
         evaluation.stored.save(Path(options.counts))
@@ -407,7 +374,6 @@ _SUMMARY_LEGEND = (
 def _show_summary(evaluation: Evaluation) -> None:
     """Print a line for each language and one for all: responses found and marked in vain, and units."""
     from veriglot.metrics.estimate import MEAN, POOLED
-    from veriglot.report.tables import Table, open_console
 
     console = open_console()
     by_key = {(figure.level, figure.name, figure.language): figure for figure in evaluation.figures}
@@ -416,11 +382,11 @@ def _show_summary(evaluation: Evaluation) -> None:
     for tag in _shown_languages([figure.language for figure in evaluation.figures]):
         first = by_key["response", "recall", tag]
         labelled = sum(row.labelled for of, row in evaluation.coverage.items() if tag in (of, POOLED))
-        number = f"{first.n_responses:,}" + (f" of {labelled:,}" if labelled > first.n_responses else "")
+        counted = f"{first.n_responses:,}" + (f" of {labelled:,}" if labelled > first.n_responses else "")
         wrong = round((first.prevalence or 0.0) * first.n_responses)
         cells = [_cell(by_key[level, name, tag], beside=console.width >= _WIDE) for _, level, name in _SUMMARY]
         if tag != MEAN:
-            rows.append((tag, number, f"{wrong:,}", *cells))
+            rows.append((tag, counted, f"{wrong:,}", *cells))
     if any(figure.coverage is not None for figure in evaluation.figures):  # else nothing was labelled
         title = f"{about['detector']}, threshold {about['threshold']}, labels of {about['annotator']}"
         heads = ("language", "n", "wrong", *(head.format("token" if unit == "hf" else unit) for head, _, _ in _SUMMARY))
@@ -518,8 +484,6 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
 
 def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
-    from veriglot.report.tables import Table
-
     languages = _shown_languages(figure.language for figure in figures)
     by_key = {(figure.name, figure.language): figure for figure in figures}
     present = {head: name for head, name in names.items() if any((name, tag) in by_key for tag in languages)}
@@ -527,7 +491,7 @@ def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, na
     for tag in languages if present else ():
         first = by_key[next(iter(present.values())), tag]
         cells = [_cell(by_key.get((name, tag))) for name in present.values()]
-        counts = (f"{first.n_responses:,}", _percent(first.coverage), f"{first.n_units:,}", _percent(first.prevalence))
+        counts = (f"{first.n_responses:,}", percent(first.coverage), f"{first.n_units:,}", percent(first.prevalence))
         rows.append((tag, *counts, *cells))
     if rows:
         heads = ("language", "n", "scored", counted, "prevalence", *present)
@@ -537,7 +501,6 @@ def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, na
 def _print_types(evaluation: Evaluation) -> None:
     """A row per type: one against the rest, over all languages."""
     from veriglot.metrics.estimate import MEAN, POOLED
-    from veriglot.report.tables import Table
 
     by_key = {(figure.level, figure.name, figure.language): figure for figure in evaluation.figures}
     rows = []
@@ -546,7 +509,7 @@ def _print_types(evaluation: Evaluation) -> None:
         f1 = by_key.get((level, "f1", POOLED))
         if f1 is not None:
             cells = [_cell(by_key[level, measure, POOLED]) for measure in _RATES.values()]
-            row = (name, f"{f1.n_units:,}", _percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN]))
+            row = (name, f"{f1.n_units:,}", percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN]))
             rows.append(row)
     if rows:
         unit = evaluation.counts.unit
@@ -556,25 +519,16 @@ def _print_types(evaluation: Evaluation) -> None:
 
 def _print_reliability(evaluation: Evaluation) -> None:
     from veriglot.metrics.estimate import POOLED
-    from veriglot.report.tables import Table
 
     unit = evaluation.counts.unit
     rows = [
-        (f"{row.low:.3f}", f"{row.high:.3f}", f"{row.units:,}", *map(_number, (row.confidence, row.positive)))
+        (f"{row.low:.3f}", f"{row.high:.3f}", f"{row.units:,}", *map(number, (row.confidence, row.positive)))
         for row in evaluation.reliability()[POOLED]
         if row.units
     ]
     if rows:
         heads = ("from", "below", unit, "mean confidence", "unsupported")
         Table("", f"Confidence of units ({unit}) against labels, pooled", heads, rows).print()
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}%"
 
 
 def _short(value: float) -> str:
@@ -586,14 +540,13 @@ def _short(value: float) -> str:
 def _cell(figure: MetricResult | None, *, beside: bool = False) -> Cell:
     """A figure with its interval, below it or beside it."""
     from veriglot.metrics.estimate import too_few
-    from veriglot.report.tables import Cell
 
     if figure is None or figure.value is None:
-        return Cell("-")
+        return Cell("–")
     if figure.low is None or figure.high is None or too_few(figure.n_clusters):
-        return Cell(_number(figure.value))
+        return Cell(number(figure.value))
     low, high = _short(figure.low), _short(figure.high)
-    return Cell(_number(figure.value), f"[{low}, {high}]" if beside else f"\n{low} {high}")
+    return Cell(number(figure.value), f"[{low}, {high}]" if beside else f"\n{low} {high}")
 
 
 def _reasons(shown: Sequence[MetricResult]) -> Iterator[str]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from veriglot.cli.command import Help, Option, Options, Setting
 from veriglot.cli.console import Bar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
+from veriglot.datasets.queries import reference_from
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UnknownNameError, UsageError
+from veriglot.formats.containers import Source, read_container
+from veriglot.formats.reader import SeenIds
+from veriglot.llm.client import Settings, preset
+from veriglot.llm.registry import Limits, connect
+from veriglot.report.tables import Table
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,9 +27,9 @@ if TYPE_CHECKING:
     from veriglot.cli.inputs import Input
     from veriglot.datasets.queries import Part, Reference
     from veriglot.datasets.silver.job import Support
-    from veriglot.llm.client import Client, Settings
+    from veriglot.llm.client import Client
     from veriglot.records import Sample
-    from veriglot.storage.checkpoint import FailedRow, Row, Tally
+    from veriglot.storage.checkpoint import Row, Tally
 
 __all__ = [
     "Checks",
@@ -43,8 +51,8 @@ T = TypeVar("T", bound="Row")
 class Reading(Options):
     """How the rows of a data set are read."""
 
-    language: Annotated[str | None, Help("Default: told from the text.")] = None
-    format: Annotated[str | None, Setting("Format of the input. Default: recognised from the content.")] = None
+    language: str | None = Help(None, "Default: told from the text.")
+    format: str | None = Setting(None, "Format of the input. Default: recognised from the content.")
 
 
 class Run(Options):
@@ -64,15 +72,13 @@ class Run(Options):
 class Checks(Options):
     """How it is checked that the evidence supports passages and not errors."""
 
-    support: Annotated[
-        Literal["none", "detector", "model"],
-        Setting(
-            "How it is checked that the evidence supports a passage and not its errors. detector: a detector has to"
-            " mark the errors, and little of the passage. model: a model is asked. none: each row says so."
-        ),
-    ] = "none"
-    detector: Annotated[str, Setting("The detector of `support`.")] = "grounding"
-    support_model: Annotated[str | None, Setting("The model of `support`. Default: the one that edits.")] = None
+    support: Literal["none", "detector", "model"] = Setting(
+        "none",
+        "How it is checked that the evidence supports a passage and not its errors. detector: a detector has to"
+        " mark the errors, and little of the passage. model: a model is asked. none: each row says so.",
+    )
+    detector: str = Setting("grounding", "The detector of `support`.")
+    support_model: str | None = Setting(None, "The model of `support`. Default: the one that edits.")
     attempts: int = 2
 
     def models(self, model: str) -> list[str]:
@@ -87,24 +93,18 @@ class Checks(Options):
             return None
         if self.support == "model":
             return Support(self.support_model or model, seed=seed)
-        from veriglot.detectors.registry import load_detector
 
         return Support(load_detector(self.detector))
-
-
-class _Prices(NamedTuple):
-    tokens_in: float
-    tokens_out: float
 
 
 class Cost(Options):
     """What tokens cost."""
 
-    price_in: Annotated[float | None, Setting("What a million tokens of prompts cost, in any currency.", 0)] = None
-    price_out: Annotated[float | None, Setting("What a million tokens of replies cost.", 0)] = None
+    price_in: float | None = Setting(None, "What a million tokens of prompts cost, in any currency.", 0)
+    price_out: float | None = Setting(None, "What a million tokens of replies cost.", 0)
 
     @property
-    def prices(self) -> _Prices | None:
+    def prices(self) -> tuple[float, float] | None:
         """What a million tokens of prompts and of replies cost, or None where neither is given.
 
         Raises:
@@ -114,60 +114,48 @@ class Cost(Options):
             return None
         if self.price_in is None or self.price_out is None:
             raise UsageError("A cost needs both prices.", remedy="Set price_in and price_out.")
-        return _Prices(self.price_in, self.price_out)
+        return self.price_in, self.price_out
 
 
 class Connection(Options):
     """Whom to ask, and what may be spent."""
 
-    base_url: Annotated[
-        str | None,
-        Option(
-            "Address of a server with OpenAI's API, with the version: http://127.0.0.1:8000/v1. Its key, if it wants"
-            " one, is read from VERIGLOT_API_KEY.",
-            "URL",
-        ),
-    ] = None
-    mock_rules: Annotated[
-        str | None, Option("Rehearse without a model: replies by the rules of this TOML or JSON file.", "FILE")
-    ] = None
-    concurrency: Annotated[int, Option("Calls at the same time.", "N", min=1)] = 8
-    client: Annotated[
-        str | None,
-        Setting(
-            "How the model is reached: openai (a server with OpenAI's API), transformers (in this process) or scripted"
-            " (replies by rules). Default: scripted with mock_rules, else openai."
-        ),
-    ] = None
-    key: Annotated[
-        str | None,
-        Setting(
-            "Name of the environment variable that holds the server's key; the key itself is never written down."
-            " Default: VERIGLOT_API_KEY, where it is set."
-        ),
-    ] = None
-    cache: Annotated[
-        str | None,
-        Setting(
-            "Folder of finished calls, which are never paid for twice; several runs may share one."
-            " Default: OUTPUT.calls."
-        ),
-    ] = None
-    max_calls: Annotated[int | None, Setting("Stop before the call after so many paid ones. Default: none.", 0)] = None
-    max_tokens_spent: Annotated[
-        int | None, Setting("Stop before prompts and replies of this run pass so many tokens. Default: none.", 0)
-    ] = None
-    client_options: Annotated[
-        dict[str, Any],
-        Setting("Further options of the client, such as rate = 2 (requests a second) or timeout = 120 (seconds)."),
-    ] = field(default_factory=dict)
-    generation: Annotated[
-        dict[str, Any],
-        Setting(
-            'How the model generates: preset = "mfava-llama-3", and over it max_tokens = 256, temperature = 0.6, top_p,'
-            " top_k, min_p, repetition_penalty, stop. Default: as the server does."
-        ),
-    ] = field(default_factory=dict)
+    base_url: str | None = Option(
+        None,
+        "Address of a server with OpenAI's API, with the version: http://127.0.0.1:8000/v1. Its key, if it wants"
+        " one, is read from VERIGLOT_API_KEY.",
+        "URL",
+    )
+    mock_rules: str | None = Option(
+        None, "Rehearse without a model: replies by the rules of this TOML or JSON file.", "FILE"
+    )
+    concurrency: int = Option(8, "Calls at the same time.", "N", min=1)
+    client: str | None = Setting(
+        None,
+        "How the model is reached: openai (a server with OpenAI's API), transformers (in this process) or scripted"
+        " (replies by rules). Default: scripted with mock_rules, else openai.",
+    )
+    key: str | None = Setting(
+        None,
+        "Name of the environment variable that holds the server's key; the key itself is never written down."
+        " Default: VERIGLOT_API_KEY, where it is set.",
+    )
+    cache: str | None = Setting(
+        None,
+        "Folder of finished calls, which are never paid for twice; several runs may share one. Default: OUTPUT.calls.",
+    )
+    max_calls: int | None = Setting(None, "Stop before the call after so many paid ones. Default: none.", 0)
+    max_tokens_spent: int | None = Setting(
+        None, "Stop before prompts and replies of this run pass so many tokens. Default: none.", 0
+    )
+    client_options: dict[str, Any] = Setting(
+        {}, "Further options of the client, such as rate = 2 (requests a second) or timeout = 120 (seconds)."
+    )
+    generation: dict[str, Any] = Setting(
+        {},
+        'How the model generates: preset = "mfava-llama-3", and over it max_tokens = 256, temperature = 0.6, top_p,'
+        " top_k, min_p, repetition_penalty, stop. Default: as the server does.",
+    )
 
     @property
     def settings(self) -> Settings:
@@ -178,8 +166,6 @@ class Connection(Options):
             UsageError: a value out of range, or of the wrong kind.
         """
         import msgspec
-
-        from veriglot.llm.client import Settings, preset
 
         values = dict(self.generation)
         name = values.pop("preset", None)
@@ -225,8 +211,6 @@ class Connection(Options):
             UnknownNameError: no such client or option.
             MissingExtraError: its packages are not installed.
         """
-        from veriglot.llm.registry import Limits, connect
-
         name, options = self._reached()
         if name == "transformers":
             first, *others = dict.fromkeys(models)
@@ -255,21 +239,20 @@ class Queries:
 
     Args:
         names: files and folders; not standard input, since each model of a run reads them again.
-        format_name: their format; None guesses it.
-        language: for samples that state none, by tag or name.
+        reading: how they are read.
 
     Raises:
         InputError: there is no such file.
         UsageError: standard input was named, or a wrong language.
     """
 
-    def __init__(self, names: Sequence[str], *, format_name: str | None = None, language: str | None = None) -> None:
+    def __init__(self, names: Sequence[str], reading: Reading = Reading()) -> None:
         if STDIN in names:
             raise UsageError(
                 "Standard input cannot be read again when the run goes on.", remedy="Write it to a file first."
             )
-        self._options = {"language": known_tag(language), "format": format_name}  # other ones, other rows
-        self.inputs: list[Input] = find_inputs(names, format_name=format_name, skipped=say)
+        self._options = {"language": known_tag(reading.language), "format": reading.format}  # other ones, other rows
+        self.inputs: list[Input] = find_inputs(names, format_name=reading.format, skipped=say)
 
     @property
     def made_of(self) -> dict[str, Any]:
@@ -287,18 +270,12 @@ class Queries:
 
     def rows(self) -> Iterator[Sample | FailedRow]:
         """Every row, in order; ids that occur twice are failed rows."""
-        from veriglot.formats.reader import SeenIds
-
         language, format_name = self._options["language"], self._options["format"]
         return rows_of(self.inputs, format_name=format_name, language=language, seen=SeenIds())
 
 
 def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | FailedRow]:
     """The objects of JSON lines, made into something with an id; what cannot be, and repeated ids, as failed rows."""
-    from veriglot.formats.containers import Source, read_container
-    from veriglot.formats.reader import SeenIds
-    from veriglot.storage.checkpoint import FailedRow
-
     seen = SeenIds()
     for path in paths:
         for record in read_container("jsonl", Source(path)):
@@ -318,10 +295,6 @@ def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | F
 
 def references(paths: Sequence[str], part: Part) -> Iterator[Reference | FailedRow]:
     """The articles of JSON lines as references; those that cannot be used, and repeated ids, as failed rows."""
-    from functools import partial
-
-    from veriglot.datasets.queries import reference_from
-
     return records_of(paths, partial(reference_from, part=part))
 
 
@@ -336,11 +309,11 @@ def tell(path: Path, tally: Tally, what: str = "responses") -> int:
     return EXIT_ROWS_FAILED if tally.failed else 0
 
 
-def print_plan(prices: _Prices | None = None, **plan: int) -> None:
+def print_plan(prices: tuple[float, float] | None = None, **plan: int) -> None:
     """Print calls and tokens that it would take, with what `tokens_in` and `tokens_out` cost where prices are given."""
     money = {}
     if prices is not None:
-        spent = plan["tokens_in"] * prices.tokens_in + plan["tokens_out"] * prices.tokens_out
+        spent = plan["tokens_in"] * prices[0] + plan["tokens_out"] * prices[1]
         money["money"] = round(spent / 1e6, 4)
     print_json({**plan, **money})
 
@@ -352,7 +325,7 @@ def show_account(
     done: str,
     reasons: Mapping[str, Mapping[str, int]],
     rejected: str,
-    prices: _Prices | None = None,
+    prices: tuple[float, float] | None = None,
     json: bool,
 ) -> None:
     """An account with a `total`: a table on standard output; what was spent, and why the rest fell out, beside it.
@@ -373,7 +346,6 @@ def show_account(
         money = {} if prices is None else {"money": round(total.money(*prices), 4)}
         print_json({**msgspec.to_builtins(account), **money})
         return
-    from veriglot.report.tables import Table
 
     rows = {tag: list(cells(part)) for tag, part in account.languages.items()}
     heads, together = zip(*cells(total), strict=True)

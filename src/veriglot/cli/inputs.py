@@ -8,15 +8,16 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from veriglot.cli.console import say
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.records.languages import get_language
+from veriglot.storage.checkpoint import FailedRow, Manifest, without_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.formats.base import Report
     from veriglot.formats.reader import SeenIds
     from veriglot.records import Sample
-    from veriglot.storage.checkpoint import FailedRow
 
 __all__ = [
     "STDIN",
@@ -24,11 +25,13 @@ __all__ = [
     "count_rows",
     "find_inputs",
     "jobs_for",
+    "kind_of",
     "known_tag",
     "language_tags",
     "parts",
     "read_text",
     "readable",
+    "require_files",
     "rows_of",
 ]
 
@@ -88,9 +91,31 @@ def find_inputs(
     return inputs
 
 
+def kind_of(output: str | Path, kinds: Mapping[str, str]) -> str:
+    """What the suffix of an output says, by a table of suffixes.
+
+    Raises:
+        UnknownNameError: it is not in the table.
+    """
+    suffix = Path(output).suffix.lower()
+    if suffix not in kinds:
+        raise UnknownNameError("kind of output", suffix or str(output), kinds)
+    return kinds[suffix]
+
+
+def require_files(paths: Iterable[str]) -> None:
+    """Refuse a path where there is no file.
+
+    Raises:
+        InputError: there is none at one of them.
+    """
+    for path in paths:
+        if not Path(path).is_file():
+            raise InputError("there is no such file", path=path, remedy="Check the path.")
+
+
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
     from veriglot.formats.reader import files_in, guess
-    from veriglot.storage.checkpoint import without_traces
 
     files = files_in(folder)
     outputs = {path.with_suffix("") for path in files if path.suffix == ".progress"}
@@ -115,8 +140,6 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
 
 def _made_of(output: Path) -> list[str]:
     """The names of the files that a run made it of; none where what lies beside it is not from a run."""
-    from veriglot.storage.checkpoint import Manifest
-
     try:
         manifest = Manifest.load(output.with_name(output.name + ".progress"))
     except UsageError:
@@ -132,9 +155,8 @@ def known_tag(language: str | None) -> str | None:
     """
     if language is None:
         return None
-    from veriglot.records.languages import get_language as known
 
-    return known(language).tag
+    return get_language(language).tag
 
 
 def parts(text: str) -> list[str]:
@@ -149,8 +171,6 @@ def language_tags(text: str) -> tuple[str, ...]:
         UnknownNameError: no such language.
         UsageError: there is none.
     """
-    from veriglot.records.languages import get_language
-
     tags = tuple(dict.fromkeys(get_language(part).tag for part in parts(text)))
     if not tags:
         raise UsageError(f"{text!r} names no language.")
@@ -208,7 +228,6 @@ def rows_of(
     """
     from veriglot.formats.columns import columns_from
     from veriglot.formats.reader import read_rows
-    from veriglot.storage.checkpoint import FailedRow
 
     alone = len(inputs) == 1 if alone is None else alone
     for source in inputs:
@@ -225,8 +244,6 @@ def rows_of(
 
 def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
     """The rows that could be read; how many could not is said in the end, with `outcome` after the number."""
-    from veriglot.storage.checkpoint import FailedRow
-
     unreadable = 0
     for row in rows:
         if isinstance(row, FailedRow):

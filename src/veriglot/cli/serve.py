@@ -7,7 +7,6 @@ import stat
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 from veriglot.cli.command import Help, Option, Options, Setting, command
 from veriglot.cli.console import say
@@ -24,44 +23,38 @@ _SHORTEST_KEY = 16
 class ServeOptions(Options):
     """The options of `veriglot serve`."""
 
-    host: Annotated[str, Option("Where to listen; 0.0.0.0 for the network.", "ADDRESS")] = "127.0.0.1"
-    port: Annotated[int, Option("Port to listen at.", "N", short="-p", min=1, max=65535)] = 8322
-    detectors: Annotated[
-        str,
-        Option(
-            "Detectors that calls can ask for, separated by commas; calls that name none get the first. Default:"
-            " grounding.",
-            "NAMES",
-        ),
-    ] = "grounding"
-    processes: Annotated[int, Help("Default: 0.")] = 0
-    keys: Annotated[
-        Path | None,
-        Option(
-            f"File of API keys, one a line; calls then bring one. Default: those in {_KEYS}, separated by commas; with"
-            " neither, everybody may call.",
-            "FILE",
-        ),
-    ] = None
-    batch_size: Annotated[int, Setting("Most rows that a process judges at once.", 1, 1024)] = 32
-    batch_wait: Annotated[float, Setting("Milliseconds that an idle process waits for a batch to fill.", 0, 1000)] = 0.0
-    queue: Annotated[
-        int, Setting("Calls of one row that are accepted at once; others get 429. 0 is two a process.", 0)
-    ] = 0
-    streams: Annotated[int, Setting("Lists and JSON lines that are accepted at once. 0 is two a process.", 0)] = 0
-    memory: Annotated[int, Setting("Most megabytes of requests in work, together.", 1)] = 256
-    max_body: Annotated[float, Setting("Most megabytes of one request.", 0.001)] = 8.0
-    body_seconds: Annotated[float, Setting("Seconds that a request may take to arrive.", 0.1)] = 30.0
-    stop_seconds: Annotated[int, Setting("Seconds that calls in work get when the server stops.", 0)] = 30
-    public_url: Annotated[
-        str | None, Setting("Where people reach the server, such as https://veriglot.example.org, behind a proxy.")
-    ] = None
-    hosts: Annotated[tuple[str, ...], Setting("Further host names that requests may come to.")] = ()
-    trusted_proxies: Annotated[tuple[str, ...], Setting("Proxies whose X-Forwarded headers are believed.")] = ()
-    origins: Annotated[
-        tuple[str, ...], Setting("Pages of other origins that may call from a browser (CORS), such as https://a.b.")
-    ] = ()
-    access_log: Annotated[bool, Setting("Log every request: address, path, status; never text.")] = False
+    host: str = "127.0.0.1"
+    port: int = 8322
+    detectors: str = Option(
+        "grounding",
+        "Detectors that calls can ask for, separated by commas; calls that name none get the first. Default:"
+        " grounding.",
+        "NAMES",
+    )
+    processes: int = Help(0, "Default: 0.")
+    keys: Path | None = Option(
+        None,
+        f"File of API keys, one a line; calls then bring one. Default: those in {_KEYS}, separated by commas; with"
+        " neither, everybody may call.",
+        "FILE",
+    )
+    batch_size: int = Setting(32, "Most rows that a process judges at once.", 1, 1024)
+    batch_wait: float = Setting(0.0, "Milliseconds that an idle process waits for a batch to fill.", 0, 1000)
+    queue: int = Setting(0, "Calls of one row that are accepted at once; others get 429. 0 is two a process.", 0)
+    streams: int = Setting(0, "Lists and JSON lines that are accepted at once. 0 is two a process.", 0)
+    memory: int = Setting(256, "Most megabytes of requests in work, together.", 1)
+    max_body: float = Setting(8.0, "Most megabytes of one request.", 0.001)
+    body_seconds: float = Setting(30.0, "Seconds that a request may take to arrive.", 0.1)
+    stop_seconds: int = Setting(30, "Seconds that calls in work get when the server stops.", 0)
+    public_url: str | None = Setting(
+        None, "Where people reach the server, such as https://veriglot.example.org, behind a proxy."
+    )
+    hosts: tuple[str, ...] = Setting((), "Further host names that requests may come to.")
+    trusted_proxies: tuple[str, ...] = Setting((), "Proxies whose X-Forwarded headers are believed.")
+    origins: tuple[str, ...] = Setting(
+        (), "Pages of other origins that may call from a browser (CORS), such as https://a.b."
+    )
+    access_log: bool = Setting(False, "Log every request: address, path, status; never text.")
 
 
 @command
@@ -81,11 +74,11 @@ def serve(options: ServeOptions) -> None:
         from veriglot.server.batches import Batcher, Limits, Selection
     except ModuleNotFoundError as error:
         raise MissingExtraError("The server", "serve") from error
-    local = options.host in {"127.0.0.1", "localhost", "::1"}
     settings = Serving(
+        host=options.host,
+        port=options.port,
         base_url=options.public_url,
-        hosts=(options.host, *options.hosts),
-        any_host=options.public_url is None and not options.hosts and not local,
+        hosts=options.hosts,
         trusted_proxies=options.trusted_proxies,
         origins=options.origins,
         max_body=int(options.max_body * 1e6),
@@ -103,13 +96,10 @@ def serve(options: ServeOptions) -> None:
     )
     names = parts(options.detectors)
     batcher = Batcher(partial(Selection, names), limits, processes=options.processes)
-    shown = (
-        options.public_url or f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
-    )
-    print(f"Serving {', '.join(names)} at {shown} (Ctrl+C stops it).", file=sys.stderr, flush=True)
-    if not local and not settings.keys:
+    print(f"Serving {', '.join(names)} at {settings.address} (Ctrl+C stops it).", file=sys.stderr, flush=True)
+    if not settings.is_local and not settings.keys:
         say("everybody who reaches this server may call it; give --keys to change that.")
-    run(batcher, settings, host=options.host, port=options.port)
+    run(batcher, settings)
 
 
 def _keys(path: Path | None) -> tuple[str, ...]:

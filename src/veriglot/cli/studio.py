@@ -16,7 +16,10 @@ from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, MissingExtraError, UsageError
+from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
+from veriglot.report.tables import Cell, Table
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.studio.project import load
 from veriglot.studio.project import preset as preset_text
 
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.records import Sample
-    from veriglot.report.tables import Cell, Table
     from veriglot.studio.agreement import AgreementReport, AgreementRow
     from veriglot.studio.project import Project
     from veriglot.studio.store import Store
@@ -35,8 +37,8 @@ __all__ = ["app"]
 _MOST_LINKS = 1000  # of one call
 _SHOWN = 20  # rows that became no item; JSON has all
 
-ProjectFile = Annotated[Path, Argument("PROJECT", "The project file, as TOML, or its folder.")]
-JsonAccount = Annotated[bool, Help("Default: text.")]
+_PROJECT = Argument(..., "PROJECT", "The project file, as TOML, or its folder.")
+_JSON = Help(False, "Default: text.")
 
 app = new_app()
 
@@ -89,14 +91,12 @@ def _extra() -> Iterator[None]:
 @app.command("init")
 @command
 def init(
-    folder: Annotated[Path, Argument("FOLDER", "Where project.toml is written.")],
+    folder: Path = Argument(..., "FOLDER", "Where project.toml is written."),
     *,
-    preset: Annotated[str, Option("mfava, hat, kang or halluverse.", "NAME")] = "mfava",
-    data: Annotated[
-        list[str] | None, Option("What is annotated; may be repeated. Default: data.jsonl in FOLDER.", "PATH")
-    ] = None,
-    name: Annotated[str | None, Option("Name of the project. Default: that of the folder.", "NAME")] = None,
-    languages: Annotated[str | None, Help("Of the responses. Default: all.")] = None,
+    preset: str = Option("mfava", "mfava, hat, kang or halluverse.", "NAME"),
+    data: list[str] | None = Option(None, "What is annotated; may be repeated. Default: data.jsonl in FOLDER.", "PATH"),
+    name: str | None = Option(None, "Name of the project. Default: that of the folder.", "NAME"),
+    languages: str | None = Help(None, "Of the responses. Default: all."),
 ) -> None:
     """Write a project file to begin with, after one of the papers."""
     path = folder / "project.toml"
@@ -128,9 +128,9 @@ def _slug(title: str) -> str:
 @app.command("import")
 @command
 def import_(
-    project: ProjectFile,
+    project: Path = _PROJECT,
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> int:
     """Import the data that the project file names; what was imported before stays as it is.
 
@@ -186,17 +186,15 @@ def import_(
 @app.command("invite")
 @command
 def invite(
-    project: ProjectFile,
+    project: Path = _PROJECT,
     *,
-    role: Annotated[
-        Literal["annotator", "reviewer", "lead"], Option("annotator, reviewer or lead.", "ROLE")
-    ] = "annotator",
-    count: Annotated[int, Help("Links, 1000 at most.")] = 1,
-    languages: Annotated[str | None, Help("Of their items. Default: all.")] = None,
-    note: Annotated[str | None, Option("For the lead's eyes, such as who is meant.", "TEXT")] = None,
-    public_url: Annotated[str | None, Help("Default: http://127.0.0.1:8321.")] = None,
+    role: Literal["annotator", "reviewer", "lead"] = Option("annotator", "annotator, reviewer or lead.", "ROLE"),
+    count: int = Help(1, "Links, 1000 at most."),
+    languages: str | None = Help(None, "Of their items. Default: all."),
+    note: str | None = Option(None, "For the lead's eyes, such as who is meant.", "TEXT"),
+    public_url: str | None = Help(None, "Default: http://127.0.0.1:8321."),
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> None:
     """Make links that people join by, one each. A link is shown once; only a hash of its key is kept."""
     if count > _MOST_LINKS:
@@ -228,9 +226,9 @@ def invite(
 @app.command("status")
 @command
 def status(
-    project: ProjectFile,
+    project: Path = _PROJECT,
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> None:
     """Show how far the work is: items, people, assignments."""
     loaded = _project_at(project)
@@ -270,10 +268,10 @@ def status(
 @app.command("backup")
 @command
 def backup(
-    project: ProjectFile,
-    file: Annotated[Path, Argument("FILE", "What to write: *.sqlite (a copy), or *.jsonl.gz (portable).")],
+    project: Path = _PROJECT,
+    file: Path = Argument(..., "FILE", "What to write: *.sqlite (a copy), or *.jsonl.gz (portable)."),
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> None:
     """Write everything into one file, while people work; it is read again to be sure."""
     with _opened(_project_at(project), database) as store:
@@ -285,10 +283,10 @@ def backup(
 @app.command("restore")
 @command
 def restore(
-    project: ProjectFile,
-    file: Annotated[Path, Argument("FILE", "A file of `veriglot studio backup`.")],
+    project: Path = _PROJECT,
+    file: Path = Argument(..., "FILE", "A file of `veriglot studio backup`."),
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> None:
     """Bring a backup into a new database, of either kind. A database that holds anything is refused."""
     with _opened(_project_at(project), database, create=True) as store:
@@ -308,28 +306,24 @@ def _tell_backup(done: Any, *, json: bool) -> None:
 @app.command("agreement")
 @command
 def agreement(
-    data: Annotated[
-        list[str],
-        Argument(
-            "DATA...",
-            "Annotated samples in any readable format: files or folders, of one annotator each or of several.",
-        ),
-    ],
+    data: list[str] = Argument(
+        ...,
+        "DATA...",
+        "Annotated samples in any readable format: files or folders, of one annotator each or of several.",
+    ),
     *,
     unit: str = "word",
-    gamma: Annotated[
-        int,
-        Option(
-            "Random annotations a text that gamma is held against; 0 leaves gamma out, which is most of the work.",
-            "N",
-            min=0,
-        ),
-    ] = 30,
+    gamma: int = Option(
+        30,
+        "Random annotations a text that gamma is held against; 0 leaves gamma out, which is most of the work.",
+        "N",
+        min=0,
+    ),
     seed: int = 0,
     resamples: int = 1000,
     format_: str | None = None,
-    language: Annotated[str | None, Help("Default: told from the text.")] = None,
-    json: Annotated[bool, Help("Default: tables.")] = False,
+    language: str | None = Help(None, "Default: told from the text."),
+    json: bool = Help(False, "Default: tables."),
     quiet: bool = False,
 ) -> int:
     """Measure how far annotators agree: with each other, and with a model's silver labels.
@@ -396,8 +390,6 @@ def _samples(
 
     `places` is filled with the file, row (from 1, unreadable ones counted) and id of each sample.
     """
-    from veriglot.formats.reader import read_rows
-    from veriglot.storage.checkpoint import FailedRow
 
     def skipped(line: str) -> None:
         if not quiet:
@@ -468,8 +460,6 @@ def _show_agreement(report: AgreementReport) -> None:
 
 def _agreement_table(title: str, rows: Sequence[AgreementRow], lead: tuple[str, ...]) -> Table:
     """A row for each language, or for each pair in it."""
-    from veriglot.report.tables import Table
-
     present = {(row.scope, row.measure) for row in rows}
     columns = [(scope, name) for scope in ("binary", "typed") for name in _HEADS if (scope, name) in present]
     by_name: dict[tuple[str, ...], dict[tuple[str, str], AgreementRow]] = {}
@@ -485,8 +475,6 @@ def _agreement_table(title: str, rows: Sequence[AgreementRow], lead: tuple[str, 
 
 
 def _agreement(row: AgreementRow | None) -> Cell:
-    from veriglot.report.tables import Cell
-
     if row is None or row.value is None:
         return Cell("–")
     if row.low is not None and row.high is not None:
@@ -504,13 +492,13 @@ def _is_few(row: AgreementRow) -> bool:
 @app.command("export")
 @command
 def export(
-    project: ProjectFile,
-    out: Annotated[Path, Argument("OUT", "A folder that is made, or one ZIP file where it ends in .zip.")],
+    project: Path = _PROJECT,
+    out: Path = Argument(..., "OUT", "A folder that is made, or one ZIP file where it ends in .zip."),
     *,
     to: Literal["native", "mfava", "hat", "inline", "label-studio"] = "native",
-    names: Annotated[bool, Option("Call annotators by the names that they chose. Default: by their ids.")] = False,
+    names: bool = Option(False, "Call annotators by the names that they chose. Default: by their ids."),
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> None:
     """Export what was annotated so far, while people work: every annotator's layer, gold, silver, and the history.
 
@@ -540,21 +528,17 @@ def export(
 @app.command("settle")
 @command
 def settle(
-    project: ProjectFile,
-    rule: Annotated[
-        Literal["agreed", "majority", "best-with-silver"],
-        Option(
-            "agreed: where all layers say the same. majority: what more than half mark; ties are left."
-            " best-with-silver: from whoever agrees most with the silver layer, by language (mfava).",
-            "RULE",
-        ),
-    ] = "agreed",
-    language: Annotated[
-        str | None, Option("Only items in this language. Default: all.", "TAG", names=("--only",))
-    ] = None,
-    overwrite: Annotated[bool, Help("Here: also gold that a rule set or the data had; a lead's stays.")] = False,
+    project: Path = _PROJECT,
+    rule: Literal["agreed", "majority", "best-with-silver"] = Option(
+        "agreed",
+        "agreed: where all layers say the same. majority: what more than half mark; ties are left."
+        " best-with-silver: from whoever agrees most with the silver layer, by language (mfava).",
+        "RULE",
+    ),
+    language: str | None = Option(None, "Only items in this language. Default: all.", "TAG", names=("--only",)),
+    overwrite: bool = Help(False, "Here: also gold that a rule set or the data had; a lead's stays."),
     database: str | None = None,
-    json: JsonAccount = False,
+    json: bool = _JSON,
 ) -> None:
     """Settle by a rule what two people or more annotated; what it cannot decide is left to a lead."""
     loaded = _project_at(project)
@@ -584,22 +568,18 @@ def settle(
 @app.command("serve")
 @command
 def serve(
-    projects: Annotated[
-        list[Path], Argument("PROJECT...", "Project files, as TOML, or their folders: one or several.")
-    ],
+    projects: list[Path] = Argument(..., "PROJECT...", "Project files, as TOML, or their folders: one or several."),
     *,
-    host: Annotated[str, Option("Where to listen; 0.0.0.0 for the network.", "ADDRESS")] = "127.0.0.1",
-    port: Annotated[int, Option("Port to listen at.", "N", short="-p", min=1, max=65535)] = 8321,
-    public_url: Annotated[str | None, Help("Default: where it listens.")] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        Option(
-            "Address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; may be repeated.",
-            "ADDRESS",
-        ),
-    ] = None,
-    open_api: Annotated[bool, Option("Let everybody read /api/openapi.json. Default: leads only.")] = False,
-    access_log: Annotated[bool, Option("Log every request. Links hold keys: keep the log safe. Default: no.")] = False,
+    host: str = "127.0.0.1",
+    port: int = 8321,
+    public_url: str | None = Help(None, "Default: where it listens."),
+    trusted_proxy: list[str] | None = Option(
+        None,
+        "Address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; may be repeated.",
+        "ADDRESS",
+    ),
+    open_api: bool = Option(False, "Let everybody read /api/openapi.json. Default: leads only."),
+    access_log: bool = Option(False, "Log every request. Links hold keys: keep the log safe. Default: no."),
     database: str | None = None,
 ) -> None:
     """Serve the studio: annotators, reviewers and leads work in a browser, by links of `veriglot studio invite`.
@@ -614,18 +594,17 @@ def serve(
     with _extra():
         from veriglot.studio.app import serve as run
         from veriglot.studio.web import Settings, Studios
-    local = host in {"127.0.0.1", "localhost", "::1"}
     settings = Settings(
+        host=host,
+        port=port,
         base_url=public_url,
-        hosts=(host,),
-        any_host=public_url is None and not local,
         trusted_proxies=tuple(trusted_proxy or ()),
+        access_log=access_log,
         open_api=open_api,
     )
     studios = Studios(read, database)
-    shown = public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     names = ", ".join(studio.project.name for studio in studios)
-    print(f"Serving {names} at {shown} (Ctrl+C stops it).", file=sys.stderr)
-    if public_url is None and not local:
+    print(f"Serving {names} at {settings.address} (Ctrl+C stops it).", file=sys.stderr)
+    if public_url is None and not settings.is_local:
         say("links and cookies travel unencrypted; put a proxy with HTTPS in front and set --public-url.")
-    run(studios, settings, host=host, port=port, access_log=access_log)
+    run(studios, settings)

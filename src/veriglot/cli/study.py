@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from veriglot.cli.command import Argument, Help, command, new_app
+from veriglot.cli.command import JSON_TABLE, Argument, Help, command, new_app
 from veriglot.cli.console import Steps, print_json, say, write_example
-from veriglot.errors import EXIT_ROWS_FAILED
+from veriglot.cli.detectors import detector_recipe
+from veriglot.errors import EXIT_ROWS_FAILED, InputError
+from veriglot.formats.reader import read
+from veriglot.report.tables import Table, open_console, write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +35,7 @@ def _study() -> None:
 
 @app.command("init")
 @command
-def init(file: Annotated[Path, Argument("FILE", "The study file to write, such as study.toml.")]) -> None:
+def init(file: Path = Argument(..., "FILE", "The study file to write, such as study.toml.")) -> None:
     """Write a study file with comments, to change and to run."""
     write_example(file, "veriglot.study", "study.toml", then="veriglot study run --dry-run")
 
@@ -40,19 +43,16 @@ def init(file: Annotated[Path, Argument("FILE", "The study file to write, such a
 @app.command("run")
 @command
 def run(
-    study: Annotated[str, Argument("STUDY", "The study file, as TOML.")],
+    study: str = Argument(..., "STUDY", "The study file, as TOML."),
     *,
-    output: Annotated[
-        str | None,
-        Help("Folder of the run; one that was begun goes on. Default: beside the study file, named after it."),
-    ] = None,
-    processes: Annotated[
-        int, Help("They judge responses; calls at the same time are set in the study file (limits.jobs).")
-    ] = 0,
+    output: str | None = Help(
+        None, "Folder of the run; one that was begun goes on. Default: beside the study file, named after it."
+    ),
+    processes: int = Help(0, "They judge responses; calls at the same time are set in the study file (limits.jobs)."),
     batch_size: int = 32,
     overwrite: bool = False,
     dry_run: bool = False,
-    json: Annotated[bool, Help("The results, or the plan of --dry-run. Default: a table.")] = False,
+    json: bool = Help(False, "The results, or the plan of --dry-run. Default: a table."),
     quiet: bool = False,
 ) -> int:
     """Make a study: ask the models (or take given responses), judge every response, estimate the rates, write a report.
@@ -63,9 +63,7 @@ def run(
 
     Leaves with 3 where rows came to nothing.
     """
-    from veriglot.cli.detectors import detector_recipe
     from veriglot.report.study import render_study
-    from veriglot.report.tables import open_console
     from veriglot.study.config import Folder, load
     from veriglot.study.responses import rehearse
     from veriglot.study.run import Tools
@@ -108,8 +106,8 @@ def run(
 @app.command("status")
 @command
 def status(
-    folder: Annotated[str, Argument("FOLDER", "The folder of the run.")],
-    json: Annotated[bool, Help("Default: a table.")] = False,
+    folder: str = Argument(..., "FOLDER", "The folder of the run."),
+    json: bool = JSON_TABLE,
 ) -> None:
     """Say how far a run is: responses and predictions that are done, failed and planned, by model and detector.
 
@@ -129,8 +127,6 @@ def status(
 
 def _print_status(status: Status) -> None:
     """One line for each output of a run, then what is still missing."""
-    from veriglot.report.tables import Table
-
     rows = [
         (
             step.what,
@@ -153,8 +149,6 @@ def _print_status(status: Status) -> None:
 
 def _print_rehearsal(rehearsal: Rehearsal) -> None:
     """What each model would take, and all together."""
-    from veriglot.report.tables import Table
-
     rows = [
         (
             model.model,
@@ -189,7 +183,6 @@ def render(results: StudyResults, folder: Folder) -> None:
     """Write tables and report into the folder of a run, so that a kill leaves the old ones or the new ones."""
     from veriglot.report.study import study_tables
     from veriglot.report.study_page import write_study
-    from veriglot.report.tables import write_csv
 
     partial = folder.path / "partial"
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
@@ -209,8 +202,6 @@ def measure(paths: Sequence[Path], recipe: Callable[[], Any], *, unit: str) -> E
         InputError: a file cannot be read, or holds no labels.
     """
     from veriglot.bench.evaluation import evaluate
-    from veriglot.errors import InputError
-    from veriglot.formats.reader import read
 
     samples = (sample for path in paths for sample in read(path))
     profile = evaluate(samples, recipe(), unit=unit, resamples=0).profile()

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Literal
 
 from veriglot.cli.command import Argument, Help, Option, command, new_app
-from veriglot.cli.console import Account
+from veriglot.cli.console import Account, listed
 from veriglot.cli.detectors import show_measured
 from veriglot.cli.inputs import find_inputs, rows_of
 from veriglot.detectors.ensemble import read_members
-from veriglot.records import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from veriglot.storage.files import write_json
 
 app = new_app()
 
@@ -25,9 +21,9 @@ def _train() -> None:
     """Train a detector from labelled data."""
 
 
-_Data = Annotated[list[str], Argument("DATA...", "Labelled samples in any readable format: files or folders.")]
-_Seed = Annotated[int, Help("Equal seeds and data give equal weights.")]
-_Weights = Annotated[str, Help("Folder for the weights and the model card; made if absent.")]
+_DATA = Argument(..., "DATA...", "Labelled samples in any readable format: files or folders.")
+_SEED = Help(0, "Equal seeds and data give equal weights.")
+_WEIGHTS = Help(..., "Folder for the weights and the model card; made if absent.")
 
 
 def _echo(line: str) -> None:
@@ -37,14 +33,12 @@ def _echo(line: str) -> None:
 @app.command("grounding")
 @command
 def grounding(
-    data: _Data,
+    data: list[str] = _DATA,
     *,
-    output: _Weights,
-    seed: _Seed = 0,
-    encoder: Annotated[
-        str | None, Help("Word vectors are distilled from it. Default: the vectors that are installed.")
-    ] = None,
-    epochs: Annotated[int, Help("Of the first stage.")] = 6,
+    output: str = _WEIGHTS,
+    seed: int = _SEED,
+    encoder: str | None = Help(None, "Word vectors are distilled from it. Default: the vectors that are installed."),
+    epochs: int = Help(6, "Of the first stage."),
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
@@ -65,14 +59,14 @@ def grounding(
 @app.command("reader")
 @command
 def reader(
-    data: _Data,
+    data: list[str] = _DATA,
     *,
-    output: _Weights,
-    seed: _Seed = 0,
-    tokens: Annotated[float, Option("Millions of tokens to learn from: on two CPU cores some six an hour.", "N")] = 40,
-    threads: Annotated[int, Option("Threads to compute with, on the CPU.", "N", min=1)] = 2,
-    device: Annotated[Literal["cpu", "cuda"], Option("Where to train: cpu or cuda.", "DEVICE")] = "cpu",
-    start: Annotated[str | None, Option("Weights to go on from. Default: the encoder's own.", "DIR")] = None,
+    output: str = _WEIGHTS,
+    seed: int = _SEED,
+    tokens: float = Option(40, "Millions of tokens to learn from: on two CPU cores some six an hour.", "N"),
+    threads: int = Option(2, "Threads to compute with, on the CPU.", "N", min=1),
+    device: Literal["cpu", "cuda"] = Option("cpu", "Where to train: cpu or cuda.", "DEVICE"),
+    start: str | None = Option(None, "Weights to go on from. Default: the encoder's own.", "DIR"),
 ) -> None:
     """Train the reader, and write a folder of weights that it loads. Rerun the command to resume.
 
@@ -95,19 +89,17 @@ def reader(
 @app.command("stacking")
 @command
 def stacking(
-    data: _Data,
+    data: list[str] = _DATA,
     *,
-    members: Annotated[
-        str,
-        Option(
-            "Detectors to put together: names joined by + (grounding+reader), or a TOML file with a table"
-            " [[members]] for each.",
-            "NAMES",
-        ),
-    ],
-    output: Annotated[str, Help("File for the weights, as JSON.")],
-    annotator: Annotated[str | None, Help("Default: as in veriglot evaluate.")] = None,
-    seed: _Seed = 0,
+    members: str = Option(
+        ...,
+        "Detectors to put together: names joined by + (grounding+reader), or a TOML file with a table"
+        " [[members]] for each.",
+        "NAMES",
+    ),
+    output: str = Help(..., "File for the weights, as JSON."),
+    annotator: str | None = Help(None, "Default: as in veriglot evaluate."),
+    seed: int = _SEED,
 ) -> None:
     """Learn how much each of several detectors counts, by script, and show how well that does on unseen texts.
 
@@ -115,21 +107,13 @@ def stacking(
 
     Then: veriglot detect answers.jsonl --detector ensemble --set stacking=stack.json
     """
-    from veriglot.storage.files import write_json
     from veriglot.training.calibration import train_stacking
 
     account = Account(quiet=False)
-
-    def samples() -> Iterator[Sample]:
-        for row in rows_of(inputs, format_name=None, language=None, report=account.report):
-            if not isinstance(row, Sample):
-                raise row.as_error()
-            yield row
-
     inputs = find_inputs(data, format_name=None, skipped=account.warn)
-    ensemble, rows = train_stacking(samples(), read_members(members), annotator=annotator, seed=seed)
+    samples = account.samples(rows_of(inputs, format_name=None, language=None, report=account.report), stop=True)
+    ensemble, rows = train_stacking(samples, read_members(members), annotator=annotator, seed=seed)
     write_json(Path(output), ensemble, indent=2)
-    left_out = ", ".join(f"{why} {number:,}" for why, number in rows.left_out.most_common())
     show_measured(
         ensemble.quality,
         f"Weights of {len(ensemble.members)} detectors, in {output}",
@@ -138,7 +122,7 @@ def stacking(
             " own threshold, of the mean at 0.5, of the stack at one that was chosen on the other folds. 95% intervals"
             " over whole texts; those of ECE lie high in small data.",
             f"F1 of words is best from {ensemble.threshold:.4f} on: the threshold of the file.",
-            *([f"Left out: {left_out}."] if left_out else []),
+            *([f"Left out: {listed(rows.left_out)}."] if rows.left_out else []),
             ensemble.signature,
         ],
     )

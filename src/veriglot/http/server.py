@@ -22,6 +22,7 @@ from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from veriglot.errors import UsageError, VeriglotError
+from veriglot.http.session import checked_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -51,42 +52,48 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """ServerSettings of a server.
+    """Settings of a server.
 
     Attributes:
+        host, port: where it listens.
         base_url: where people reach it, such as `https://studio.example.org` or one with a path below a host; None
             where they reach it as it listens. Links, cookies and what counts as our own origin follow it.
-        hosts: further names that requests may come to; empty allows loopback's names, or any where `any_host` is set.
-        any_host: take requests to any name: for a server that listens to the network without a `base_url`.
+        hosts: further names that requests may come to. Without them and a `base_url`, a server that listens to the
+            network takes requests to any name, another those to loopback's names.
         trusted_proxies: addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; empty for
             none.
         origins: pages of other origins that may call from a browser; empty for none.
         max_body: the most bytes of a request.
         body_seconds: how long the head of a request may take to arrive, how long its body, and how long a reader may
             take nothing of an answer.
+        shutdown_seconds: how long calls in work get when it stops.
+        access_log: whether every request is logged, by its path and never by its text.
     """
 
+    host: str = "127.0.0.1"
+    port: int = 0
     base_url: str | None = None
     hosts: tuple[str, ...] = ()
-    any_host: bool = False
     trusted_proxies: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     max_body: int = 2_000_000
     body_seconds: float = 30.0
+    shutdown_seconds: int = 20
+    access_log: bool = False
 
     def __post_init__(self) -> None:
-        if self.base_url is None:
-            return
-        try:
-            parts = urlsplit(self.base_url)
-            sound = parts.scheme in {"http", "https"} and parts.hostname and not parts.query and not parts.fragment
-            sound = bool(sound) and parts.username is None and (parts.port is None or parts.port > 0)
-        except ValueError:
-            sound = False
-        if not sound:
-            raise UsageError(
-                f"{self.base_url!r} is no address of a server.", remedy="Write it like https://studio.example.org."
-            )
+        if self.base_url is not None:
+            checked_address(self.base_url)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it listens to this machine alone."""
+        return self.host in {"127.0.0.1", "localhost", "::1"}
+
+    @property
+    def address(self) -> str:
+        """Where people reach it."""
+        return self.base_url or f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     @property
     def origin(self) -> str | None:
@@ -108,10 +115,12 @@ class ServerSettings:
 
     def knows_host(self, host: str) -> bool:
         """Whether requests may come to a host, whatever its port."""
-        named = {name.lower() for name in self.hosts} | _LOOPBACK
+        if self.base_url is None and not self.hosts and not self.is_local:
+            return True
+        named = {name.lower() for name in (self.host, *self.hosts)} | _LOOPBACK
         if self.base_url is not None:
             named.add(_without_port(urlsplit(self.base_url).netloc))
-        return self.any_host or _without_port(host) in named
+        return _without_port(host) in named
 
     def is_ours(self, origin: str, scheme: str, host: str) -> bool:
         """Whether a request to a host came from a page of our own."""
@@ -206,7 +215,6 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
-_YEAR = 31_536_000
 
 
 class Guard:
@@ -236,7 +244,15 @@ class Guard:
         scope = {**scope, "root_path": self.settings.path}  # paths match with and without it, as proxies differ
         headers = Headers(scope=scope)
         trusted = headers.get("origin") if headers.get("origin") in self.settings.origins else None
-        sender = _Sender(send, scope, self, trusted)
+        started = False
+
+        async def sender(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                self._add_headers(message, scope["path"], trusted)
+            await send(message)
+
         try:
             self._refuse(scope, headers, trusted)
             if trusted and scope["method"] == "OPTIONS":
@@ -245,7 +261,7 @@ class Guard:
             limited = _LimitedBody(receive, self.settings.max_body, self.settings.body_seconds)
             await self.app(scope, limited, sender)
         except Exception as error:
-            if sender.started:
+            if started:
                 _LOG.error("a request failed after its answer began: %s", type(error).__name__)
             else:
                 await self.respond(error)(scope, receive, sender)
@@ -266,6 +282,22 @@ class Guard:
         if scope["method"] in _WRITES and not trusted and not (ours and site in {"same-origin", "none"}):
             message = "This did not come from this server's own page."
             raise CallRefused(403, "foreign_origin", message, "Reload the page.")
+
+    def _add_headers(self, message: Message, path: str, trusted: str | None) -> None:
+        """The headers that go with each answer."""
+        headers = MutableHeaders(scope=message)
+        headers.update(_HEADERS)
+        if path.removeprefix(self.settings.path).startswith(self.api):
+            headers.setdefault("cache-control", "no-store")
+        if self.settings.is_https:
+            headers["strict-transport-security"] = "max-age=31536000"
+        if self.settings.origins:
+            headers.add_vary_header("origin")
+        if trusted:
+            headers["access-control-allow-origin"] = trusted
+            headers["access-control-allow-headers"] = "authorization, content-type, x-api-key"
+            headers["access-control-expose-headers"] = "retry-after"
+            headers["cross-origin-resource-policy"] = "cross-origin"
 
 
 class _LimitedBody:
@@ -290,37 +322,6 @@ class _LimitedBody:
             raise _too_large(self._most)
         self._whole = not message.get("more_body", False)
         return message
-
-
-class _Sender:
-    """Sends an answer with the headers that go with each."""
-
-    def __init__(self, send: Send, scope: Scope, guard: Guard, trusted: str | None) -> None:
-        self._send = send
-        self._scope = scope
-        self._settings = guard.settings
-        self._api = guard.api
-        self._trusted = trusted
-        self.started = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.started = True
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers[name] = value
-            if self._scope["path"].removeprefix(self._settings.path).startswith(self._api):
-                headers.setdefault("cache-control", "no-store")
-            if self._settings.is_https:
-                headers["strict-transport-security"] = f"max-age={_YEAR}"
-            if self._settings.origins:
-                headers.add_vary_header("origin")
-            if self._trusted:
-                headers["access-control-allow-origin"] = self._trusted
-                headers["access-control-allow-headers"] = "authorization, content-type, x-api-key"
-                headers["access-control-expose-headers"] = "retry-after"
-                headers["cross-origin-resource-policy"] = "cross-origin"
-        await self._send(message)
 
 
 def _too_large(most: int) -> CallRefused:
@@ -402,7 +403,6 @@ def _file(name: str, data: bytes) -> _File:
 
 
 _KEEP_ALIVE = 75  # seconds; longer than the usual 60 of a proxy, which would else write into a closing connection
-_SHUTDOWN_SECONDS = 20  # seconds that running calls get when it stops
 _MAX_CONNECTIONS = 1000  # connections; beyond them it answers 503 rather than slow down for all
 
 
@@ -444,39 +444,23 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
         timer.cancel()
 
 
-def server_of(
-    app: ASGIApp,
-    settings: ServerSettings,
-    *,
-    host: str,
-    port: int,
-    access_log: bool = False,
-    shutdown_seconds: int = _SHUTDOWN_SECONDS,
-) -> uvicorn.Server:
-    """A server that is not running yet.
-
-    Args:
-        app: what answers.
-        settings: whom it answers.
-        host, port: where it listens.
-        access_log: whether every request is logged.
-        shutdown_seconds: how long running calls get when it stops.
-    """
+def server_of(app: ASGIApp, settings: ServerSettings) -> uvicorn.Server:
+    """A server of an app that is not running yet."""
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
+        host=settings.host,
+        port=settings.port,
         http=type("Protocol", (_Protocol,), {"seconds": settings.body_seconds}),
         ws="none",
         lifespan="on",
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies) or None,
         server_header=False,
-        access_log=access_log,
-        log_level="info" if access_log else "warning",
+        access_log=settings.access_log,
+        log_level="info" if settings.access_log else "warning",
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=shutdown_seconds,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
         h11_max_incomplete_event_size=32_768,
     )
     logging.getLogger("uvicorn.access").addFilter(_drop_query)

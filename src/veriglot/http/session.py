@@ -47,7 +47,7 @@ def checked_address(base_url: str) -> str:
     holds_password = "@" in base_url  # of an address that cannot be read, any may stand before a secret's end
     try:
         parts = urlsplit(base_url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         if usable:
             holds_password = "@" in parts.netloc
     except ValueError:

@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
+from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, VeriglotError
-from veriglot.formats.columns import read_row
 from veriglot.http.server import (
     CallRefused,
     Guard,
@@ -30,7 +30,7 @@ from veriglot.http.server import (
     run_server,
     server_of,
 )
-from veriglot.records import Prediction, Sample, Status, Verdict, from_mapping, sample_from
+from veriglot.records import Prediction, Status, Verdict, from_mapping
 from veriglot.records.languages import get_language
 from veriglot.server.batches import Batcher, choice
 from veriglot.server.documents import (
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from veriglot.records import Sample
     from veriglot.server.batches import Call, Offer
 
     Answer = asyncio.Future[Prediction] | dict[str, Any]
@@ -59,7 +60,6 @@ __all__ = ["Serving", "detection_server", "serve"]
 
 _LOG = logging.getLogger("veriglot.server")
 _LINES = {"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}
-_ASKED = ("detector", "strictness", "words", "language")
 _MOST_ROWS = 10_000  # of one list; more belong into JSON lines
 _MOST_PASSAGES = 10_000  # of one row
 _MOST_RESPONSE = 200_000  # code points of one row; more keep a process busy for minutes
@@ -71,14 +71,11 @@ class Serving(ServerSettings):
 
     Attributes:
         keys: whoever calls brings one of them; empty lets everybody call.
-        shutdown_seconds: how long calls in work get when it stops.
-        access_log: whether every request is logged, by its path and never by its text.
     """
 
     max_body: int = 8_000_000
     keys: tuple[str, ...] = field(default=(), repr=False)
     shutdown_seconds: int = 30
-    access_log: bool = False
 
 
 _TOO_DEEP = "nested too deeply"
@@ -87,13 +84,12 @@ _TOO_DEEP = "nested too deeply"
 # Rows in, predictions out.
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True):
     """What a call asks for its rows that do not say it themselves."""
 
-    detector: Any = None
-    strictness: Any = "normal"
-    words: Any = False
+    detector: str | None = None
+    strictness: str = "normal"
+    words: bool = False
     language: str | None = None
 
 
@@ -107,24 +103,12 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
         raise InputError("a row is a JSON object with the keys response and evidence")
     _check_size(data)
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
-    detector, strictness = own.get("detector", asked.detector), own.get("strictness", asked.strictness)
-    words = own.get("words", asked.words)
-    for name, value in (("detector", detector), ("strictness", strictness)):
-        if not isinstance(value, str | None):
-            raise InputError("a name is expected", field=name)
-    if not isinstance(words, bool):
-        raise InputError("true or false is expected", field="words")
-    offer = choice(offers, detector, strictness)
-    sample = _sample(data, number)
-    return Sample(
-        sample.id,
-        sample.response,
-        task=sample.task,
-        language=sample.language or asked.language,
-        question=sample.question,
-        evidence=sample.evidence,
-        meta={"detector": offer.name, "strictness": strictness, "words": words},
-    )
+    asked = from_mapping({**msgspec.structs.asdict(asked), **own}, _Asked)
+    offer = choice(offers, asked.detector, asked.strictness)
+    sample = sample_from_row(data, str(number))
+    language = sample.language or asked.language
+    meta = {"detector": offer.name, "strictness": asked.strictness, "words": asked.words}
+    return msgspec.structs.replace(sample, language=language, meta=meta, annotations=())
 
 
 def _check_size(data: Any) -> None:
@@ -134,16 +118,6 @@ def _check_size(data: Any) -> None:
         raise InputError(f"a row has at most {_MOST_PASSAGES:,} passages", field="evidence")
     if isinstance(response, str) and len(response) > _MOST_RESPONSE:
         raise InputError(f"a response has at most {_MOST_RESPONSE:,} characters", field="response")
-
-
-def _sample(data: dict[str, Any], number: int) -> Sample:
-    if "evidence" not in data and not data.keys() <= set(Sample.__struct_fields__):
-        return read_row({"id": str(number), **data})  # under other usual names
-    evidence = data.get("evidence")
-    passages = [evidence] if isinstance(evidence, str | dict) else evidence
-    if isinstance(passages, list):
-        passages = [{"text": passage} if isinstance(passage, str) else passage for passage in passages]
-    return sample_from({"id": str(number), **data, "evidence": passages})
 
 
 def _unread(data: Any, number: int, error: VeriglotError) -> dict[str, Any]:
@@ -161,6 +135,13 @@ def _media(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def _constant(data: Any) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    async def answer(_: Request) -> Response:
+        return json_response(data)
+
+    return answer
+
+
 class _Calls:
     """The calls, as endpoints."""
 
@@ -168,7 +149,6 @@ class _Calls:
         self.batcher = batcher
         self.tally = Tally()
         self._page = page_files(settings.path, batcher.offers)
-        self._document = open_api(batcher.offers)
 
     def routes(self) -> list[Route]:
         """Which path leads where."""
@@ -176,11 +156,11 @@ class _Calls:
             Route("/", self._index),
             Route("/page/view", self._view, methods=["POST"]),
             Route("/page/{digest}/{name:path}", self._file),
-            Route("/health", self._health),
+            Route("/health", _constant({"status": "ok", "version": __version__})),
             Route("/ready", self._ready),
             Route("/metrics", self._metrics),
-            Route("/openapi.json", self._describe),
-            Route("/v1/models", self._models),
+            Route("/openapi.json", _constant(open_api(self.batcher.offers))),
+            Route("/v1/models", _constant({"default": self.batcher.offers[0].name, "models": self.batcher.offers})),
             Route("/v1/detect", self._detect, methods=["POST"]),
             Route("/v1/lettucedetect/spans", self._lettuce, methods=["POST"]),
             Route("/v1/lettucedetect/token", self._lettuce, methods=["POST"]),
@@ -214,12 +194,6 @@ class _Calls:
         ]
         return json_response({"predictions": marks})
 
-    async def _models(self, _: Request) -> Response:
-        return json_response({"default": self.batcher.offers[0].name, "models": self.batcher.offers})
-
-    async def _health(self, _: Request) -> Response:
-        return json_response({"status": "ok", "version": __version__})
-
     async def _ready(self, _: Request) -> Response:
         ready = self.batcher.is_ready
         return json_response({"status": "ready" if ready else "not_ready"}, 200 if ready else 503)
@@ -227,9 +201,6 @@ class _Calls:
     async def _metrics(self, _: Request) -> Response:
         text = metrics_text(self.batcher, self.tally)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    async def _describe(self, _: Request) -> Response:
-        return json_response(self._document)
 
     async def _index(self, _: Request) -> Response:
         return self._page.index_response()
@@ -250,15 +221,15 @@ class _Calls:
     def _asked(self, request: Request) -> _Asked:
         """What the query asks for, for all rows."""
         query: dict[str, Any] = dict(request.query_params)
-        unknown = sorted(query.keys() - set(_ASKED))
+        known = _Asked.__struct_fields__
+        unknown = sorted(query.keys() - set(known))
         if unknown:
-            raise CallRefused(422, "unfit", f"{unknown[0]!r} is no parameter.", f"Known: {', '.join(_ASKED)}.")
-        words = query.pop("words", "false")
-        if words not in {"true", "false"}:
-            raise InputError("true or false is expected", field="words")
+            raise CallRefused(422, "unfit", f"{unknown[0]!r} is no parameter.", f"Known: {', '.join(known)}.")
+        if "words" in query:
+            query["words"] = {"true": True, "false": False}.get(query["words"], query["words"])
         if "language" in query:
             query["language"] = get_language(query["language"]).tag
-        asked = _Asked(**query, words=words == "true")
+        asked = from_mapping(query, _Asked)
         choice(self.batcher.offers, asked.detector, asked.strictness)
         return asked
 
@@ -277,7 +248,7 @@ class _Calls:
     async def _one(self, data: Any, asked: _Asked) -> dict[str, Any]:
         sample = _row(data, 1, asked, self.batcher.offers)
         with self.batcher.accept("queue") as call:
-            return await self.finished(call.submit(sample))
+            return await self.finished(self.batcher.submit(call, sample))
 
     async def _list(self, rows: list[Any], asked: _Asked) -> Response:
         if len(rows) > _MOST_ROWS:
@@ -290,7 +261,7 @@ class _Calls:
     def submitted(self, call: Call, data: Any, number: int, asked: _Asked) -> Answer:
         """A row of many: its answer to come, or why it cannot be read."""
         try:
-            return call.submit(_row(data, number, asked, self.batcher.offers))
+            return self.batcher.submit(call, _row(data, number, asked, self.batcher.offers))
         except CallRefused as error:
             if error.status == 503:
                 raise
@@ -305,7 +276,7 @@ class _Calls:
         if not isinstance(answer, dict):
             prediction = await answer
             answer = {**msgspec.to_builtins(prediction), "verdict": prediction.verdict.value}
-        self.tally.count_row(answer["status"], answer["verdict"])
+        self.tally.rows[answer["status"], answer["verdict"]] += 1
         return answer
 
 
@@ -447,9 +418,10 @@ class _Stream:
 class _Front:
     """Lets those in who bring a key, counts what is answered, and answers what is cut off by the end."""
 
-    def __init__(self, app: ASGIApp, settings: Serving, tally: Tally) -> None:
+    def __init__(self, app: ASGIApp, settings: Serving, tally: Tally, paths: set[str]) -> None:
         self._app = app
         self._tally = tally
+        self._paths = paths
         self._below = settings.path
         self._keys = [hashlib.sha256(key.encode()).hexdigest() for key in settings.keys]
 
@@ -474,7 +446,7 @@ class _Front:
                 raise
             await _respond(error)(scope, receive, counted)
         finally:
-            known = path if path in Tally.PATHS else "other"
+            known = path if path in self._paths else "other"
             self._tally.count_call(known, status, time.monotonic() - began)
 
     def _check_key(self, request: Request) -> None:
@@ -525,7 +497,7 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa:
         raise HTTPException(404)
 
 
-def detection_server(batcher: Batcher, settings: Serving, *, host: str, port: int) -> uvicorn.Server:
+def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
     """A server that is not running yet; it closes the batcher when it stops."""
     calls = _Calls(batcher, settings)
 
@@ -535,11 +507,10 @@ def detection_server(batcher: Batcher, settings: Serving, *, host: str, port: in
         yield
         await asyncio.to_thread(batcher.close)
 
-    router = Router(calls.routes(), default=_nowhere, lifespan=lifespan, redirect_slashes=False)
-    app = Guard(_Front(router, settings, calls.tally), settings, _respond, "/v1/")
-    server = server_of(
-        app, settings, host=host, port=port, access_log=settings.access_log, shutdown_seconds=settings.shutdown_seconds
-    )
+    routes = calls.routes()
+    router = Router(routes, default=_nowhere, lifespan=lifespan, redirect_slashes=False)
+    front = _Front(router, settings, calls.tally, {route.path for route in routes})
+    server = server_of(Guard(front, settings, _respond, "/v1/"), settings)
 
     def stop() -> None:
         server.should_exit = True
@@ -548,12 +519,12 @@ def detection_server(batcher: Batcher, settings: Serving, *, host: str, port: in
     return server
 
 
-def serve(batcher: Batcher, settings: Serving, *, host: str, port: int) -> None:
+def serve(batcher: Batcher, settings: Serving) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); what was accepted is answered first.
 
     Raises:
         VeriglotError: the address cannot be listened at, or the processes cannot be kept alive.
     """
-    run_server(detection_server(batcher, settings, host=host, port=port), batcher.close)
+    run_server(detection_server(batcher, settings), batcher.close)
     if batcher.failure is not None:
         raise batcher.failure

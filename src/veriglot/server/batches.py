@@ -12,9 +12,9 @@ import threading
 import time
 from collections import defaultdict, deque
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -132,24 +132,16 @@ class _Row(NamedTuple):
     since: float
 
 
-@dataclass(eq=False)
-class Call:
-    """A call that was accepted: its rows that wait, and the bytes that it holds."""
-
-    batcher: Batcher
-    rows: deque[_Row] = field(default_factory=deque)
-
-    def submit(self, sample: Sample) -> asyncio.Future[Prediction]:
-        """Have a sample judged; the prediction bears its id.
-
-        Args:
-            sample: its `meta` says by which detector and how (see `Selection`).
-        """
-        return self.batcher.submit(self, sample)
+Call = deque[_Row]
+"""A call that was accepted: its rows that wait."""
 
 
 class Batcher:
     """Shares the rows of calls out to processes. It belongs to the event loop in which `start` was called.
+
+    Attributes:
+        offers: the detectors that calls can ask for; the first is the default.
+        working: the rows that are being judged.
 
     Args:
         make: makes the detector; it is pickled.
@@ -161,9 +153,9 @@ class Batcher:
     """
 
     def __init__(self, make: Callable[[], Any], limits: Limits, *, processes: int = 0) -> None:
-        self._service = Service(make, jobs=processes)
-        jobs = self._service.jobs
-        self.processes = jobs
+        self.service = Service(make, jobs=processes)
+        jobs = self.service.jobs
+        self.offers: tuple[Offer, ...] = self.service.description.offers
         self.limits = limits
         self._most = {"queue": limits.queue or 2 * jobs, "streams": limits.streams or 2 * jobs}
         self.accepted = dict.fromkeys(self._most, 0)
@@ -175,36 +167,16 @@ class Batcher:
         self._seconds = 0.0  # that a row takes a process, lately
         self._numbers = count()
         self._calls: deque[Call] = deque()  # those with rows that wait, in turn
-        self._working: dict[str, tuple[_Row, float]] = {}
+        self.working: dict[str, tuple[_Row, float]] = {}
         self._lock = threading.Lock()
         self._ends = False
         self._thread = threading.Thread(target=self._work, name="veriglot-batches", daemon=True)
         self._loop: asyncio.AbstractEventLoop
 
     @property
-    def offers(self) -> tuple[Offer, ...]:
-        """The detectors that calls can ask for; the first is the default."""
-        return self._service.description.offers
-
-    @property
     def is_ready(self) -> bool:
         """Whether rows that come now are judged."""
-        return self.failure is None and not self._ends and self._service.ready > 0
-
-    @property
-    def ready(self) -> int:
-        """How many processes have their detector."""
-        return self._service.ready
-
-    @property
-    def deaths(self) -> int:
-        """How many processes died and were replaced."""
-        return self._service.deaths
-
-    @property
-    def working(self) -> int:
-        """How many rows are being judged."""
-        return len(self._working)
+        return self.failure is None and not self._ends and self.service.ready > 0
 
     def start(self) -> None:
         """Begin to judge."""
@@ -215,14 +187,14 @@ class Batcher:
         """Judge what somebody waits for, then stop the processes."""
         self._ends = True
         if self._thread.ident is None:
-            self._service.close()
+            self.service.close()
             return
         with suppress(OSError):  # it has closed
-            self._service.wake()
+            self.service.wake()
         while self._thread.is_alive():
             self._thread.join(0.1)
             if not any(self.accepted.values()):  # a row may take for ever, and nobody waits for it
-                self._service.stop()
+                self.service.stop()
 
     # Admission.
 
@@ -249,13 +221,13 @@ class Batcher:
         """
         self.check(kind)
         self.accepted[kind] += 1
-        call = Call(self)
+        call = Call()
         try:
             yield call
         finally:
             self.accepted[kind] -= 1
             with self._lock:
-                for row in call.rows:  # nobody waits for them any more
+                for row in call:  # nobody waits for them any more
                     row.answer.cancel()
 
     @contextmanager
@@ -276,26 +248,31 @@ class Batcher:
             self.bytes -= total
 
     def _refuse(self, code: str, message: str, limit: str) -> None:
-        rows = self.waiting + len(self._working)
-        seconds = min(_LONGEST_RETRY, max(1, math.ceil(rows * self._seconds / self.processes)))
+        rows = self.waiting + len(self.working)
+        seconds = min(_LONGEST_RETRY, max(1, math.ceil(rows * self._seconds / self.service.jobs)))
         remedy = f"Try again in {seconds} s. Whoever runs this can raise its limit ({limit}) or add processes."
         raise CallRefused(429, code, message, remedy, retry_after=str(seconds))
 
     # Rows.
 
     def submit(self, call: Call, sample: Sample) -> asyncio.Future[Prediction]:
-        """See `Call.submit`."""
+        """Have a sample judged; the prediction bears its id.
+
+        Args:
+            call: whose row it is.
+            sample: its `meta` says by which detector and how (see `Selection`).
+        """
         row = _Row(sample, self._loop.create_future(), time.monotonic())
         with self._lock:
             if self.failure is not None:
                 raise _stopped()
-            if not call.rows:
+            if not call:
                 self._calls.append(call)
-            call.rows.append(row)
+            call.append(row)
             self.waiting += 1
-        self._service.wake()
+        self.service.wake()
         if self.limits.batch_wait:
-            self._loop.call_later(self.limits.batch_wait, self._service.wake)
+            self._loop.call_later(self.limits.batch_wait, self.service.wake)
         return row.answer
 
     def _take(self, idle: int) -> list[Sample] | None:
@@ -306,21 +283,21 @@ class Batcher:
         with self._lock:
             if not self._calls:
                 return None if self._ends else []
-            oldest = min(call.rows[0].since for call in self._calls)
+            oldest = min(call[0].since for call in self._calls)
             if self.waiting < self.limits.batch_size and now - oldest < self.limits.batch_wait and not self._ends:
                 return []
             most = min(self.limits.batch_size, math.ceil(self.waiting / idle))
             while self._calls and len(batch) < most and code_points < _BATCH_CODE_POINTS:
                 call = self._calls.popleft()
-                row = call.rows.popleft()
+                row = call.popleft()
                 self.waiting -= 1
-                if call.rows:
+                if call:
                     self._calls.append(call)
                 if row.answer.cancelled():
                     continue
                 sample = msgspec.structs.replace(row.sample, id=str(next(self._numbers)))  # ids of calls may be alike
                 code_points += len(sample.response) + sum(len(passage.text) for passage in sample.evidence)
-                self._working[sample.id] = (row, now)
+                self.working[sample.id] = (row, now)
                 batch.append(sample)
         return batch
 
@@ -333,26 +310,25 @@ class Batcher:
         self.batches += 1
         self.rows += len(samples)
         for sample, prediction in zip(samples, predictions, strict=True):
-            row, since = self._working.pop(sample.id)
+            row, since = self.working.pop(sample.id)
             self._seconds += ((now - since) / len(samples) - self._seconds) / 20
             if not row.answer.done():
                 row.answer.set_result(msgspec.structs.replace(prediction, id=row.sample.id))
 
     def _work(self) -> None:
         try:
-            self._service.run(self._take, self._give)
+            self.service.run(self._take, self._give)
         except BaseException as error:
             with self._lock:
                 self.failure = error
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._fail)
         finally:
-            self._service.close()
+            self.service.close()
 
     def _fail(self) -> None:
         """Nothing can be judged any more: whoever waits is told."""
-        rows = [row for row, _ in self._working.values()] + [row for call in self._calls for row in call.rows]
-        for row in rows:
+        for row in chain((row for row, _ in self.working.values()), *self._calls):
             if not row.answer.done():
                 row.answer.set_exception(_stopped())
         self.failed()

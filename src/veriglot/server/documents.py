@@ -30,14 +30,8 @@ __all__ = ["LettuceRequest", "Tally", "Viewed", "metrics_text", "open_api", "pag
 
 
 class Tally:
-    """Counts of calls and rows, and how long calls took."""
+    """Counts of calls, by path and status, and of rows, by status and verdict, and how long calls took."""
 
-    PATHS: ClassVar = frozenset(
-        {
-            *("/", "/health", "/ready", "/metrics", "/openapi.json", "/v1/models", "/v1/detect"),
-            *("/v1/lettucedetect/spans", "/v1/lettucedetect/token"),
-        }
-    )
     BOUNDS: ClassVar = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, float("inf"))
 
     def __init__(self) -> None:
@@ -49,13 +43,9 @@ class Tally:
     def count_call(self, path: str, status: int, seconds: float) -> None:
         """Count a call by its path and the status of its answer; those with rows by their time too."""
         self.calls[path, status] += 1
-        if status == 200 and path in {"/v1/detect", "/v1/lettucedetect/spans", "/v1/lettucedetect/token"}:
+        if status == 200 and path.startswith(("/v1/detect", "/v1/lettucedetect")):
             self.buckets[next(bound for bound in self.BOUNDS if seconds <= bound)] += 1
             self.seconds += seconds
-
-    def count_row(self, status: str, verdict: str) -> None:
-        """Count a row by the status and the verdict of its answer."""
-        self.rows[status, verdict] += 1
 
 
 def metrics_text(batcher: Batcher, tally: Tally) -> str:
@@ -64,11 +54,11 @@ def metrics_text(batcher: Batcher, tally: Tally) -> str:
     for name, kind, meaning, value in (
         ("batches_total", "counter", "Batches judged.", batcher.batches),
         ("batch_rows_total", "counter", "Rows of these batches.", batcher.rows),
-        ("worker_deaths_total", "counter", "Processes that died and were replaced.", batcher.deaths),
-        ("workers", "gauge", "Processes that are to judge.", batcher.processes),
-        ("workers_ready", "gauge", "Processes that have loaded the detector.", batcher.ready),
+        ("worker_deaths_total", "counter", "Processes that died and were replaced.", batcher.service.deaths),
+        ("workers", "gauge", "Processes that are to judge.", batcher.service.jobs),
+        ("workers_ready", "gauge", "Processes that have loaded the detector.", batcher.service.ready),
         ("rows_waiting", "gauge", "Rows that wait for a process.", batcher.waiting),
-        ("rows_working", "gauge", "Rows that are being judged.", batcher.working),
+        ("rows_working", "gauge", "Rows that are being judged.", len(batcher.working)),
         ("calls_queue", "gauge", "Calls of one row that are being answered.", batcher.accepted["queue"]),
         ("calls_streams", "gauge", "Calls of many rows that are being answered.", batcher.accepted["streams"]),
         ("request_bytes", "gauge", "Bytes of requests that are not answered yet.", batcher.bytes),

@@ -116,18 +116,15 @@ async def _lifespan(_: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def studio_server(
-    studios: Studios, settings: Settings, *, host: str, port: int, access_log: bool = False
-) -> uvicorn.Server:
+def studio_server(studios: Studios, settings: Settings) -> uvicorn.Server:
     """A server that is not running yet."""
-    app = Guard(_make_app(studios, settings), settings, error_response, "/api/")
-    return server_of(app, settings, host=host, port=port, access_log=access_log)
+    return server_of(Guard(_make_app(studios, settings), settings, error_response, "/api/"), settings)
 
 
-def serve(studios: Studios, settings: Settings, *, host: str, port: int, access_log: bool = False) -> None:
+def serve(studios: Studios, settings: Settings) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first.
 
     Raises:
         VeriglotError: the address cannot be listened at.
     """
-    run_server(studio_server(studios, settings, host=host, port=port, access_log=access_log), studios.close)
+    run_server(studio_server(studios, settings), studios.close)

@@ -283,7 +283,7 @@ def test_a_dry_run_asks_and_writes_nothing(
         (("--prompts-only", "--articles", "a.jsonl"), "about people of a file"),
         (("--prompts-only", "--at-least", 3), "3 of 2 languages"),
         (("--prompts-only", "--views-in", "fr"), "not among --languages"),
-        (("--prompts-only", "--views-from", "soon"), "is no date"),
+        (("--prompts-only", "--views-from", "soon"), "views_from cannot be used"),
         (("--prompts-only", "--wiki-servers", "http://127.0.0.1:9"), "which Wikipedia"),
         (("--prompts-only",), "whom to write to"),
         (("--prompts-only", "--price-in", 1), "both prices"),

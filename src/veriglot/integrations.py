@@ -1,0 +1,666 @@
+"""Veriglot in other packages' pipelines: one name for each place where text is checked.
+
+Every adapter judges with `veriglot.detect` and takes its keyword arguments `detector`, `strictness` and `language`.
+What was not checked passes nowhere for supported. A package is imported when its adapter is made, as its base classes
+take seconds to load; annotations are not deferred, because Haystack, pydantic and dataclasses read them as they make
+a class.
+
+>>> from veriglot.integrations import detect_batch
+>>> detect_batch({"response": ["It opened in 1907."], "evidence": ["It opened in 1879."]})["veriglot_verdict"]
+['unsupported']
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import veriglot
+from veriglot.errors import NotChecked, UsageError
+
+if TYPE_CHECKING:
+    from veriglot.records import Span, Verdict
+
+__all__ = [
+    "OpenAIChecker",
+    "deepeval_metric",
+    "detect_batch",
+    "haystack_checker",
+    "langchain_evaluator",
+    "langchain_runnable",
+    "llama_index_evaluator",
+    "llama_index_postprocessor",
+    "otel_attributes",
+    "ragas_metric",
+    "register_pandas",
+    "traced_detect",
+]
+
+_EXCERPT = 160  # code points of a passage
+
+
+def __getattr__(name: str) -> Any:
+    """The classes, where pickles and saved pipelines look for them."""
+    makers = {
+        "LlamaIndexEvaluator": _llama_index,
+        "RagasMetric": _ragas,
+        "DeepEvalMetric": _deepeval,
+        "LlamaIndexPostprocessor": _postprocessor,
+        "HaystackChecker": _checker,
+    }
+    if name not in makers:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return makers[name]()
+
+
+@contextmanager
+def _needing(package: str) -> Iterator[None]:
+    """Where a package is imported that an adapter is for.
+
+    Raises:
+        UsageError: it is not installed; the error says what to type.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"This adapter is for {package}, but {error.name!r} cannot be imported.",
+            remedy=f"Type: pip install '{package}'",
+        ) from error
+
+
+def texts_of(content: Any) -> list[str]:
+    """The texts of evidence in any of its usual forms: a text, a document, a node, a message, or a list of them.
+
+    Raises:
+        TypeError: something holds no text.
+    """
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [content]
+    if isinstance(content, list | tuple):
+        return [text for item in content for text in texts_of(item)]
+    if hasattr(content, "get_content"):  # a node of LlamaIndex
+        return [content.get_content()]
+    if isinstance(content, dict) and isinstance(content.get("text"), str):
+        return [content["text"]]
+    for name in ("page_content", "text", "content", "context"):
+        value = getattr(content, name, None)
+        if isinstance(value, str | list):
+            return texts_of(value)
+    raise TypeError(f"A text, a document or a list of them is expected, but this is {type(content).__name__}.")
+
+
+def _value_of(row: Mapping[str, Any], key: str) -> Any:
+    """What a dictionary holds under `key`, or a UsageError that names its keys."""
+    if key not in row:
+        raise UsageError(
+            f"There is no {key!r} among {', '.join(map(repr, row))}.",
+            remedy="Say which keys hold the texts: response=KEY, evidence=KEY.",
+        )
+    return row[key]
+
+
+def judge(response: Any, evidence: Any, question: Any = None, **options: Any) -> "veriglot.Prediction":
+    """`veriglot.detect` for texts in any form that `texts_of` knows; several parts of a response are joined."""
+    asked = "\n".join(texts_of(question)) or None
+    return veriglot.detect(texts_of(evidence), "".join(texts_of(response)), question=asked, **options)
+
+
+def explain(prediction: "veriglot.Prediction", response: str, evidence: Sequence[str] = ()) -> str:
+    """The response with its spans in ⟦brackets⟧ and a line on each beneath, or why it was not checked."""
+    spans = prediction.get_spans(None)
+    if spans is None:
+        return f"not checked ({prediction.status}): {prediction.reason}"
+    if not spans:
+        return "The evidence supports the response."
+    passages = {f"p{index}": passage for index, passage in enumerate(evidence)}
+    marked, lines, reached = "", [], 0
+    for span in spans:
+        marked += f"{response[reached : span.start]}⟦{response[span.start : span.end]}⟧"
+        reached = span.end
+        facts = [f"[{span.start}, {span.end})", span.type, f"{span.confidence:.2f}" if span.confidence else None]
+        line = f"  {response[span.start : span.end]!r} {', '.join(fact for fact in facts if fact)}"
+        compared = [
+            passages[pointer.id][pointer.start : pointer.end] for pointer in span.evidence if pointer.id in passages
+        ]
+        excerpts = [text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]} ..." for text in compared]
+        lines.append("\n".join([line, *(f"    evidence: {text}" for text in excerpts)]))
+    return "\n".join([marked + response[reached:], *lines])
+
+
+# Evaluators of LangSmith (LangChain's) and LlamaIndex, and metrics of Ragas and DeepEval.
+#
+# Of each response 1 is supported and 0 unsupported, so that a mean over responses is the share of supported ones. What
+# was not checked gets no score.
+
+
+def _grade(response: Any, evidence: Any, question: Any = None, **options: Any) -> tuple[str, float | None, str]:
+    """The verdict, its score (None where it was not checked), and the spans or the reason in words."""
+    answer, passages = "".join(texts_of(response)), texts_of(evidence)
+    prediction = judge(answer, passages, question, **options)
+    spans = prediction.get_spans(None)
+    return str(prediction.verdict), None if spans is None else float(not spans), explain(prediction, answer, passages)
+
+
+def langchain_evaluator(
+    response: str = "answer", evidence: str = "context", **options: Any
+) -> Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]:
+    """An evaluator for `langsmith.evaluate`, which comes with LangChain.
+
+    Its score is 1 for a supported answer, 0 for an unsupported one and None for one that was not checked, with the
+    spans or the reason as comment.
+
+    Args:
+        response: key of the answer among the outputs.
+        evidence: key of what was retrieved, among the outputs or else among the inputs.
+        options: as for `veriglot.detect`.
+    """
+
+    def grounded(inputs: dict[str, Any], outputs: dict[str, Any]) -> dict[str, Any]:
+        passages = _value_of({**inputs, **outputs}, evidence)
+        verdict, score, comment = _grade(_value_of(outputs, response), passages, **options)
+        return {"key": "grounded", "score": score, "value": verdict, "comment": comment}
+
+    return grounded
+
+
+def llama_index_evaluator(**options: Any) -> Any:
+    """An evaluator of LlamaIndex: it passes what the contexts support; what was not checked is an invalid result.
+
+    Args:
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: llama-index-core is not installed.
+    """
+    return _llama_index()(**options)
+
+
+@cache
+def _llama_index() -> type:
+    with _needing("llama-index-core"):
+        from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+
+    class LlamaIndexEvaluator(BaseEvaluator):
+        __qualname__ = "LlamaIndexEvaluator"
+
+        def __init__(self, **options: Any) -> None:
+            self._options = options
+
+        def _get_prompts(self) -> dict[str, Any]:
+            return {}
+
+        def _update_prompts(self, prompts: Any) -> None:
+            pass
+
+        async def aevaluate(
+            self, query: Any = None, response: Any = None, contexts: Any = None, **_: Any
+        ) -> EvaluationResult:
+            verdict, score, reason = await asyncio.to_thread(_grade, response, contexts, query, **self._options)
+            texts = {"query": query, "response": response, "contexts": contexts}
+            if score is None:
+                return EvaluationResult(**texts, invalid_result=True, invalid_reason=reason)
+            return EvaluationResult(**texts, passing=verdict == "supported", score=score, feedback=reason)
+
+    return LlamaIndexEvaluator
+
+
+def ragas_metric(**options: Any) -> Any:
+    """A metric of Ragas, `groundedness`: 1 where the retrieved contexts support the response, else 0.
+
+    A response that was not checked raises NotChecked with the reason: `ragas.evaluate` logs it, leaves the row without
+    a score and out of the mean, or stops with `raise_exceptions=True`. For `ragas.experiment`, `await
+    metric.ascore(response, retrieved_contexts)` gives the value, then None, and the reason.
+
+    Args:
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: ragas is not installed.
+    """
+    return _ragas()(options=options)
+
+
+@cache
+def _ragas() -> type:
+    with _needing("ragas"):
+        from ragas.metrics.base import MetricType, SingleTurnMetric
+        from ragas.metrics.result import MetricResult
+
+    columns = {"response", "retrieved_contexts:optional", "user_input:optional"}
+
+    @dataclass
+    class RagasMetric(SingleTurnMetric):
+        __qualname__ = "RagasMetric"
+
+        name: str = "groundedness"
+        options: dict[str, Any] = field(default_factory=dict)
+        _required_columns: Any = field(default_factory=lambda: {MetricType.SINGLE_TURN: columns})
+
+        def init(self, run_config: Any) -> None:
+            pass
+
+        async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:  # noqa: ARG002
+            result = await self.ascore(sample.response or "", sample.retrieved_contexts, sample.user_input)
+            if result.value is None:
+                raise NotChecked(f"The response is {result.reason}.")
+            return float(result.value)
+
+        async def ascore(self, response: str, retrieved_contexts: Any, user_input: Any = None) -> MetricResult:
+            asked = user_input if isinstance(user_input, str) else None
+            grade = await asyncio.to_thread(_grade, response, retrieved_contexts, asked, **self.options)
+            return MetricResult(value=grade[1], reason=grade[2])
+
+    return RagasMetric
+
+
+def deepeval_metric(**options: Any) -> Any:
+    """A metric of DeepEval: 1 where the retrieval context, or else the context, supports the actual output; else 0.
+
+    It passes at 1, with the spans as reason. A response that was not checked raises NotChecked with the reason.
+
+    Args:
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: deepeval is not installed.
+    """
+    return _deepeval()(**options)
+
+
+@cache
+def _deepeval() -> type:
+    with _needing("deepeval"):
+        from deepeval.metrics import BaseMetric
+        from deepeval.test_case import LLMTestCase
+
+    class DeepEvalMetric(BaseMetric):
+        __qualname__ = "DeepEvalMetric"
+
+        # DeepEval copies a metric by the names in this signature.
+        def __init__(
+            self, detector: str = "grounding", strictness: str = "normal", language: str | None = None
+        ) -> None:
+            self.threshold = 1.0
+            self.detector = detector
+            self.strictness = strictness
+            self.language = language
+
+        def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
+            evidence = test_case.retrieval_context or test_case.context
+            options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
+            verdict, self.score, self.reason = _grade(test_case.actual_output, evidence, test_case.input, **options)
+            self.success = verdict == "supported"
+            self.error = self.reason if self.score is None else None
+            if self.score is None:
+                raise NotChecked(f"The response is {self.reason}.")
+            return float(self.score)
+
+        async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
+            return await asyncio.to_thread(self.measure, test_case)
+
+        @property
+        def __name__(self) -> str:
+            return "Groundedness"
+
+    return DeepEvalMetric
+
+
+# Steps in the pipelines of LangChain, LlamaIndex and Haystack.
+
+
+def langchain_runnable(
+    response: str = "answer",
+    evidence: str = "context",
+    question: str | None = None,
+    output: str = "grounding",
+    **options: Any,
+) -> Any:
+    """A Runnable of LangChain that adds to a dictionary what Veriglot says of it.
+
+    Args:
+        response: key of the answer: a text or a message.
+        evidence: key of what was retrieved: texts, documents, or a list of them.
+        question: key of the question, if it is there.
+        output: key of the result: `verdict` and the fields of the prediction; `spans` only where it was checked.
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+
+    Raises:
+        UsageError: langchain-core is not installed; or, when it runs, a key is missing.
+    """
+    with _needing("langchain-core"):
+        from langchain_core.runnables import RunnableLambda
+
+    def check(row: dict[str, Any]) -> dict[str, Any]:
+        asked = _value_of(row, question) if question else None
+        prediction = judge(_value_of(row, response), _value_of(row, evidence), asked, **options)
+        return {**row, output: {"verdict": str(prediction.verdict), **prediction.to_dict()}}
+
+    return RunnableLambda(check, name="veriglot")
+
+
+def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
+    """A node postprocessor of LlamaIndex that says how many words of an answer each node supports.
+
+    Give it the answer as the query, after it was synthesized: `postprocess_nodes(nodes, query_str=answer)`. Each node's
+    metadata gets `veriglot_words`, the count, or None where the answer was not checked; then no node drops.
+
+    Args:
+        drop: whether nodes that support no word are dropped.
+        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
+
+    Raises:
+        UsageError: llama-index-core is not installed; or, when it runs, there is no answer.
+    """
+    return _postprocessor()(drop=drop, **options)
+
+
+@cache
+def _postprocessor() -> type:
+    with _needing("llama-index-core"):
+        from llama_index.core.postprocessor.types import BaseNodePostprocessor
+        from llama_index.core.schema import NodeWithScore, QueryBundle
+
+    class LlamaIndexPostprocessor(BaseNodePostprocessor):
+        __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
+        drop: bool = False
+        detector: str = "grounding"
+        strictness: str = "normal"
+        language: str | None = None
+
+        def _postprocess_nodes(
+            self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+        ) -> list[NodeWithScore]:
+            if query_bundle is None:
+                raise UsageError("There is no answer to hold the nodes against.", remedy="Give it as query_str.")
+            options = {name: getattr(self, name) for name in ("detector", "strictness", "language")}
+            prediction = judge(query_bundle.query_str, [node.get_content() for node in nodes], words=True, **options)
+            words = prediction.words
+            result = []
+            for index, node in enumerate(nodes):
+                name = f"p{index}"
+                count = None if words is None else sum(any(at.id == name for at in word.evidence) for word in words)
+                if count == 0 and self.drop:
+                    continue
+                copy = node.model_copy(update={"node": node.node.model_copy(deep=True)})
+                copy.node.metadata["veriglot_words"] = count
+                copy.node.excluded_llm_metadata_keys.append("veriglot_words")
+                copy.node.excluded_embed_metadata_keys.append("veriglot_words")
+                result.append(copy)
+            return result
+
+    return LlamaIndexPostprocessor
+
+
+def haystack_checker(**options: Any) -> Any:
+    """A component of Haystack that gives each reply of a generator its verdict by the documents.
+
+    Its inputs are `replies`, `documents` and, if known, `query`; its outputs `replies`, unchanged, and in their order
+    `verdicts` and `predictions`.
+
+    Args:
+        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
+
+    Raises:
+        UsageError: haystack-ai is not installed.
+    """
+    return _checker()(**options)
+
+
+@cache
+def _checker() -> type:
+    with _needing("haystack-ai"):
+        from haystack import Document, component
+        from haystack.dataclasses import ChatMessage
+
+    class HaystackChecker:
+        __qualname__ = "HaystackChecker"  # where saved pipelines look for it
+
+        def __init__(
+            self, detector: str = "grounding", strictness: str = "normal", language: str | None = None
+        ) -> None:
+            self.detector = detector
+            self.strictness = strictness
+            self.language = language
+
+        @component.output_types(
+            replies=list[str] | list[ChatMessage], verdicts=list[str], predictions=list[dict[str, Any]]
+        )
+        def run(
+            self, replies: list[str] | list[ChatMessage], documents: list[Document], query: str | None = None
+        ) -> dict[str, Any]:
+            options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
+            predictions = [judge(reply, documents, query, **options) for reply in replies]
+            return {
+                "replies": replies,
+                "verdicts": [str(prediction.verdict) for prediction in predictions],
+                "predictions": [prediction.to_dict() for prediction in predictions],
+            }
+
+    return component(HaystackChecker)  # type: ignore[no-any-return]
+
+
+# In a running application: OpenAI's answers checked while they stream, and predictions as OpenTelemetry spans.
+
+
+@dataclass(frozen=True)
+class CheckedSentence:
+    """A sentence of an answer that is still streaming.
+
+    Attributes:
+        text: the sentence, without the spaces around it.
+        start, end: its place in the answer, half-open in code points.
+        prediction: of the answer up to the end of this sentence; `sample.response` is that text.
+    """
+
+    text: str
+    start: int
+    end: int
+    prediction: "veriglot.Prediction"
+
+    @property
+    def spans(self) -> "tuple[Span, ...]":
+        """The unsupported spans of the sentence; their offsets count in the answer.
+
+        Raises:
+            NotChecked: it was not checked.
+        """
+        return tuple(span for span in self.prediction.spans if span.end > self.start and span.start < self.end)
+
+    @property
+    def verdict(self) -> "Verdict":
+        """`supported`, `unsupported` (a span lies in the sentence) or `not_checked`."""
+        from veriglot.records import Verdict
+
+        if self.prediction.verdict is Verdict.NOT_CHECKED:
+            return Verdict.NOT_CHECKED
+        return Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
+
+
+class _Answer:
+    """The text so far; judges it whenever a sentence is complete, which is when the next one begins."""
+
+    def __init__(self, evidence: Any, request: dict[str, Any], options: dict[str, Any]) -> None:
+        if request.get("n", 1) not in (1, None):
+            raise UsageError(
+                "Only one answer can be checked as it streams, but n asks for more.", remedy="Leave out n."
+            )
+        self._evidence = texts_of(evidence)
+        self._options = options
+        self._text = ""
+        self._reached = 0
+
+    def add(self, chunk: Any) -> list[CheckedSentence]:
+        piece = chunk.choices[0].delta.content if chunk.choices else None
+        self._text += piece or ""
+        return self.checked(final=False) if piece else []
+
+    def checked(self, *, final: bool = True) -> list[CheckedSentence]:
+        from veriglot.text.segmentation import sentences
+
+        base, result = self._reached, []
+        ranges = sentences(self._text[base:], self._options.get("language"))
+        for start, end in ((base + start, base + end) for start, end in (ranges if final else ranges[:-1])):
+            # With the sentences before it: they show the language, and what a pronoun stands for.
+            prediction = judge(self._text[:end], self._evidence, **self._options)
+            result.append(CheckedSentence(self._text[start:end], start, end, prediction))
+            self._reached = end
+        return result
+
+
+class OpenAIChecker:
+    """A client of OpenAI's API, or of a server that speaks it, whose answers are checked sentence by sentence.
+
+    >>> checker = OpenAIChecker(openai.OpenAI())  # doctest: +SKIP
+    >>> for sentence in checker.stream(passages, model="gpt-4o", messages=messages):  # doctest: +SKIP
+    ...     print(sentence.verdict, sentence.text)
+
+    Args:
+        client: `openai.OpenAI`, or `openai.AsyncOpenAI` for `astream`.
+        options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
+    """
+
+    def __init__(self, client: Any, **options: Any) -> None:
+        self._client = client
+        self._options = options
+        judge("A word.", "A word.", **options)  # to load takes seconds, and a wrong option would cost an answer
+
+    def stream(self, evidence: Any, **request: Any) -> Iterator[CheckedSentence]:
+        """Ask, and give each sentence with its verdict once it is complete.
+
+        Args:
+            evidence: what was retrieved: texts or documents.
+            request: as for `client.chat.completions.create`; its `n` can only be 1.
+
+        Raises:
+            UsageError: `n` asks for several answers. Errors of the client are its own.
+        """
+        answer = _Answer(evidence, request, self._options)
+        with self._client.chat.completions.create(**{**request, "stream": True}) as chunks:
+            for chunk in chunks:
+                yield from answer.add(chunk)
+        yield from answer.checked()
+
+    async def astream(self, evidence: Any, **request: Any) -> AsyncIterator[CheckedSentence]:
+        """`stream` for `openai.AsyncOpenAI`; sentences are judged in a thread."""
+        answer = _Answer(evidence, request, self._options)
+        async with await self._client.chat.completions.create(**{**request, "stream": True}) as chunks:
+            async for chunk in chunks:
+                for sentence in await asyncio.to_thread(answer.add, chunk):
+                    yield sentence
+        for sentence in await asyncio.to_thread(answer.checked):
+            yield sentence
+
+
+def otel_attributes(prediction: "veriglot.Prediction", *, text: bool = False) -> dict[str, Any]:
+    """A prediction as attributes of an OpenTelemetry span, without text unless asked for.
+
+    Args:
+        prediction: what `veriglot.detect` gave.
+        text: whether `veriglot.unsupported`, the marked texts, and `veriglot.reason` are among them.
+
+    Returns:
+        `veriglot.verdict`, `.status`, `.detector`, `.language`, `.score` and `.spans` (how many), as far as they are
+        known.
+    """
+    spans = prediction.get_spans(None)
+    values: dict[str, Any] = {name: getattr(prediction, name) for name in ("score", "language", "detector")}
+    values |= {"verdict": str(prediction.verdict), "status": str(prediction.status)}
+    values["spans"] = None if spans is None else len(spans)
+    if text:
+        values["unsupported"] = None if spans is None else [span.text or "" for span in spans]
+        values["reason"] = prediction.reason
+    return {f"veriglot.{name}": value for name, value in values.items() if value is not None}
+
+
+def traced_detect(evidence: Any, response: Any, *, text: bool = False, **options: Any) -> "veriglot.Prediction":
+    """`veriglot.detect` inside an OpenTelemetry span `veriglot.detect` that carries `otel_attributes`.
+
+    Raises:
+        UsageError: opentelemetry-api is not installed.
+    """
+    with _needing("opentelemetry-api"):
+        from opentelemetry import trace
+    with trace.get_tracer("veriglot").start_as_current_span("veriglot.detect", record_exception=text) as span:
+        prediction = judge(response, evidence, **options)
+        span.set_attributes(otel_attributes(prediction, text=text))
+    return prediction
+
+
+# Columns in, columns out: for `datasets.map`, and the accessor `df.veriglot` of pandas.
+
+
+def detect_batch(
+    batch: Mapping[str, Sequence[Any]],
+    response: str = "response",
+    evidence: str = "evidence",
+    question: str | None = None,
+    **options: Any,
+) -> dict[str, list[Any]]:
+    """Judge the rows of a table, for `dataset.map(detect_batch, batched=True)` of datasets.
+
+    Args:
+        batch: columns by name, such as a batch of datasets or a DataFrame.
+        response: the column of responses. A row without one is not checked, and says so.
+        evidence: the column of evidence: a text or several in each row, without those that are missing.
+        question: the column of questions, if there is one.
+        options: as for `veriglot.detect_many`: `detector`, `strictness`, `language`.
+
+    Returns:
+        Columns in the order of the rows, whose types are the same in every batch: `veriglot_verdict`; `veriglot_score`,
+        NaN where the row was not checked; `veriglot_spans`, a JSON list, or `null` where the row was not checked;
+        `veriglot_reason`, why it was not, or nothing.
+
+    Raises:
+        UsageError: the table has no such column.
+    """
+    from veriglot.detection import plain_cell
+
+    columns = {"response": response, "evidence": evidence} | ({"question": question} if question else {})
+    for key, name in columns.items():
+        if name not in batch:
+            raise UsageError(
+                f"The table has no column {name!r}, but {', '.join(map(repr, batch))}.",
+                remedy=f"Say which column holds it: {key}=COLUMN.",
+            )
+    cells = {key: [plain_cell(value) for value in batch[name]] for key, name in columns.items()}
+    cells["response"] = ["" if text is None else text for text in cells["response"]]
+    rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    predictions = list(veriglot.detect_many(rows, **options))
+    return {
+        "veriglot_verdict": [str(prediction.verdict) for prediction in predictions],
+        "veriglot_score": [nan if prediction.score is None else prediction.score for prediction in predictions],
+        "veriglot_spans": [msgspec.json.encode(prediction.get_spans(None)).decode() for prediction in predictions],
+        "veriglot_reason": [prediction.reason or "" for prediction in predictions],
+    }
+
+
+class _Accessor:
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def detect(
+        self, response: str = "response", evidence: str = "evidence", question: str | None = None, **options: Any
+    ) -> Any:
+        """The columns of `detect_batch` as a DataFrame with the same index: `df.join(df.veriglot.detect())`."""
+        columns = detect_batch(self._frame, response, evidence, question, **options)
+        return type(self._frame)(columns, index=self._frame.index)
+
+
+def register_pandas() -> None:
+    """Give every DataFrame of pandas the accessor `df.veriglot`.
+
+    Raises:
+        UsageError: pandas is not installed.
+    """
+    with _needing("pandas"):
+        import pandas
+    if getattr(pandas.DataFrame, "veriglot", None) is not _Accessor:  # a second call is no second registration
+        pandas.api.extensions.register_dataframe_accessor("veriglot")(_Accessor)

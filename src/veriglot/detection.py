@@ -83,7 +83,7 @@ class Prediction:
         if self.record.spans is None:
             raise NotChecked(
                 f"The response {self.id!r} was not checked ({self.status}): {self.reason}.",
-                remedy="Look at `verdict` first, or say what you want instead: get_spans(default).",
+                "Look at `verdict` first, or say what you want instead: get_spans(default).",
             )
         return self.record.spans
 
@@ -176,7 +176,7 @@ def _loaded(detector: str | Detector, threshold: float | None, words: bool, stri
     if threshold is not None or words or strictness != "normal":
         raise UsageError(
             "A detector that was loaded before keeps its own threshold, words and strictness.",
-            remedy="Give them to load_detector instead.",
+            "Give them to load_detector instead.",
         )
     return detector
 
@@ -261,7 +261,7 @@ def detect_many(
     """
     if isinstance(rows, str | bytes | Mapping | Sample):
         raise InputTypeError(
-            f"rows are a list, an iterator or a DataFrame, and this is one {type(rows).__name__}", remedy="Use [row]."
+            f"rows are a list, an iterator or a DataFrame, and this is one {type(rows).__name__}", "Use [row]."
         )
     if processes != 1 and isinstance(detector, str):
         make = partial(load_detector, detector, threshold=threshold, words=words, strictness=strictness)

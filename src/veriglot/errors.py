@@ -48,7 +48,7 @@ class VeriglotError(Exception):
     retryable: bool = False
     exit_code: int = EXIT_FAILED
 
-    def __init__(self, message: str, *, remedy: str = "") -> None:
+    def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
@@ -76,7 +76,7 @@ class UnknownNameError(UsageError):
             hint = f"It is called {renamed} now."
         else:
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
-        super().__init__(f"There is no {kind} named {name!r}.", remedy=hint)
+        super().__init__(f"There is no {kind} named {name!r}.", hint)
         self.kind = kind
         self.name = name
         self.suggestions = near
@@ -86,10 +86,7 @@ class MissingExtraError(UsageError):
     """A part of Veriglot that needs packages which are not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs packages that are not installed.",
-            remedy=f"Type: pip install 'veriglot[{extra}]'",
-        )
+        super().__init__(f"{what} needs packages that are not installed.", f"Type: pip install 'veriglot[{extra}]'")
         self.extra = extra
 
 
@@ -105,8 +102,8 @@ class InputError(VeriglotError):
     def __init__(
         self,
         message: str,
-        *,
         remedy: str = "",
+        *,
         path: str | None = None,
         line: int | None = None,
         field: str | None = None,
@@ -115,22 +112,16 @@ class InputError(VeriglotError):
         self.line = line
         self.field = field
         self.detail = message
-        super().__init__(self._placed(), remedy=remedy)
-
-    def _placed(self) -> str:
-        location = self.path or ""
-        if self.line is not None:
-            location = f"{location}, line {self.line}" if location else f"line {self.line}"
-        if self.field:
-            location = f"{location}, field {self.field}" if location else f"field {self.field}"
-        return f"{location}: {self.detail}" if location else self.detail
+        places = (path, None if line is None else f"line {line}", field and f"field {field}")
+        location = ", ".join(filter(None, places))
+        super().__init__(f"{location}: {message}" if location else message, remedy)
 
     def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:
         """The same error with the parts of its place that were not known where it was raised."""
         kind = InputTypeError if isinstance(self, InputTypeError) else InputError
         return kind(
             self.detail,
-            remedy=self.remedy,
+            self.remedy,
             path=self.path or path,
             line=self.line if self.line is not None else line,
             field=self.field or field,

@@ -70,7 +70,7 @@ def _needing(package: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise UsageError(
             f"This adapter is for {package}, but {error.name!r} cannot be imported.",
-            remedy=f"Type: pip install '{package}'",
+            f"Type: pip install '{package}'",
         ) from error
 
 
@@ -102,7 +102,7 @@ def _value_of(row: Mapping[str, Any], key: str) -> Any:
     if key not in row:
         raise UsageError(
             f"There is no {key!r} among {', '.join(map(repr, row))}.",
-            remedy="Say which keys hold the texts: response=KEY, evidence=KEY.",
+            "Say which keys hold the texts: response=KEY, evidence=KEY.",
         )
     return row[key]
 
@@ -379,7 +379,7 @@ def _postprocessor() -> type:
             self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
         ) -> list[NodeWithScore]:
             if query_bundle is None:
-                raise UsageError("There is no answer to hold the nodes against.", remedy="Give it as query_str.")
+                raise UsageError("There is no answer to hold the nodes against.", "Give it as query_str.")
             options = {name: getattr(self, name) for name in ("detector", "strictness", "language")}
             prediction = judge(query_bundle.query_str, [node.get_content() for node in nodes], words=True, **options)
             words = prediction.words
@@ -489,9 +489,7 @@ class _Answer:
 
     def __init__(self, evidence: Any, request: dict[str, Any], options: dict[str, Any]) -> None:
         if request.get("n", 1) not in (1, None):
-            raise UsageError(
-                "Only one answer can be checked as it streams, but n asks for more.", remedy="Leave out n."
-            )
+            raise UsageError("Only one answer can be checked as it streams, but n asks for more.", "Leave out n.")
         self._evidence = texts_of(evidence)
         self._options = options
         self._text = ""
@@ -628,7 +626,7 @@ def detect_batch(
         if name not in batch:
             raise UsageError(
                 f"The table has no column {name!r}, but {', '.join(map(repr, batch))}.",
-                remedy=f"Say which column holds it: {key}=COLUMN.",
+                f"Say which column holds it: {key}=COLUMN.",
             )
     cells = {key: [plain_cell(value) for value in batch[name]] for key, name in columns.items()}
     cells["response"] = ["" if text is None else text for text in cells["response"]]

@@ -134,7 +134,7 @@ class Table:
                 raise MissingExtraError(f"The {self.kind} {name!r}", entry.extra) from error
             raise UsageError(
                 f"The {self.kind} {name!r} cannot be loaded from {entry.target}: {error}.",
-                remedy="Install the package that provides it.",
+                "Install the package that provides it.",
             ) from error
         except AttributeError as error:
             raise UsageError(f"The {self.kind} {name!r} leads to {entry.target}, which does not exist.") from error
@@ -174,7 +174,7 @@ class Table:
         if entry.argument in missing:
             raise UsageError(
                 f"The {self.kind} {name!r} needs its {entry.argument}.",
-                remedy=f"Name it after a colon: {name.rstrip(':')}:NAME.",
+                f"Name it after a colon: {name.rstrip(':')}:NAME.",
             )
         if missing:
             raise UsageError(f"The {self.kind} {name!r} needs the option {missing[0]!r}.")
@@ -222,7 +222,7 @@ def read_settings(
         if name in result:
             raise UsageError(f"{option} gives {name!r} twice.")
         if name in own:
-            raise UsageError(f"{option} cannot give {name!r}.", remedy=f"It has an option of its own: --{name}.")
+            raise UsageError(f"{option} cannot give {name!r}.", f"It has an option of its own: --{name}.")
         result[name] = _setting_value(value)
     return result
 

@@ -102,7 +102,7 @@ def run(
 
     of_data = bench.is_dir() or bench.suffix != ".toml"
     if systems is not None and not of_data:
-        raise UsageError(f"{bench} names its systems itself.", remedy="Give --systems with labelled samples.")
+        raise UsageError(f"{bench} names its systems itself.", "Give --systems with labelled samples.")
     bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
     config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")

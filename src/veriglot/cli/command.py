@@ -302,7 +302,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
             if configurable and parameter.default is ... and not values[parameter.name]:
                 raise UsageError(
                     f"Missing option --{parameter.key}.",
-                    remedy=f"Add it, or write {parameter.key} into the file of --config.",
+                    f"Add it, or write {parameter.key} into the file of --config.",
                 )
         code = function(**_arguments(nodes, values))
         if code:
@@ -363,7 +363,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError("there is no such file", path=str(path), remedy="Check the path.") from None
+        raise InputError("there is no such file", "Check the path.", path=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"this is not TOML: {error}", path=str(path)) from error
 
@@ -395,7 +395,7 @@ def commented_toml(name: str, function: object) -> str:
     """
     flat: list[Parameter] = getattr(function, "parameters", [])
     if not any(parameter.info.kind == "setting" for parameter in flat):
-        raise UsageError(f"`{name}` takes no settings file.", remedy=f"Type: {name} --help")
+        raise UsageError(f"`{name}` takes no settings file.", f"Type: {name} --help")
     return "\n".join(_page(name, flat)) + "\n"
 
 

@@ -38,9 +38,9 @@ def write_example(path: Path, package: str, name: str, *, then: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(files(package).joinpath(name).read_text("utf-8"))
     except FileExistsError:
-        raise UsageError(f"{path} exists already.", remedy="Name another file.") from None
+        raise UsageError(f"{path} exists already.", "Name another file.") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.", remedy="Check the folder.") from error
+        raise UsageError(f"{path} cannot be written: {error.strerror}.", "Check the folder.") from error
     print(path)
     say(f"look through it, then type: {then} {path}")
 

@@ -72,7 +72,7 @@ def convert(options: ConvertOptions) -> int:
     """
     target = options.target
     if options.json and not options.summary and target == "-":
-        raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --summary.")
+        raise UsageError("--json would stand among the samples on standard output.", "Add -o FILE or --summary.")
     _check_target(options.source, target)
     labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
     account = Account(quiet=False)
@@ -126,7 +126,7 @@ def _check_target(source: str, output: str) -> None:
         return
     target, read = Path(output).resolve(), Path(source).resolve()
     if target == read or read in target.parents:
-        raise UsageError("The output lies in the input.", remedy="Write it somewhere else.")
+        raise UsageError("The output lies in the input.", "Write it somewhere else.")
 
 
 def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
@@ -134,7 +134,7 @@ def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | N
     if path is None:
         for name, given in (("--predicted-by", annotator), ("--taxonomy", taxonomy)):
             if given is not None:
-                raise UsageError(f"{name} is of predictions.", remedy="Add --predictions FILE.")
+                raise UsageError(f"{name} is of predictions.", "Add --predictions FILE.")
         return None
     from veriglot.bench.predictions import PredictedLabels, Predictions
 
@@ -178,9 +178,7 @@ def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) ->
     if refused is not None:
         what, remedy = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}", refused.remedy
     return InputError(
-        f"not one of the {len(labels.predictions.by_id):,} predictions belongs to a sample: {what}",
-        path=source,
-        remedy=remedy,
+        f"not one of the {len(labels.predictions.by_id):,} predictions belongs to a sample: {what}", remedy, path=source
     )
 
 

@@ -109,7 +109,7 @@ class Wikimedia(Options):
             else:
                 raise UsageError(
                     f"wiki_servers: {server!r} says not which Wikipedia it is.",
-                    remedy="Write it as de=URL, or once, for all others, as a URL with {edition} in it.",
+                    "Write it as de=URL, or once, for all others, as a URL with {edition} in it.",
                 )
         return by_tag, pattern
 
@@ -242,7 +242,7 @@ def articles(
 def _one_of(**given: str | list[str] | None) -> str | None:
     named = [name for name, value in given.items() if value]
     if len(named) > 1:
-        raise UsageError(f"--{named[0]} and --{named[1]} exclude each other.", remedy="Leave one out.")
+        raise UsageError(f"--{named[0]} and --{named[1]} exclude each other.", "Leave one out.")
     return named[0] if named else None
 
 
@@ -333,9 +333,9 @@ def read_people(path: Path) -> Iterator[Person]:
         except msgspec.MsgspecError as error:
             raise InputError(
                 f"this is no person ({error})",
+                "Rows are those of `veriglot dataset people`; `id` and `sitelinks` are needed.",
                 path=str(path),
                 line=number,
-                remedy="Rows are those of `veriglot dataset people`; `id` and `sitelinks` are needed.",
             ) from error
 
 
@@ -435,7 +435,7 @@ def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | N
             raise UsageError(
                 f"The Wikipedia of this language has depth {shallow.depth:.3g}, below {order.min_depth:g}:"
                 " none of its articles passes.",
-                remedy="Set min_depth = 0 to take them all the same, and say so where you report on them.",
+                "Set min_depth = 0 to take them all the same, and say so where you report on them.",
             )
         if statistics is None:
             warnings.append("the depth of the edition is not checked: a dump does not tell it; see `statistics`.")
@@ -579,7 +579,7 @@ class WrittenOnce:
             if self.finished is None:
                 raise UsageError(
                     f"{path} is there already, and was not made by this command with these options.",
-                    remedy="Name another file, or add --overwrite to make it anew.",
+                    "Name another file, or add --overwrite to make it anew.",
                 )
 
     def write(self, rows: Iterable[msgspec.Struct], account: dict[str, Any]) -> None:

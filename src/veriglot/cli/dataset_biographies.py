@@ -118,9 +118,9 @@ class BiographiesOptions(Options):
         """Which people and articles are wanted."""
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
         if self.spread == "given" and not self.people:
-            raise UsageError("There is no given order of people who are yet to be found.", remedy="Add --people FILE.")
+            raise UsageError("There is no given order of people who are yet to be found.", "Add --people FILE.")
         if self.articles and not self.people:
-            raise UsageError("Articles of files are about people of a file.", remedy="Add --people FILE.")
+            raise UsageError("Articles of files are about people of a file.", "Add --people FILE.")
         min_editions = self.popularity.at_least
         if min_editions is not None and min_editions > len(tags):
             raise UsageError(f"Articles in {min_editions} of {len(tags)} languages cannot be asked for.")
@@ -178,7 +178,7 @@ def biographies(options: BiographiesOptions) -> int:
     settings = Settings(temperature=options.temperature).over(connection.settings).over(usual)
     respondents = named_models(options.model, options.revision, settings)
     if not respondents and not options.prompts_only:
-        raise UsageError("Which model is to be asked?", remedy="Add --model MODEL, or set prompts_only.")
+        raise UsageError("Which model is to be asked?", "Add --model MODEL, or set prompts_only.")
     made = _FactualSet(options, respondents)
     if options.dry_run:
         return made.plan()
@@ -428,7 +428,7 @@ def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
     if summary["people"]["unusable_rows"]:
         lacking.append(f"rows of people or articles that cannot be used {summary['people']['unusable_rows']:,}")
     why = f" ({', '.join(lacking)})" if lacking else ""
-    return InputError(f"nobody can be taken into the set{why}", remedy=f"See {aside}, mend, and add --overwrite.")
+    return InputError(f"nobody can be taken into the set{why}", f"See {aside}, mend, and add --overwrite.")
 
 
 def _example(path: Path) -> None:

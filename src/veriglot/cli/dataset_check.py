@@ -77,7 +77,7 @@ def check(
         return 0
     pages = [(path, kind_of(path, _PAGES)) for path in report or ()]
     if output is None and (keep or drop):
-        raise UsageError("`keep` and `drop` say what a cleaned copy holds.", remedy="Add --output OUT.")
+        raise UsageError("`keep` and `drop` say what a cleaned copy holds.", "Add --output OUT.")
     cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
     with Steps(shown=not quiet) as steps:
         result = checked(
@@ -147,7 +147,7 @@ def card(
 
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():
-        raise UsageError(f"{write_about} is there already.", remedy="Name a file that does not exist.")
+        raise UsageError(f"{write_about} is there already.", "Name a file that does not exist.")
     with Steps(shown=not quiet) as steps:
         record = made(data, given=answers, format=format_, language=known_tag(language), splits=splits, watch=steps)
     if write_about is not None:

@@ -105,9 +105,9 @@ def halluverse(options: HalluverseOptions) -> int:
 
     asks = options.model is not None or options.dry_run or options.checks.support != "none"
     if options.rules and asks:
-        raise UsageError("Rules ask no model.", remedy="Leave out --model, support and --dry-run, or --rules.")
+        raise UsageError("Rules ask no model.", "Leave out --model, support and --dry-run, or --rules.")
     if not options.rules and options.model is None:
-        raise UsageError("Nobody is named who makes the set.", remedy="Name a model with --model, or give --rules.")
+        raise UsageError("Nobody is named who makes the set.", "Name a model with --model, or give --rules.")
     source = _source(options)
     pages = source.readable()
     known = source.people is not None
@@ -140,7 +140,7 @@ class _Source(NamedTuple):
         """The pages that can be read, by id."""
         pages = {row.id: row for row in self.rows() if not isinstance(row, FailedRow)}
         if not pages:
-            raise InputError("There is no page that can be read.", remedy="Name files of `veriglot dataset articles`.")
+            raise InputError("There is no page that can be read.", "Name files of `veriglot dataset articles`.")
         return pages
 
 
@@ -200,7 +200,7 @@ def _seeds(facts: Path, pages: dict[str, Page]) -> list[Any]:
     if not seeds:
         raise InputError(
             f"No page gave a factual sentence; {facts} says why.",
-            remedy="Lower min_sentences, or set any_subject.",
+            "Lower min_sentences, or set any_subject.",
         )
     return seeds
 
@@ -288,12 +288,12 @@ def _source(options: HalluverseOptions) -> _Source:
     if pages:
         if options.languages is not None or options.count is not None:
             raise UsageError(
-                "Pages are named, and others are to be fetched.", remedy="Leave out --languages and --count, or PAGES."
+                "Pages are named, and others are to be fetched.", "Leave out --languages and --count, or PAGES."
             )
         require_files((*pages, *people))
         return _Source(pages, people, _by_item(people) if people else None)
     if people and options.count is not None:
-        raise UsageError("The people are named, and others are to be fetched.", remedy="Leave out --count or --people.")
+        raise UsageError("The people are named, and others are to be fetched.", "Leave out --count or --people.")
     tags = language_tags(options.languages or _LANGUAGES)
     options.wikidata.server(tags[0])  # a wrong address is refused before anything is fetched
     people = people or (_fetch_people(options, tags),)

@@ -71,12 +71,12 @@ def queries(
     path = Path(output)
     if people:
         if model is not None or dry_run:
-            raise UsageError("Queries for biographies ask no model.", remedy="Leave out --model and --dry-run.")
+            raise UsageError("Queries for biographies ask no model.", "Leave out --model and --dry-run.")
         return _write_prompts(path, people, languages, articles or [], part or "text", overwrite=run.overwrite)
     if not articles or model is None:
-        raise UsageError("Queries need articles and a model.", remedy="Name files and --model, or --people.")
+        raise UsageError("Queries need articles and a model.", "Name files and --model, or --people.")
     if count > _MOST:
-        raise UsageError(f"{count} queries of an article are too many.", remedy=f"Ask for {_MOST} at most.")
+        raise UsageError(f"{count} queries of an article are too many.", f"Ask for {_MOST} at most.")
     author = Author(model, connection.settings, seed, count)
     part = part or "lead"
     if dry_run:

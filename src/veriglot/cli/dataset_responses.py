@@ -122,10 +122,10 @@ def _files(respondents: Sequence[Respondent], output: Path) -> list[Path]:
     if len(respondents) == 1 and output.suffix == ".jsonl":
         return [output]
     if output.suffix == ".jsonl":
-        raise UsageError(f"{output} is one file, and there are several models.", remedy="Name a folder with -o.")
+        raise UsageError(f"{output} is one file, and there are several models.", "Name a folder with -o.")
     names = [file_name(respondent.name) for respondent in respondents]
     if len(set(names)) < len(names):
-        raise UsageError("Two models would write the same file.", remedy="Name each model once.")
+        raise UsageError("Two models would write the same file.", "Name each model once.")
     return [output / f"{name}.jsonl" for name in names]
 
 
@@ -142,7 +142,7 @@ def seeds_of(text: str) -> list[int | None]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if match is None:
-            raise UsageError(f"{text!r} are no seeds.", remedy="Write them as 42,43,44 or as 1-5.")
+            raise UsageError(f"{text!r} are no seeds.", "Write them as 42,43,44 or as 1-5.")
         first, last = int(match[1]), int(match[2] or match[1])
         seeds += range(first, last + 1)
     return seeds
@@ -207,5 +207,5 @@ def named_models(
             raise UsageError(f"--model {word!r} names no model.")
         respondents.append(Respondent(name, model if equals else word, revision, prompt, settings, completion))
     if len({respondent.name for respondent in respondents}) < len(respondents):
-        raise UsageError("Two models have one name.", remedy="Name each model once.")
+        raise UsageError("Two models have one name.", "Name each model once.")
     return respondents

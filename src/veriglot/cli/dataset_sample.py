@@ -143,7 +143,7 @@ def _parts(text: str) -> dict[str, int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([\w-]+)\s*=\s*([\d_]+)\s*", part)
         if match is None or match[1] in parts:
-            raise UsageError(f"{text!r} are no parts.", remedy="Write them as train=5000,dev=2000,test=3000.")
+            raise UsageError(f"{text!r} are no parts.", "Write them as train=5000,dev=2000,test=3000.")
         parts[match[1]] = int(match[2])
     return parts
 
@@ -156,7 +156,7 @@ def _given_scores(texts: Sequence[str]) -> list[tuple[str, Direction]]:
         if not column or direction not in {"higher-is-better", "higher-is-worse"}:
             raise UsageError(
                 f"{text!r} does not say which way the numbers go.",
-                remedy=f"Write {column or text}:higher-is-better or {column or text}:higher-is-worse.",
+                f"Write {column or text}:higher-is-better or {column or text}:higher-is-worse.",
             )
         columns.append((column, Direction(direction.replace("-", "_"))))
     return columns
@@ -168,7 +168,7 @@ def _scorers(texts: Sequence[str]) -> tuple[tuple[str, Callable[[], Scorer]], ..
     for text in texts:
         words = shlex.split(text)
         if not words:
-            raise UsageError("A scorer has a name.", remedy="veriglot doctor lists them.")
+            raise UsageError("A scorer has a name.", "veriglot doctor lists them.")
         SCORERS.entry(words[0])
         sources.append((text, partial(load_scorer, words[0], **read_settings(words[1:], option="--scorer"))))
     return tuple(sources)

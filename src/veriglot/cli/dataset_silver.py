@@ -109,7 +109,7 @@ def _shares(text: str | None) -> dict[str, float]:
         except ValueError:
             raise UsageError(
                 f"`shares` has {part!r}.",
-                remedy="Write it as entity=2,relation=1, with a number for each type.",
+                "Write it as entity=2,relation=1, with a number for each type.",
             ) from None
     return shares
 
@@ -119,7 +119,7 @@ def _range(text: str) -> tuple[int, int]:
     try:
         return int(first), int(last or first)
     except ValueError:
-        raise UsageError(f"`errors` is {text!r}, which is no range.", remedy="Write it as 2 or as 1-3.") from None
+        raise UsageError(f"`errors` is {text!r}, which is no range.", "Write it as 2 or as 1-3.") from None
 
 
 def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Articles:

@@ -92,14 +92,12 @@ def translate(
         made: Translator
         if translator != "llm":
             if model is not None:
-                raise UsageError(
-                    "--model goes with --translator llm.", remedy="Name the folder after a colon: hf:FOLDER."
-                )
+                raise UsageError("--model goes with --translator llm.", "Name the folder after a colon: hf:FOLDER.")
             made = load_translator(translator, **translator_options)
         elif model is None:
-            raise UsageError("Which model is to be asked?", remedy="Name it with --model.")
+            raise UsageError("Which model is to be asked?", "Name it with --model.")
         elif translator_options:
-            raise UsageError("translator_options go with hf.", remedy="Set generation and client_options.")
+            raise UsageError("translator_options go with hf.", "Set generation and client_options.")
         else:
             client = stack.enter_context(connection.open(path, [model]))
             generation = connection.settings if connection.generation else None

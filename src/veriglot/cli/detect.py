@@ -162,7 +162,7 @@ def detect(options: DetectOptions) -> int:
     if not options.inputs:
         raise UsageError(
             "There is nothing to read.",
-            remedy="Name files or folders, - for standard input, or --evidence and --response.",
+            "Name files or folders, - for standard input, or --evidence and --response.",
         )
     if options.question is not None:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
@@ -187,7 +187,7 @@ def _verdict(options: DetectOptions, tally: Tally) -> int:
     if not (options.fail_on or options.max_rate):
         return 0
     if tally.verdicts.total() < tally.statuses.total():
-        raise UsageError("An earlier version made this output and counted no verdicts.", remedy="Add --overwrite.")
+        raise UsageError("An earlier version made this output and counted no verdicts.", "Add --overwrite.")
     checked, marked = tally.statuses["scored"], tally.marked
     counts = {"unsupported": marked, "not-checked": tally.rows - checked}
     messages = [f"--fail-on {name}: {counts[name]:,} {_LIMITS[name]}" for name in options.fail_on if counts[name]]
@@ -220,7 +220,7 @@ def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
         if count > 1:
             raise UsageError(
                 f"Two inputs are called {name.stem}, so their outputs would be too.",
-                remedy="Name the folder that holds both, or use one folder for each.",
+                "Name the folder that holds both, or use one folder for each.",
             )
     return names
 
@@ -303,13 +303,13 @@ def _pair_sample(options: DetectOptions) -> Sample:
     if options.inputs and not options.evidence:
         raise UsageError(
             f"{options.inputs[0]} stands beside --response but is no --evidence.",
-            remedy="Put --evidence before the files that the response is held against.",
+            "Put --evidence before the files that the response is held against.",
         )
     if options.columns:
         raise UsageError("--map is for files of samples; a pair is plain text.")
     files = [*options.evidence, *options.inputs]  # so that `--evidence notes/*.txt` means all of them
     if options.file is not None and options.file in {*files, options.response}:
-        raise UsageError(f"{options.file} is an input and would be overwritten.", remedy="Name another output.")
+        raise UsageError(f"{options.file} is an input and would be overwritten.", "Name another output.")
     if [*files, options.response].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
     passages = [*map(read_text, files), *options.evidence_text]

@@ -84,9 +84,7 @@ class EstimateOptions(Options):
         estimators = tuple(dict.fromkeys(Estimator(name) for name in self.estimator))
         estimators = estimators or ((Estimator.PPI,) if self.labels else (Estimator.LABEL_SHIFT,))
         if Estimator.PPI in estimators and not self.labels:
-            raise UsageError(
-                "The estimator ppi needs labels of some of the responses.", remedy="Give them with --labels."
-            )
+            raise UsageError("The estimator ppi needs labels of some of the responses.", "Give them with --labels.")
         return estimators
 
 
@@ -147,12 +145,12 @@ def _check_profile(options: EstimateOptions, profile: ErrorProfile | None, estim
     if profile is None and needing:
         raise UsageError(
             f"The estimator {needing[0]} needs an error profile.",
-            remedy="Give it with --profile; `veriglot evaluate LABELLED -o profile.json` measures one.",
+            "Give it with --profile; `veriglot evaluate LABELLED -o profile.json` measures one.",
         )
     if profile is not None and options.unit not in {None, profile.unit}:
         raise UsageError(
             f"The profile counts {profile.unit!r}, and the rates would count {options.unit!r}.",
-            remedy=f"Leave --unit out, or measure a profile with: veriglot evaluate ... --unit {options.unit}",
+            f"Leave --unit out, or measure a profile with: veriglot evaluate ... --unit {options.unit}",
         )
 
 
@@ -163,13 +161,13 @@ def _check_detector(profile: ErrorProfile | None, seen: _Predictions) -> None:
     if seen.detectors != {profile.detector}:
         raise UsageError(
             f"The profile is of {profile.detector}, and the predictions are of {', '.join(sorted(seen.detectors))}.",
-            remedy="Measure the detector that made the predictions.",
+            "Measure the detector that made the predictions.",
         )
     if seen.thresholds and any(abs(each - profile.threshold) > 1e-9 for each in seen.thresholds):
         raise UsageError(
             f"The profile holds at the threshold {profile.threshold}, and the predictions were made at"
             f" {', '.join(map(str, sorted(seen.thresholds)))}.",
-            remedy="Measure the profile at that threshold: veriglot evaluate ... --threshold",
+            "Measure the profile at that threshold: veriglot evaluate ... --threshold",
         )
 
 

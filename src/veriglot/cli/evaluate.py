@@ -120,16 +120,16 @@ def evaluate(options: EvaluateOptions) -> int:
     known_tag(options.language)
     stored = [name for name in options.data if name != STDIN and CountsFile.is_at(Path(name))]
     if stored and len(stored) < len(options.data):
-        raise UsageError("Counts and samples cannot be given together.", remedy="Evaluate the samples first.")
+        raise UsageError("Counts and samples cannot be given together.", "Evaluate the samples first.")
     if stored:
         if options.calibrate:
-            raise UsageError("Counts hold no confidence of each word.", remedy="Give --calibrate with the samples.")
+            raise UsageError("Counts hold no confidence of each word.", "Give --calibrate with the samples.")
         _finish(options, _from_counts(options), None)
         return 0
     if options.calibration is not None and options.predictions is not None:
         raise UsageError(
             "--calibration calibrates a detector that is asked, and --predictions asks none.",
-            remedy="Give it to veriglot detect when the predictions are made.",
+            "Give it to veriglot detect when the predictions are made.",
         )
     account = Account(quiet=options.quiet)
     confidences = None
@@ -148,7 +148,7 @@ def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: 
 
     detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
     if detector.startswith("calibrated@"):
-        raise UsageError("A detector is calibrated once.", remedy="Leave out --calibration.")
+        raise UsageError("A detector is calibrated once.", "Leave out --calibration.")
     calibration = fit_calibration(
         confidences, detector=detector, made=str(made) if made else None, method=options.curve, seed=options.seed
     )
@@ -251,7 +251,7 @@ class _Predictions:
         if threshold is None and options.output is not None:
             raise UsageError(
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
-                remedy="Give it with --threshold.",
+                "Give it with --threshold.",
             )
         self._spans_alone = 0
         if options.threshold is not None:
@@ -280,7 +280,7 @@ class _Predictions:
                 raise UsageError(
                     f"--threshold {threshold} is below {made_at}, at which {self._path} was made without words: what"
                     " lies between the two is not in it.",
-                    remedy="Make the predictions again with --words, or at this threshold.",
+                    "Make the predictions again with --words, or at this threshold.",
                 )
 
     def take(self, id_: str) -> Prediction | None:

@@ -113,7 +113,7 @@ class Cost(Options):
         if self.price_in is None and self.price_out is None:
             return None
         if self.price_in is None or self.price_out is None:
-            raise UsageError("A cost needs both prices.", remedy="Set price_in and price_out.")
+            raise UsageError("A cost needs both prices.", "Set price_in and price_out.")
         return self.price_in, self.price_out
 
 
@@ -188,9 +188,9 @@ class Connection(Options):
             options["key"] = self.key or ("VERIGLOT_API_KEY" if os.environ.get("VERIGLOT_API_KEY") else None)
         given = {option: value for option, value in options.items() if value is not None} | self.client_options
         if name == "openai" and "base_url" not in given:
-            raise UsageError("Which server is to be asked?", remedy="Add --base-url http://HOST:PORT/v1.")
+            raise UsageError("Which server is to be asked?", "Add --base-url http://HOST:PORT/v1.")
         if name == "scripted" and "rules" not in given:
-            raise UsageError("The scripted client needs its rules.", remedy="Add --mock-rules FILE.")
+            raise UsageError("The scripted client needs its rules.", "Add --mock-rules FILE.")
         return name, given
 
     def check(self) -> None:
@@ -217,7 +217,7 @@ class Connection(Options):
             if others:
                 raise UsageError(
                     f"The client transformers runs one model, and {first!r} and {others[0]!r} are named.",
-                    remedy="Give the command once for each.",
+                    "Give the command once for each.",
                 )
             options.setdefault("model", first)
         if revision is not None and name != "scripted":
@@ -248,9 +248,7 @@ class Queries:
 
     def __init__(self, names: Sequence[str], reading: Reading = Reading()) -> None:
         if STDIN in names:
-            raise UsageError(
-                "Standard input cannot be read again when the run goes on.", remedy="Write it to a file first."
-            )
+            raise UsageError("Standard input cannot be read again when the run goes on.", "Write it to a file first.")
         self._options = {"language": known_tag(reading.language), "format": reading.format}  # other ones, other rows
         self.inputs: list[Input] = find_inputs(names, format_name=reading.format, skipped=say)
 

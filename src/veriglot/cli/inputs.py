@@ -85,7 +85,7 @@ def find_inputs(
         elif path.exists():
             inputs.append(Input(name, PurePath(path.name)))
         else:
-            raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
+            raise InputError("there is no such file or folder", "Check the path.", path=name)
     if [file.path for file in inputs].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
     return inputs
@@ -111,7 +111,7 @@ def require_files(paths: Iterable[str]) -> None:
     """
     for path in paths:
         if not Path(path).is_file():
-            raise InputError("there is no such file", path=path, remedy="Check the path.")
+            raise InputError("there is no such file", "Check the path.", path=path)
 
 
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
@@ -263,7 +263,7 @@ def read_text(path: str) -> str:
     try:
         data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except FileNotFoundError:
-        raise InputError("there is no such file", path=path, remedy="Check the path.") from None
+        raise InputError("there is no such file", "Check the path.", path=path) from None
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}", path=path) from error
     try:
@@ -272,7 +272,7 @@ def read_text(path: str) -> str:
         line = data[: error.start].count(b"\n") + 1
         raise InputError(
             f"this is not valid UTF-8: byte {error.start} is 0x{data[error.start]:02x}",
+            "Convert the file to UTF-8 first.",
             path=path,
             line=line,
-            remedy="Convert the file to UTF-8 first.",
         ) from None

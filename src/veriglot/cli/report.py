@@ -104,9 +104,7 @@ def _write_all(results: StudyResults, format_: str | None, output: str | None) -
     from veriglot.report.study import study_tables
 
     if format_ not in {None, "csv"} or output in {None, "-"}:
-        raise UsageError(
-            "`--table all` writes every table as CSV into a folder.", remedy="Type: --table all --output FOLDER"
-        )
+        raise UsageError("`--table all` writes every table as CSV into a folder.", "Type: --table all --output FOLDER")
     for path in write_csv(study_tables(results), output or ""):
         print(path)
 

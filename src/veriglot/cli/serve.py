@@ -108,7 +108,7 @@ def _keys(path: Path | None) -> tuple[str, ...]:
         given = os.environ.pop(_KEYS, "")  # popped: workers inherit it otherwise
         keys = [key.strip() for key in given.split(",")]
         if given and not any(keys):  # else everybody could call
-            raise UsageError(f"There is no key in {_KEYS}.", remedy="Write some, separated by commas, or unset it.")
+            raise UsageError(f"There is no key in {_KEYS}.", "Write some, separated by commas, or unset it.")
     else:
         try:
             lines = path.read_text("utf-8-sig").splitlines()
@@ -119,11 +119,11 @@ def _keys(path: Path | None) -> tuple[str, ...]:
             say(f"others on this machine can read {path}; type: chmod 600 {path}")
         keys = [line.strip() for line in lines if not line.lstrip().startswith("#")]
         if not any(keys):
-            raise InputError("there is no key in it", path=str(path), remedy="Write one a line.")
+            raise InputError("there is no key in it", "Write one a line.", path=str(path))
     short = [key for key in keys if 0 < len(key) < _SHORTEST_KEY]
     if short:
         raise UsageError(
             f"{len(short)} API keys have fewer than {_SHORTEST_KEY} characters.",
-            remedy="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+            "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
         )
     return tuple(filter(None, keys))

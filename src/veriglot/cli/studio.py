@@ -101,7 +101,7 @@ def init(
     """Write a project file to begin with, after one of the papers."""
     path = folder / "project.toml"
     if path.exists():
-        raise UsageError(f"{path} exists already.", remedy="Name another folder.")
+        raise UsageError(f"{path} exists already.", "Name another folder.")
     title = name or folder.resolve().name
     tags = [get_language(value).tag for value in parts(languages or "")]
     seen = [_path_from(folder, value) for value in data or ()] or ["data.jsonl"]
@@ -198,7 +198,7 @@ def invite(
 ) -> None:
     """Make links that people join by, one each. A link is shown once; only a hash of its key is kept."""
     if count > _MOST_LINKS:
-        raise UsageError(f"{count:,} links are too many.", remedy=f"Ask for {_MOST_LINKS:,} at most.")
+        raise UsageError(f"{count:,} links are too many.", f"Ask for {_MOST_LINKS:,} at most.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
     with _extra():

@@ -487,7 +487,7 @@ def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:
     except SystemExit as error:  # how uvicorn says that it could not begin, after it logged why
         raise VeriglotError(
             f"The server could not begin at {server.config.host}:{server.config.port}.",
-            remedy="Is the port free? Choose another with --port.",
+            "Is the port free? Choose another with --port.",
         ) from error
     finally:
         close()

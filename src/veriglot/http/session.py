@@ -55,13 +55,13 @@ def checked_address(base_url: str) -> str:
     if holds_password:  # the address is not shown: it holds a secret
         raise UsageError(
             "The address of the server holds a user name or a password.",
-            remedy="Leave them out, and name the environment variable that holds the key.",
+            "Leave them out, and name the environment variable that holds the key.",
         )
     if not usable or parts.query or parts.fragment:
         shown = base_url.partition("?")[0]  # keys are sometimes put behind it
         raise UsageError(
             f"{shown!r} is not the address of a server.",
-            remedy="Give one such as http://127.0.0.1:8000/v1, without a query.",
+            "Give one such as http://127.0.0.1:8000/v1, without a query.",
         )
     return base_url.rstrip("/")
 
@@ -143,13 +143,13 @@ def refuse_secrets(key: str | None, headers: Iterable[str]) -> None:
         raise UsageError(
             "There is no environment variable of the name that was given for the key. The name is not shown, as it may"
             " be the key itself.",
-            remedy="Type: export API_KEY=<the key>, and give the name API_KEY.",
+            "Type: export API_KEY=<the key>, and give the name API_KEY.",
         )
     for header in headers:
         if _SECRET_HEADER.fullmatch(header.strip().lower()):
             raise UsageError(
                 f"The header {header!r} is given openly, and holds a key.",
-                remedy="Put the key into an environment variable, and give the variable's name instead.",
+                "Put the key into an environment variable, and give the variable's name instead.",
             )
 
 
@@ -161,12 +161,10 @@ def _read_secret(variable: str) -> str:
         return value
     del value  # a traceback can show the variables of the frames in it
     if empty:
-        raise UsageError(
-            f"The environment variable {variable} is not set.", remedy=f"Type: export {variable}=<the key>"
-        )
+        raise UsageError(f"The environment variable {variable} is not set.", f"Type: export {variable}=<the key>")
     raise UsageError(
         f"The value of the environment variable {variable} cannot be sent: it is not plain ASCII in one line.",
-        remedy="Copy the key again.",
+        "Copy the key again.",
     )
 
 
@@ -600,7 +598,7 @@ def _check_numbers(*, timeout: float, rate: float | None, retries: int) -> None:
     if not timeout > 0:
         raise UsageError(f"A time-out of {timeout} s is not above 0.")
     if rate is not None and not rate > 0:
-        raise UsageError(f"A rate of {rate} requests a second is not above 0.", remedy="Leave it out for no bound.")
+        raise UsageError(f"A rate of {rate} requests a second is not above 0.", "Leave it out for no bound.")
     if retries < 0:
         raise UsageError(f"{retries} retries are below 0.")
 

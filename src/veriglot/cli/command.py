@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import (
@@ -30,7 +29,8 @@ from typing import (
 import typer
 from typer.core import TyperGroup
 
-from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.records.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -345,27 +345,14 @@ def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dic
     """What a settings file gives, but for what stands on the command line."""
     known = {parameter.key: parameter for parameter in flat if parameter.info.kind in {"option", "setting"}}
     values: dict[str, Any] = {}
-    for key, value in _read(path).items():
+    for key, value in read_toml(path, "settings file").items():
         parameter = known.get(key.replace("-", "_"))
         if parameter is None:
             raise UnknownNameError("setting", key, known)
-        if parameter.info.kind == "setting" or not _is_typed(context, parameter.name):
+        source = context.get_parameter_source(parameter.name)
+        if source is None or source.name != "COMMANDLINE":
             values[parameter.name] = _checked(parameter, value, path)
     return values
-
-
-def _is_typed(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError("there is no such file", "Check the path.", path=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"this is not TOML: {error}", path=str(path)) from error
 
 
 def _checked(parameter: Parameter, value: Any, path: Path) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from veriglot.formats.base import FileReport, Report
+    from veriglot.formats.base import Report
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
@@ -245,17 +245,12 @@ class Account:
     def _tell_repairs(self) -> None:
         if self._report is None:
             return
-        repaired = [(file, _notes(file)) for file in self._report.files.values()]
-        repaired = [(file, notes) for file, notes in repaired if notes]
+        tagged = [(file, file.all_tags()) for file in self._report.files.values()]
+        noted = [(file, file.notes + tags.repaired + tags.reported) for file, tags in tagged]
+        repaired = [(file, notes) for file, notes in noted if notes]
         for file, notes in repaired[:_FILES_SHOWN]:
             self.warn(f"{file.path} was read as {file.format} with {listed(notes)}.")
         rest = repaired[_FILES_SHOWN:]
         if rest:
             together = sum((notes for _, notes in rest), Counter[str]())
             self.warn(f"{len(rest)} more files were read with {listed(together)}.")
-
-
-def _notes(file: FileReport) -> Counter[str]:
-    """Repairs and observations of reading one file, by kind."""
-    tags = file.all_tags()
-    return file.notes + tags.repaired + tags.reported

@@ -69,7 +69,16 @@ def examine() -> dict[str, Any]:
     packages = [_package(line) for line in requires("veriglot") or ()]
     core = [package for extra, package in packages if extra is None]
     names = sorted({extra for extra, _ in packages if extra is not None} - _COLLECTIONS)
-    extras = {name: _extra(name, [package for extra, package in packages if extra == name]) for name in names}
+    parts = {name: [package for extra, package in packages if extra == name] for name in names}
+    extras = {
+        name: {
+            "gives": _GIVES.get(name, ""),
+            "packages": needed,
+            "complete": all(package["status"] == _OK for package in needed),
+            "install": f"pip install 'veriglot[{name}]'",
+        }
+        for name, needed in parts.items()
+    }
     detectors = [_detector(name) for name in DETECTORS.names()]
     weights = _weights()
     return {
@@ -99,15 +108,6 @@ def _package(line: str) -> tuple[str | None, dict[str, Any]]:
     status = _OK if installed else _MISSING
     needs = (match["bound"] or "").strip()
     return match["extra"], {"name": name, "version": installed, "needs": needs, "status": status}
-
-
-def _extra(name: str, packages: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "gives": _GIVES.get(name, ""),
-        "packages": packages,
-        "complete": all(package["status"] == _OK for package in packages),
-        "install": f"pip install 'veriglot[{name}]'",
-    }
 
 
 def _detector(name: str) -> dict[str, Any]:
@@ -166,14 +166,6 @@ def _plugins() -> list[dict[str, Any]]:
     ]
 
 
-def _show_plugins(plugins: list[dict[str, Any]]) -> None:
-    if plugins:
-        print("\nPlug-ins")
-    for plugin in plugins:
-        description = "has no effect: Veriglot's own of this name wins" if plugin["hidden"] else plugin["target"]
-        print(f"  {plugin['name']:<20} {plugin['kind']:<15} {plugin['package']}, {description}")
-
-
 def _weights() -> dict[str, Any]:
     """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
     from veriglot.hub import registry as weights
@@ -206,7 +198,11 @@ def _show_weights(report: dict[str, Any]) -> None:
     print(f"\nModels in {report['folder']}{' (VERIGLOT_OFFLINE is set)' if report['offline'] else ''}")
     for model in report["models"]:
         location = model["path"] or f"{model['bytes'] / 1e6:,.1f} MB; type: {model['get']}"
-        print(f"  {model['name']:<20} {model['status']:<15} {location}")
+        _line(model["name"], model["status"], location)
+
+
+def _line(name: str, status: str, text: str) -> None:
+    print(f"  {name:<20} {status:<15} {text}")
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -220,13 +216,15 @@ def _show(report: dict[str, Any]) -> None:
     print("\nDetectors")
     for detector in report["detectors"]:
         description = detector.get("problem") or f"{detector['made']} loads and judges in {detector['seconds']:.2f} s"
-        print(f"  {detector['name']:<20} {detector['status']:<15} {description}")
-    _show_plugins(report["plugins"])
+        _line(detector["name"], detector["status"], description)
+    if report["plugins"]:
+        print("\nPlug-ins")
+    for plugin in report["plugins"]:
+        description = "has no effect: Veriglot's own of this name wins" if plugin["hidden"] else plugin["target"]
+        _line(plugin["name"], plugin["kind"], f"{plugin['package']}, {description}")
     _show_weights(report["weights"])
 
 
 def _show_packages(packages: list[dict[str, Any]]) -> None:
     for package in packages:
-        print(
-            f"  {package['name']:<20} {package['version'] or 'missing':<15} needs {package['needs'] or 'any version'}"
-        )
+        _line(package["name"], package["version"] or "missing", f"needs {package['needs'] or 'any version'}")

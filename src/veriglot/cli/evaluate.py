@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.evaluation import Evaluation
     from veriglot.bench.evaluation import Settings as EvaluationSettings
+    from veriglot.bench.predictions import Predictions
     from veriglot.cli.inputs import Input
     from veriglot.detectors.calibration import Calibration
     from veriglot.metrics.estimate import MetricResult
@@ -178,6 +179,7 @@ def _from_counts(options: EvaluateOptions) -> Evaluation:
 def _measured(options: EvaluateOptions, account: Account, confidences: Rows | None) -> Evaluation:
     """Judge the samples, or join them with predictions, and measure."""
     from veriglot.bench.evaluation import Evaluator
+    from veriglot.bench.predictions import Predictions
     from veriglot.pipeline.engine import Engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
@@ -185,10 +187,11 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
         if options.predictions is not None:
-            source = _Predictions(options, options.predictions)
-            settings = source.settings
-            pairs = ((sample, source.take(sample.id)) for sample in samples)
-            stack.callback(source.warn, account)
+            given = Predictions.read(options.predictions)
+            settings = _settings_of(options, given)
+            spans_alone = sum(bool(each.spans) and each.words is None for each in given.by_id.values())
+            pairs = ((sample, given.take(sample.id)) for sample in samples)
+            stack.callback(_warn, options, given, spans_alone, account)
         else:
             recipe = detector_recipe(
                 options.detector,
@@ -238,65 +241,50 @@ def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account
     return account.samples(rows, failures, stop=options.on_error == "stop")
 
 
-class _Predictions:
-    """Predictions of a file, and what they say of how they were made."""
-
-    def __init__(self, options: EvaluateOptions, path: str) -> None:
-        from veriglot.bench.predictions import Predictions
-
-        self._path = path
-        self._given = given = Predictions.read(path)
-        predictions = list(given.by_id.values())
-        threshold = given.threshold if options.threshold is None else options.threshold
-        if threshold is None and options.output is not None:
-            raise UsageError(
-                "An error profile holds at one threshold, and these predictions do not say theirs.",
-                "Give it with --threshold.",
-            )
-        self._spans_alone = 0
-        if options.threshold is not None:
-            self._refuse_to_lower(predictions, options.threshold)
-            self._spans_alone = sum(bool(prediction.spans) and prediction.words is None for prediction in predictions)
-        made = {prediction.signature for prediction in predictions}
-        self.settings = _settings(
-            options,
-            detector="+".join(given.detectors),
-            detector_signature=made.pop() if len(made) == 1 else None,
-            detector_types=given.types,
-            threshold=threshold,
-            refilter=options.threshold is not None,
+def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSettings:
+    """How predictions of a file were made, as far as they say."""
+    threshold = given.threshold if options.threshold is None else options.threshold
+    if threshold is None and options.output is not None:
+        raise UsageError(
+            "An error profile holds at one threshold, and these predictions do not say theirs.",
+            "Give it with --threshold.",
         )
+    predictions = given.by_id.values()
+    if options.threshold is not None:
+        _refuse_to_lower(predictions, options.threshold, options.predictions)
+    made = {prediction.signature for prediction in predictions}
+    return _settings(
+        options,
+        detector="+".join(given.detectors),
+        detector_signature=made.pop() if len(made) == 1 else None,
+        detector_types=given.types,
+        threshold=threshold,
+        refilter=options.threshold is not None,
+    )
 
-    def _refuse_to_lower(self, predictions: Sequence[Prediction], threshold: float) -> None:
-        """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
-        for prediction in predictions:
-            made_at = stated_threshold(prediction.signature)
-            if (
-                prediction.spans is not None
-                and prediction.words is None
-                and made_at is not None
-                and threshold < made_at
-            ):
-                raise UsageError(
-                    f"--threshold {threshold} is below {made_at}, at which {self._path} was made without words: what"
-                    " lies between the two is not in it.",
-                    "Make the predictions again with --words, or at this threshold.",
-                )
 
-    def take(self, id_: str) -> Prediction | None:
-        """The prediction of a sample; None where the file has none."""
-        return self._given.take(id_)
-
-    def warn(self, account: Account) -> None:
-        """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
-        unused = len(self._given.unused)
-        if unused:
-            account.warn(f"{unused:,} predictions of {self._path} belong to no sample of the data.")
-        if self._spans_alone:
-            account.warn(
-                f"{self._spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"
-                " where the detector would mark word by word."
+def _refuse_to_lower(predictions: Iterable[Prediction], threshold: float, path: str | None) -> None:
+    """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
+    for prediction in predictions:
+        made_at = stated_threshold(prediction.signature)
+        if prediction.spans is not None and prediction.words is None and made_at is not None and threshold < made_at:
+            raise UsageError(
+                f"--threshold {threshold} is below {made_at}, at which {path} was made without words: what lies"
+                " between the two is not in it.",
+                "Make the predictions again with --words, or at this threshold.",
             )
+
+
+def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, account: Account) -> None:
+    """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
+    unused = len(given.unused)
+    if unused:
+        account.warn(f"{unused:,} predictions of {options.predictions} belong to no sample of the data.")
+    if spans_alone and options.threshold is not None:
+        account.warn(
+            f"{spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"
+            " where the detector would mark word by word."
+        )
 
 
 def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:

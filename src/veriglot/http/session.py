@@ -105,9 +105,12 @@ class Secrets:
     def __reduce__(self) -> NoReturn:
         raise TypeError("secrets are not written anywhere; give the names of the variables instead")
 
-    def put(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers with the secret ones beside them; the one place where the values leave this object."""
-        return {**headers, **{header: _with_scheme(header, value) for header, value in self._values.items()}}
+    def sign(self, request: httpx2.Request) -> httpx2.Request:
+        """The request with the secret headers; the one place where the values leave this object."""
+        for header, value in self._values.items():
+            bare = header.lower() == "authorization" and " " not in value
+            request.headers[header] = f"Bearer {value}" if bare else value
+        return request
 
     def black_out(self, text: str) -> str:
         """The text with every value of at least 4 characters replaced."""
@@ -166,10 +169,6 @@ def _read_secret(variable: str) -> str:
         f"The value of the environment variable {variable} cannot be sent: it is not plain ASCII in one line.",
         "Copy the key again.",
     )
-
-
-def _with_scheme(header: str, value: str) -> str:
-    return f"Bearer {value}" if header.lower() == "authorization" and " " not in value else value
 
 
 # What can go wrong with a request over HTTP, as one error: what the server did, and whether asking again can help.
@@ -379,7 +378,12 @@ class Session:
         backoff: float = 0.5,
         longest_wait: float = 120.0,
     ) -> None:
-        _check_numbers(timeout=timeout, rate=rate, retries=retries)
+        if not timeout > 0:
+            raise UsageError(f"A time-out of {timeout} s is not above 0.")
+        if rate is not None and not rate > 0:
+            raise UsageError(f"A rate of {rate} requests a second is not above 0.", "Leave it out for no bound.")
+        if retries < 0:
+            raise UsageError(f"{retries} retries are below 0.")
         self.base_url = checked_address(base_url)
         refuse_secrets(None, headers or ())
         self._secrets = Secrets(secrets or {})
@@ -463,7 +467,9 @@ class Session:
             too_long = (error.retry_after or 0.0) > self.longest_wait
             if not error.retryable or too_long or attempt > self._retries or self._stopped.is_set():
                 raise error.after(attempt)
-            wait = self._seconds(error, attempt)
+            wait = random.uniform(0.0, min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (attempt - 1)))  # noqa: S311 (no secret)
+            if error.retry_after is not None:
+                wait = error.retry_after + min(wait, 1.0)  # not all at one moment
             _LOG.info("attempt %d: %s; next in %.2f s", attempt, error.message, wait)
             self._stopped.wait(wait)
         raise AssertionError("attempts are counted without end")
@@ -573,34 +579,12 @@ class Session:
             raise MissingExtraError("Talking to a server", "llm") from error
         return httpx2.Client(
             headers=headers,
-            auth=_signing(self._secrets) if self._secrets else None,  # added at sending: no object of ours holds them
+            auth=self._secrets.sign if self._secrets else None,  # added at sending: no object of ours holds them
             timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, 10.0)),
             follow_redirects=not self._secrets,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
             trust_env=not _is_loopback(self.base_url),  # a proxy does not know this machine's servers
         )
-
-    def _seconds(self, error: HttpError, attempt: int) -> float:
-        """The wait after an attempt, in seconds."""
-        wait = random.uniform(0.0, min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (attempt - 1)))  # noqa: S311 (no secret)
-        return wait if error.retry_after is None else error.retry_after + min(wait, 1.0)  # not all at one moment
-
-
-def _signing(secrets: Secrets) -> Callable[[httpx2.Request], httpx2.Request]:
-    def sign(request: httpx2.Request) -> httpx2.Request:
-        request.headers.update(secrets.put({}))
-        return request
-
-    return sign
-
-
-def _check_numbers(*, timeout: float, rate: float | None, retries: int) -> None:
-    if not timeout > 0:
-        raise UsageError(f"A time-out of {timeout} s is not above 0.")
-    if rate is not None and not rate > 0:
-        raise UsageError(f"A rate of {rate} requests a second is not above 0.", "Leave it out for no bound.")
-    if retries < 0:
-        raise UsageError(f"{retries} retries are below 0.")
 
 
 def _is_loopback(url: str) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from veriglot.errors import UsageError
 
-__all__ = ["errors_of", "paths_in", "read_json_record", "read_toml_records", "require", "require_unique"]
+__all__ = ["errors_of", "paths_in", "read_json_record", "read_toml", "read_toml_records", "require", "require_unique"]
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -37,7 +37,7 @@ def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:
         InputError: it is no TOML, or a key or word is unknown (with the nearest that are known), missing or of a wrong
             kind. Of records, it does not name the file; use `InputError.at`.
     """
-    data = _toml(path, what)
+    data = read_toml(path, what)
     _known(data, kind, "", what)
     return from_mapping(data, kind)
 
@@ -88,7 +88,12 @@ def paths_in(folder: Path, paths: str | Iterable[str]) -> list[Path]:
     return [folder / Path(path).expanduser() for path in ((paths,) if isinstance(paths, str) else paths)]
 
 
-def _toml(path: Path, what: str) -> dict[str, Any]:
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """A file of TOML as plain data; `what` it is stands in messages.
+
+    Raises:
+        InputError: there is none, or it is no TOML.
+    """
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from veriglot.records import Detector, Pointer, Prediction, Sample, Status, encode
-from veriglot.testing import LoadDetector as Load
 from veriglot.testing import check_detector, in_processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+Load = Callable[..., Detector]
 
 __all__ = ["Load", "check_contract", "check_pointer", "check_processes", "judged"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from veriglot.errors import EXIT_FAILED, EXIT_INTERRUPTED, VeriglotError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -31,45 +31,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end = words.index("--") if "--" in words else len(words)
     flags = {_ANYWHERE[word] for word in words[:end] if word in _ANYWHERE}
     words = [word for word in words[:end] if word not in _ANYWHERE] + words[end:]
-    return _run(words, flags) if "debug" in flags else _guarded(lambda: _run(words, flags))
-
-
-def _run(words: list[str], flags: set[str]) -> int:
-    from veriglot.cli.app import run  # here, so that Ctrl-C while it loads is met as well
-
-    return run(words, flags)
-
-
-def _guarded(command: Callable[[], int]) -> int:
     try:
-        return command()
-    except VeriglotError as error:
-        _say(error.message, error.remedy)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(file=sys.stderr)  # after the ^C that the terminal shows
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        _mute(sys.stdout)  # whoever read our output has seen enough
-        return EXIT_FAILED
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _say(f"{where}{error.strerror or error}.", "")
-        return EXIT_FAILED
-    except Exception as error:
-        _say(
-            f"Veriglot met an error that it does not know: {type(error).__name__}: {error}",
-            "Type the command again with --debug to see where, and report it, please.",
-        )
-        return EXIT_FAILED
+        from veriglot.cli.app import run  # here, so that Ctrl-C while it loads is met as well
+
+        return run(words, flags)
+    except (Exception, KeyboardInterrupt) as error:
+        if "debug" in flags:
+            raise
+        return _ended_by(error)
 
 
-def _say(message: str, remedy: str) -> None:
+def _ended_by(error: BaseException) -> int:
+    """Say what ended a command; returns the exit code."""
+    code, remedy = EXIT_FAILED, ""
+    match error:
+        case VeriglotError():
+            code, message, remedy = error.exit_code, error.message, error.remedy
+        case KeyboardInterrupt():
+            print(file=sys.stderr)  # after the ^C that the terminal shows
+            return EXIT_INTERRUPTED
+        case BrokenPipeError():  # whoever read our output has seen enough
+            # What is still buffered goes nowhere, or Python would complain of the pipe once more on its way out.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return code
+        case OSError():
+            message = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}."
+        case _:
+            message = f"Veriglot met an error that it does not know: {type(error).__name__}: {error}"
+            remedy = "Type the command again with --debug to see where, and report it, please."
     print(f"veriglot: {message}", file=sys.stderr)
     if remedy:
         print(f"  {remedy}", file=sys.stderr)
-
-
-def _mute(stream: object) -> None:
-    """Have what is still buffered go nowhere, or Python would complain of the pipe once more on its way out."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[attr-defined]
+    return code

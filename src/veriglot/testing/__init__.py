@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Pointer, Span
 
-__all__ = ["ContractError", "LoadDetector", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
+__all__ = ["ContractError", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
 
 
 _EMPTY = ("empty", "blank")  # ids of the hostile samples whose response says nothing
@@ -231,13 +231,8 @@ class _Trial(ABC):
             "batches": self.batches,
             "samples untouched": self.untouched,
             "determinism": self.determinism,
-            **self.further(),
             "pickling": self.pickling,
         }
-
-    def further(self) -> dict[str, Callable[[], Iterator[str]]]:
-        """Checks of this kind of plug-in alone."""
-        return {}
 
     @abstractmethod
     def answer(self, sample: Sample, answer: Any) -> Iterator[str]:
@@ -389,15 +384,8 @@ def _try_out(
 _LADDER = (0.0, 0.2, 0.5, 0.8, 1.0)
 
 
-class LoadDetector(Protocol):
-    """Makes a detector: a class, or anything that is called like one."""
-
-    def __call__(self, *, threshold: float | None = None, words: bool = False) -> Detector:
-        """A detector with these options."""
-
-
 def check_detector(
-    load: LoadDetector,
+    load: Callable[..., Detector],
     samples: Sequence[Sample] | None = None,
     *,
     tolerance: float = 0.0,
@@ -410,7 +398,8 @@ def check_detector(
     It runs under any test runner and without one. Everything is checked before the first breach is told.
 
     Args:
-        load: the detector's class, or a function of the same keywords: `functools.partial(load_detector, "mine")`.
+        load: the detector's class, or a function of the same keywords, `threshold` and `words`, such as
+            `functools.partial(load_detector, "mine")`.
         samples: what to try it on beside the hostile samples; None for `ordinary_samples()`. Choose your own for a
             detector of one language or one task.
         tolerance: by how much a number may differ between batches; for networks that run batches, 1e-5.
@@ -445,8 +434,8 @@ class _DetectorTrial(_Trial):
         super().__init__(*given, **options)
         self.needs_evidence = needs_evidence
 
-    def further(self) -> dict[str, Callable[[], Iterator[str]]]:
-        return {"words": self.words, "thresholds": self.thresholds}
+    def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
+        return {**super().checks(), "words": self.words, "thresholds": self.thresholds}
 
     def description(self) -> Iterator[str]:
         yield from super().description()

@@ -166,7 +166,7 @@ def detect(options: DetectOptions) -> int:
         )
     if options.question is not None:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
-    inputs = find_inputs(options.inputs, format_name=None, skipped=account.warn, columns=options.columns)
+    inputs = find_inputs(options.inputs, skipped=account.warn, columns=options.columns)
     known_tag(options.language)  # a wrong name is to be known before the detector loads
     jobs = jobs_for(inputs, options.processes)
     with Engine(options.recipe, jobs=jobs) as engine:
@@ -330,10 +330,7 @@ def _rows(
     report = None if account is None else account.report
     tag = known_tag(options.language)
     # Ids may not recur: a prediction is told from others of its output by its id alone.
-    return lambda: rows_of(
-        inputs, format_name=None, language=tag, report=report, alone=alone, seen=SeenIds(),
-        columns=options.columns,
-    )  # fmt: skip
+    return lambda: rows_of(inputs, language=tag, report=report, alone=alone, seen=SeenIds(), columns=options.columns)
 
 
 def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, account: Account) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, print_json
-from veriglot.cli.inputs import STDIN, find_inputs, known_tag
+from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read_predictions
 from veriglot.records import Estimator, Rate, Sample
@@ -225,10 +225,7 @@ def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
     from veriglot.study.responses import rows_of
 
     tag = known_tag(options.language)
-    if STDIN in options.samples:
-        paths = [Path(STDIN)]
-    else:
-        paths = [Path(each.path) for each in find_inputs(options.samples, format_name=None, skipped=account.warn)]
+    paths = [Path(each.path) for each in find_inputs(options.samples, skipped=account.warn)]
     return account.samples(rows_of(paths, format_name=None, language=tag))
 
 

@@ -54,7 +54,7 @@ class Input:
 
 
 def find_inputs(
-    names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None], columns: Sequence[str] = ()
+    names: Sequence[str], *, skipped: Callable[[str], None], format_name: str | None = None, columns: Sequence[str] = ()
 ) -> list[Input]:
     """The files that `names` stand for, in order; folders give their files, sorted by path.
 
@@ -205,8 +205,8 @@ def count_rows(inputs: Sequence[Input]) -> int | None:
 def rows_of(
     inputs: Sequence[Input],
     *,
-    format_name: str | None,
-    language: str | None,
+    format_name: str | None = None,
+    language: str | None = None,
     report: Report | None = None,
     seen: SeenIds | None = None,
     alone: bool | None = None,

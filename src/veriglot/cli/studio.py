@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from veriglot.cli.command import Argument, Help, Option, command, new_app
-from veriglot.cli.console import print_json, say
+from veriglot.cli.console import Account, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, MissingExtraError, UsageError
 from veriglot.formats.reader import read_rows
@@ -254,15 +254,12 @@ def status(
         print_json(counts)
         return
     print(f"{row.name} ({row.task}, {row.taxonomy})")
-    for (role, tag), count in sorted(items.items()):
-        print(f"  items       {role:10} {tag or '-':10} {count:>8,}")
+    for name, tally in (("items", items), ("assignments", work), ("batches", batches)):
+        for (first, *second), count in sorted(tally.items()):
+            print(f"  {name:11} {first:10} {''.join(second):10} {count:>8,}")
     for role in sorted({p.role for p in people}):
         mine = [p for p in people if p.role is role]
         print(f"  people      {role:10} invited {len(mine):,}, joined {sum(p.joined_at is not None for p in mine):,}")
-    for (purpose, state), count in sorted(work.items()):
-        print(f"  assignments {purpose:10} {state:10} {count:>8,}")
-    for (state,), count in sorted(batches.items()):
-        print(f"  batches     {state:10} {'':10} {count:>8,}")
 
 
 @app.command("backup")
@@ -341,10 +338,23 @@ def agreement(
     """
     from veriglot.studio.agreement import agreement as measured
 
+    inputs = find_inputs(data, format_name=format_, skipped=Account(quiet=quiet).warn)
+    tag = known_tag(language)
     bad: list[str] = []
-    places: list[tuple[str, int, str]] = []
+    places: list[tuple[str, int, str]] = []  # file, row (from 1, unreadable ones counted) and id of each sample
+
+    def samples() -> Iterator[Sample]:
+        """Annotators of one text have the same ids in files of their own, so ids may recur."""
+        for source in inputs:
+            for number, row in enumerate(read_rows(source.path, format=format_, language=tag), start=1):
+                if isinstance(row, FailedRow):
+                    bad.append(str(row.as_error()))
+                else:
+                    places.append((source.path, number, row.id))
+                    yield row
+
     report = measured(
-        _samples(data, format_, known_tag(language), bad, places, quiet=quiet),
+        samples(),
         unit=unit,
         resamples=resamples,
         seed=seed,
@@ -375,34 +385,6 @@ def _warn(report: AgreementReport) -> None:
     more = len(report.repeated) - _MOST_REPEATS
     if more > 0:
         say(f"{more:,} more texts stand twice under one name; --json lists all.")
-
-
-def _samples(
-    data: Sequence[str],
-    format_name: str | None,
-    language: str | None,
-    bad: list[str],
-    places: list[tuple[str, int, str]],
-    *,
-    quiet: bool,
-) -> Iterator[Sample]:
-    """The samples of all files; annotators of one text have the same ids in files of their own, so ids may recur.
-
-    `places` is filled with the file, row (from 1, unreadable ones counted) and id of each sample.
-    """
-
-    def skipped(line: str) -> None:
-        if not quiet:
-            say(line)
-
-    for source in find_inputs(data, format_name=format_name, skipped=skipped):
-        rows = read_rows(source.path, format=format_name, language=language)
-        for number, row in enumerate(rows, start=1):
-            if isinstance(row, FailedRow):
-                bad.append(str(row.as_error()))
-            else:
-                places.append((source.path, number, row.id))
-                yield row
 
 
 _HEADS = {

@@ -110,8 +110,8 @@ def stacking(
     from veriglot.training.calibration import train_stacking
 
     account = Account(quiet=False)
-    inputs = find_inputs(data, format_name=None, skipped=account.warn)
-    samples = account.samples(rows_of(inputs, format_name=None, language=None, report=account.report), stop=True)
+    inputs = find_inputs(data, skipped=account.warn)
+    samples = account.samples(rows_of(inputs, report=account.report), stop=True)
     ensemble, rows = train_stacking(samples, read_members(members), annotator=annotator, seed=seed)
     write_json(Path(output), ensemble, indent=2)
     show_measured(

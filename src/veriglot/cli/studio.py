@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from veriglot.cli.command import Argument, Help, Option, command, new_app
-from veriglot.cli.console import Account, print_json, say
+from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, MissingExtraError, UsageError
 from veriglot.formats.reader import read_rows
@@ -152,8 +152,9 @@ def import_(
         print(f"left out{f' ({row.key})' if row.key else ''}: {message}", file=sys.stderr)
     if len(done.unusable) > _SHOWN:
         print(f"... and {len(done.unusable) - _SHOWN} more.", file=sys.stderr)
+    added = dict(sorted(done.added.items()))
     counts = {
-        "added": dict(sorted(done.added.items())),
+        "added": added,
         "known": done.known,
         "other_language": dict(sorted(done.other_language.items())),
         "beyond_limit": done.beyond,
@@ -166,10 +167,8 @@ def import_(
         rows = [{"path": u.path, "line": u.line, "id": u.key, "error": str(u.error)} for u in done.unusable]
         print_json({**counts, "left_out_rows": rows})
         return exit_code
-    by_language = ", ".join(f"{language} {count:,}" for language, count in sorted(done.added.items()))
-    print(
-        f"{done.added.total():,} items added{f' ({by_language})' if by_language else ''}, {done.known:,} known before."
-    )
+    by_language = f" ({listed(added)})" if added else ""
+    print(f"{done.added.total():,} items added{by_language}, {done.known:,} known before.")
     rest = [
         (done.other_language.total(), "rows in languages that the project does not name"),
         (done.beyond, "rows beyond the limit"),
@@ -255,8 +254,9 @@ def status(
         return
     print(f"{row.name} ({row.task}, {row.taxonomy})")
     for name, tally in (("items", items), ("assignments", work), ("batches", batches)):
-        for (first, *second), count in sorted(tally.items()):
-            print(f"  {name:11} {first:10} {''.join(second):10} {count:>8,}")
+        for key, count in sorted(tally.items()):
+            first, second = (*key, None)[:2]
+            print(f"  {name:11} {first:10} {second or '-':10} {count:>8,}")
     for role in sorted({p.role for p in people}):
         mine = [p for p in people if p.role is role]
         print(f"  people      {role:10} invited {len(mine):,}, joined {sum(p.joined_at is not None for p in mine):,}")

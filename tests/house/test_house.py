@@ -104,9 +104,12 @@ def importers() -> dict[str, set[str]]:
 
 
 def named_in_strings() -> set[str]:
-    """Modules that a table of names leads to."""
+    """Modules that a table of names leads to, those of verbs included."""
+    from veriglot.cli.app import VERBS
+
     pattern = re.compile(r"veriglot(?:\.\w+)+(?=:\w)")
-    return {name for path in MODULES for name in pattern.findall(path.read_text("utf-8"))}
+    named = {name for path in MODULES for name in pattern.findall(path.read_text("utf-8"))}
+    return named | {f"veriglot.cli.{verb}" for verb in VERBS}
 
 
 def with_one_importer() -> list[str]:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
 
-__all__ = ["app"]
-
 
 class _Bench(TyperGroup):
     """`veriglot bench gold.csv` is `veriglot bench run gold.csv`."""

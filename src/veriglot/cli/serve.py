@@ -13,9 +13,6 @@ from veriglot.cli.console import say
 from veriglot.cli.inputs import parts
 from veriglot.errors import InputError, MissingExtraError, UsageError
 
-__all__ = ["serve"]
-
-
 _KEYS = "VERIGLOT_API_KEYS"
 _SHORTEST_KEY = 16
 

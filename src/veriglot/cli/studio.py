@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from veriglot.studio.project import Project
     from veriglot.studio.store import Store
 
-__all__ = ["app"]
-
 
 _MOST_LINKS = 1000  # of one call
 _SHOWN = 20  # rows that became no item; JSON has all

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
     from veriglot.study.run import Status
 
-__all__ = ["app", "measure", "render"]
+__all__ = ["measure", "render"]
 
 
 app = new_app()

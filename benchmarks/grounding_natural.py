@@ -22,10 +22,10 @@ import torch
 
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.records import Prediction, Span, Status, Word, encode
-from veriglot.training.grounding.examples import read_labelled
-from veriglot.training.grounding.pipeline import first_stage, is_held_out, predict, rows_of, second_stage
+from veriglot.training.grounding.examples import read_labelled, script_of_tag
+from veriglot.training.grounding.network import predict, rows_of
+from veriglot.training.grounding.pipeline import calibrate, first_stage, folds_of, is_held_out, second_stage
 from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
-from veriglot.training.trainer import calibrate, folds_of, script_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
-    from veriglot.training.grounding.pipeline import Network, Row
+    from veriglot.training.grounding.network import Network, Row
 
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 BINS = 15

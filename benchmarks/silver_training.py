@@ -28,7 +28,8 @@ import torch
 
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.training.grounding.examples import read_labelled
-from veriglot.training.grounding.pipeline import first_stage, is_held_out, predict, rows_of
+from veriglot.training.grounding.network import predict, rows_of
+from veriglot.training.grounding.pipeline import first_stage, is_held_out
 from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.training.grounding.examples import Example
-    from veriglot.training.grounding.pipeline import Row
+    from veriglot.training.grounding.network import Row
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 DRAWS = 500
 BEGINNING = 500  # code points by which evidence is known again

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.errors import InputError
-from veriglot.training.reader.sources import CrossAnswer, Row, read_answers, read_sources, read_unanswerable
+from veriglot.training.reader.sources import Row, read_answers, read_sources, read_unanswerable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,10 +105,10 @@ def test_an_answer_across_languages_is_in_the_question_s_language_where_the_set_
         write(path, squad(passage, question, title=f"Bergau ({of_passage})"))
     answers = list(read_answers(list(tmp_path.iterdir())))
     assert len({answer.group for answer in answers}) == 1
-    across = [answer for answer in answers if isinstance(answer, CrossAnswer)]
-    assert [(a.language, a.text, a.evidence_language, a.passage) for a in across] == [
-        ("de", "am See", "en", english),
-        ("en", "by the lake", None, english),
+    across = [answer for answer in answers if answer.passage == english and answer.question != "Where is Bergau?"]
+    assert [(a.language, a.text, a.passage) for a in across] == [
+        ("de", "am See", english),
+        ("en", "by the lake", english),
     ]
 
 

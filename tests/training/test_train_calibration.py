@@ -9,8 +9,8 @@ import pytest
 
 from veriglot.detectors.calibration import sigmoid
 from veriglot.training.grounding.examples import TYPES, Example
-from veriglot.training.grounding.pipeline import Row
-from veriglot.training.trainer import calibrate
+from veriglot.training.grounding.network import Row
+from veriglot.training.grounding.pipeline import calibrate
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration

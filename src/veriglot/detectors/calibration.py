@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s, Int32s, Int64s
     from veriglot.records import Detector, Pointer, Prediction, Sample, Span
-
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "ByScript",
@@ -56,7 +53,7 @@ __all__ = [
 ]
 
 
-def sigmoid(values: Floats) -> Floats:
+def sigmoid(values: Float64s) -> Float64s:
     """The logistic function, without overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * values))
 
@@ -103,19 +100,19 @@ class Isotonic(msgspec.Struct, frozen=True, tag_field="kind", tag="isotonic"):
 Curve = Platt | Isotonic
 
 
-def logit(confidences: Floats) -> Floats:
+def logit(confidences: Float64s) -> Float64s:
     """The log odds of confidences from 0 to 1, rounded to `DIGITS` and kept from the ends; NaN stays NaN."""
     clipped = np.clip(np.round(confidences, DIGITS), _EDGE, 1.0 - _EDGE)
-    odds: Floats = np.log(clipped / (1.0 - clipped))
+    odds: Float64s = np.log(clipped / (1.0 - clipped))
     return odds
 
 
-def curved(curve: Curve, confidences: Floats) -> Floats:
+def curved(curve: Curve, confidences: Float64s) -> Float64s:
     """Calibrated probabilities, rounded to `DIGITS`, of the same shape; NaN stays NaN."""
     odds = logit(confidences)
     if isinstance(curve, Platt):
         return np.round(sigmoid(curve.slope * odds + curve.offset), DIGITS)
-    values: Floats = np.interp(odds, curve.logits, curve.values)
+    values: Float64s = np.interp(odds, curve.logits, curve.values)
     values[np.isnan(odds)] = np.nan
     return np.round(values, DIGITS)
 
@@ -185,7 +182,7 @@ class WordCurve(msgspec.Struct, frozen=True):
     verdict: float | None = None
     languages: tuple[str, ...] = ()
 
-    def probabilities(self, given: Floats, inside: NDArray[np.bool_], source: Source) -> Floats:
+    def probabilities(self, given: Float64s, inside: Bools, source: Source) -> Float64s:
         """The calibrated probability of each word, or of each response, shape (n,).
 
         Args:
@@ -243,12 +240,6 @@ class Measured(Estimate, frozen=True):
     name: str
     units: int
     texts: int
-
-    @classmethod
-    def of(cls, level: str, script: str, what: str, name: str, figure: Estimate, units: int, texts: int) -> Measured:
-        """A figure as it is stored: rounded to four digits."""
-        value, low, high = (None if n is None else round(n, 4) for n in (figure.value, figure.low, figure.high))
-        return cls(level, script, what, name, units, texts, value=value, low=low, high=high)
 
 
 class Calibration(Versioned, frozen=True, kw_only=True):
@@ -313,9 +304,9 @@ class Reading:
         source: whether the detector gave confidences of words, or spans alone.
     """
 
-    bounds: NDArray[np.int32]
-    confidences: Floats
-    marked: NDArray[np.bool_]
+    bounds: Int32s
+    confidences: Float64s
+    marked: Bools
     source: Source
 
 
@@ -326,7 +317,7 @@ def predicted_language(sample: Sample, prediction: Prediction | None = None) -> 
     return (None, None) if resolved is None else (resolved.tag, resolved.script)
 
 
-def read_words(sample: Sample, prediction: Prediction, bounds: NDArray[np.int32] | None = None) -> Reading:
+def read_words(sample: Sample, prediction: Prediction, bounds: Int32s | None = None) -> Reading:
     """What a scored prediction says of the words of its response.
 
     Where it has no words, a word has the greatest confidence of the spans that overlap it.
@@ -355,7 +346,7 @@ def read_words(sample: Sample, prediction: Prediction, bounds: NDArray[np.int32]
     return Reading(bounds, confidences, marked(bounds, ranges(spans)), "spans")
 
 
-def span_of_each(bounds: NDArray[np.int32], spans: Sequence[Span]) -> NDArray[np.int64]:
+def span_of_each(bounds: Int32s, spans: Sequence[Span]) -> Int64s:
     """The first span that overlaps each word, or -1; shape (n,)."""
     indices = np.full(len(bounds), -1, dtype=np.int64)
     for index in reversed(range(len(spans))):
@@ -506,7 +497,7 @@ class Calibrated(Configured):
         sample: Sample,
         prediction: Prediction,
         reading: Reading,
-        confidences: Floats,
+        confidences: Float64s,
         tag: str | None,
         script: str | None,
     ) -> tuple[Span, ...]:

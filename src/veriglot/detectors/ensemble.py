@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from veriglot.detectors.calibration import (
     ByScript,
@@ -46,6 +45,7 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from veriglot.arrays import Bools, Float64s, Int32s
     from veriglot.records import Detector, Pointer, Sample, Word
 
 __all__ = [
@@ -140,11 +140,8 @@ _VOID = ("calibration:", "words:no confidences")  # notes of members that learne
 _NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
 _VERDICT = 2.0  # log odds of a word in a span without a confidence, and minus those of a word in none
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
-
-def features(given: Array, inside: NDArray[np.bool_]) -> Array:
+def features(given: Float64s, inside: Bools) -> Float64s:
     """What is weighed: the log odds of confidences, and a fixed step either way where there are only spans.
 
     Args:
@@ -171,7 +168,7 @@ class Mix(msgspec.Struct, frozen=True):
         if not self.weights or min(self.weights) < 0 or not sum(self.weights) < float("inf"):
             raise ValueError("the weights of a mix are at least one, and none is negative")
 
-    def probabilities(self, values: Array, there: NDArray[np.bool_]) -> Array | None:
+    def probabilities(self, values: Float64s, there: Bools) -> Float64s | None:
         """Combined probabilities, rounded, shape (n,); None where no member with a weight is there.
 
         Args:
@@ -183,7 +180,7 @@ class Mix(msgspec.Struct, frozen=True):
         own = weights[there]
         if not own.sum() > 0:
             return None
-        combined: Array = np.round(sigmoid(values @ (own * (weights.sum() / own.sum())) + self.offset), DIGITS)
+        combined: Float64s = np.round(sigmoid(values @ (own * (weights.sum() / own.sum())) + self.offset), DIGITS)
         return combined
 
     def lowest(self, threshold: float) -> float:
@@ -243,7 +240,7 @@ class Stacking(Versioned, frozen=True, kw_only=True):
         mixes = [self.words.default, *self.words.scripts.values()]
         return max(0.0, min(mix.lowest(threshold) for mix in mixes) - 10.0**-DIGITS)
 
-    def score(self, given: Array, there: Mask, tag: str | None, script: str | None) -> float | None:
+    def score(self, given: Float64s, there: Bools, tag: str | None, script: str | None) -> float | None:
         """That of a response from the members' (1, k): the plain mean where no weights could be learned."""
         if self.responses is None:
             return round(float(given.mean()), DIGITS)
@@ -263,9 +260,9 @@ class Stacking(Versioned, frozen=True, kw_only=True):
         return digest([msgspec.json.encode([self.words, self.responses, self.threshold])])[:8]
 
 
-def mean_of(given: Array, weights: Array) -> Array:
+def mean_of(given: Float64s, weights: Float64s) -> Float64s:
     """The weighted mean of the members' confidences (n, k), rounded, shape (n,): where it marks, one of them does."""
-    mean: Array = np.round(given @ (weights / weights.sum()), DIGITS)
+    mean: Float64s = np.round(given @ (weights / weights.sum()), DIGITS)
     return mean
 
 
@@ -280,7 +277,7 @@ class _Loaded:
 
 
 def _labeller(
-    bounds: NDArray[np.int32], scored: Sequence[tuple[_Loaded, Prediction]], given: Array
+    bounds: Int32s, scored: Sequence[tuple[_Loaded, Prediction]], given: Float64s
 ) -> Callable[[int, int], SpanLabel]:
     """Types and pointers of the words from one to another.
 
@@ -447,7 +444,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         given = np.stack([reading.confidences for reading in readings], axis=1)
         inside = np.stack([reading.marked for reading in readings], axis=1)
         scores = np.array([[float(prediction.score or 0.0) for _, prediction in scored]])
-        confidences: Array | None
+        confidences: Float64s | None
         score: float | None
         if self._learned is None:
             weights = np.array([member.weight for member, _ in scored])
@@ -471,7 +468,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         )
 
     def _word_list(
-        self, bounds: NDArray[np.int32], confidences: Array, scored: Sequence[tuple[_Loaded, Prediction]]
+        self, bounds: Int32s, confidences: Float64s, scored: Sequence[tuple[_Loaded, Prediction]]
     ) -> tuple[Word, ...]:
         """Every word; a supported one with what the first member points at that points anywhere."""
         pointers: dict[tuple[int, int], tuple[Pointer, ...]] = {}

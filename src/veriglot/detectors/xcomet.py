@@ -182,7 +182,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
 
 
 def _row(sample: Sample) -> dict[str, str]:
-    source = "\n".join(passage.text for passage in sample.evidence if passage.text.strip())
+    source = "\n".join(filter(str.strip, sample.passages))
     return {"source": source.encode("utf-8", "replace").decode(), "response": sample.response}
 
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float32s, Int64s
 __all__ = []
 
 
@@ -83,7 +81,7 @@ class SentenceTransformer(WindowEncoder):
         tokenizer = fast_tokenizer(network.tokenizer, str(model))
         super().__init__(tokenizer, room=room, prompt=words, languages=languages, cache_mb=cache_mb)
 
-    def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
         device = self._network.device
         features = {
             "input_ids": torch.from_numpy(ids).to(device),

@@ -354,8 +354,13 @@ def load_pretrained(
     return Pretrained(source, loaded, network.to(target).eval(), target, settings)
 
 
-def onnx_session(network: str | bytes) -> Any:
-    """A session of ONNX Runtime, of a file or of a network in memory, on one thread of the CPU."""
+def onnx_session(network: str | bytes, *, operators: str | None = None) -> Any:
+    """A session of ONNX Runtime, of a file or of a network in memory, on one thread of the CPU.
+
+    Args:
+        network: the file, or its content.
+        operators: a library of operators that it needs besides.
+    """
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()  # some of its wheels count their use
@@ -363,6 +368,8 @@ def onnx_session(network: str | bytes) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if operators is not None:
+        options.register_custom_ops_library(operators)
     return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
 

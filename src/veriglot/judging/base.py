@@ -22,17 +22,11 @@ from veriglot.text.unicode import main_script, script_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Bounds, Float64s, Int64s
     from veriglot.records import JudgedUnit, Sample
-
-    Int64s = NDArray[np.int64]
-    Bounds = NDArray[np.int32] | Int64s
 
 __all__ = [
     "DIGITS",
-    "LANGUAGE_FROM_TEXT",
-    "LANGUAGE_UNSURE",
     "UNKNOWN_LANGUAGE",
     "BaseDetector",
     "NotScored",
@@ -80,7 +74,7 @@ def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     """
     if sample.language is not None:
         return _given_language(sample.language, sample.response)
-    evidence = next((p.text for p in sample.evidence if p.text.strip()), "")
+    evidence = next(filter(str.strip, sample.passages), "")
     script = script_of(sample.response)
     sources = [("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)]
     if sample.task is Task.TRANSLATION:  # question and evidence are in the source's language there
@@ -128,7 +122,7 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
     if given and base_tag(resolved.tag).lower() not in given:
         return ("evidence:other_language",)
     response_script = _mixed_script(sample.response)
-    evidence_script = _mixed_script(*(passage.text for passage in sample.evidence))
+    evidence_script = _mixed_script(*sample.passages)
     if not given and None not in {response_script, evidence_script} and response_script != evidence_script:
         return ("evidence:other_script",)
     return ()
@@ -180,7 +174,7 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
             sizes[known.tag if known else passage.language] += len(passage.text)
     if sizes:
         return sizes.most_common(1)[0][0], None
-    text = "\n".join(passage.text for passage in sample.evidence)[:_LOOKED_AT]
+    text = "\n".join(sample.passages)[:_LOOKED_AT]
     windows, running = _windows(text)
     votes = [identified for window in windows or [text] if (identified := identify(window))]
     if not votes:
@@ -259,7 +253,7 @@ UNKNOWN_LANGUAGE = NotScored(
 
 def has_evidence(sample: Sample) -> bool:
     """Whether a passage of a sample holds more than white space."""
-    return any(passage.text.strip() for passage in sample.evidence)
+    return any(map(str.strip, sample.passages))
 
 
 def admit(sample: Sample) -> ResolvedLanguage | NotScored:
@@ -277,7 +271,7 @@ def admit(sample: Sample) -> ResolvedLanguage | NotScored:
 
 def without_words(sample: Sample) -> NotScored:
     """Why a sample cannot be judged in which one of the two texts has no word."""
-    if any(any(c.isalnum() for c in passage.text) for passage in sample.evidence):
+    if any(map(str.isalnum, "".join(sample.passages))):
         return NotScored(Status.FAILED, "the response holds no word, only marks or symbols")
     return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
 
@@ -342,9 +336,13 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
 
     def _answer(self, sample: Sample, plan: PlanT | NotScored, results: Any) -> Prediction:
         result = plan if isinstance(plan, NotScored) else next(results)
-        if not isinstance(result, NotScored):
-            result = self._guarded(self._scored, sample, plan, result)
-        return self._not_scored(sample, result) if isinstance(result, NotScored) else result
+        judged = result if isinstance(result, NotScored) else self._guarded(self._scored, sample, plan, result)
+        if not isinstance(judged, NotScored):
+            return judged
+        return Prediction(
+            id=sample.id, status=judged.status, detector=self.name, reason=judged.reason, signature=self.signature,
+            language=sample.language,
+        )  # fmt: skip
 
     def _guarded(self, function: Callable[..., T], *arguments: Any) -> T | NotScored:
         """What a function returns, or what its exception makes of the sample: no sample may lose the batch."""
@@ -355,12 +353,6 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
 
     def _failure(self, error: Exception) -> NotScored:
         return NotScored.failed(error)
-
-    def _not_scored(self, sample: Sample, why: NotScored) -> Prediction:
-        return Prediction(
-            id=sample.id, status=why.status, detector=self.name, reason=why.reason, signature=self.signature,
-            language=sample.language,
-        )  # fmt: skip
 
     def _prediction(
         self,
@@ -397,7 +389,7 @@ class SpanLabel(NamedTuple):
     evidence: tuple[Pointer, ...] = ()
 
 
-def runs(marked: NDArray[np.bool_], parts: Int64s) -> Iterator[tuple[int, int]]:
+def runs(marked: Bools, parts: Int64s) -> Iterator[tuple[int, int]]:
     """Runs of marked words that lie in one part, as half-open word ranges, in order."""
     padded = np.concatenate([[False], marked, [False]])
     for low, high in np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2).tolist():
@@ -415,7 +407,7 @@ def sentence_of_each(text: str, language: str | None, bounds: Bounds) -> Int64s:
 def spans_from_words(
     text: str,
     bounds: Bounds,
-    confidences: NDArray[np.float64],
+    confidences: Float64s,
     threshold: float,
     parts: Int64s,
     label: Callable[[int, int], SpanLabel],
@@ -444,7 +436,7 @@ def spans_from_words(
 
 def words_from_confidences(
     bounds: Bounds,
-    confidences: NDArray[np.float64] | Sequence[float],
+    confidences: Float64s | Sequence[float],
     threshold: float,
     pointers: Callable[[int], tuple[Pointer, ...]],
 ) -> tuple[Word, ...]:

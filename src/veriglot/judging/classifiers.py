@@ -20,9 +20,7 @@ from veriglot.text.unicode import without_surrogates
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Int64s = NDArray[np.int64]
+    from veriglot.arrays import Int64s
 
 __all__ = ["Tokens", "group_units", "label_aliases", "label_names", "normalised_label", "stretches"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
@@ -17,14 +18,11 @@ from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float64s, Int64s
     from veriglot.records import Evidence, Sample
     from veriglot.text.facts import Fact
-
-    Float64s = NDArray[np.float64]
 
 __all__ = ["ENTAILMENTS", "Claim", "ClaimReader", "Claims", "Entailment", "Support"]
 
@@ -184,8 +182,8 @@ class Support:
 
     entailment: Float64s
     contradiction: Float64s
-    nearest: NDArray[np.int64]
-    opposed: NDArray[np.int64]
+    nearest: Int64s
+    opposed: Int64s
 
     @property
     def difference(self) -> Float64s:
@@ -198,7 +196,10 @@ class Support:
         return 1.0 - np.maximum(self.entailment, self.contradiction)
 
 
-def hold(entailment: Entailment, tasks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Support]:
+_Task = tuple[Sequence[str], Sequence[str]]  # claims and premises
+
+
+def hold(entailment: Entailment, tasks: Sequence[_Task]) -> list[Support]:
     """Hold claims against premises, every claim of a task against every premise of it."""
     supports: list[Support] = []
     for group in _groups(tasks):
@@ -215,11 +216,9 @@ def hold(entailment: Entailment, tasks: Sequence[tuple[Sequence[str], Sequence[s
     return supports
 
 
-def _groups(
-    tasks: Sequence[tuple[Sequence[str], Sequence[str]]],
-) -> Iterator[list[tuple[Sequence[str], Sequence[str]]]]:
+def _groups(tasks: Sequence[_Task]) -> Iterator[list[_Task]]:
     """Neighbouring tasks of some `_PAIRS` pairs together; one that has more stands by itself."""
-    group: list[tuple[Sequence[str], Sequence[str]]] = []
+    group: list[_Task] = []
     pairs = 0
     for claims, premises in tasks:
         size = len(claims) * len(premises)
@@ -310,11 +309,7 @@ class ClaimReader:
         tasks = [([c.text for c in sample.claims], [p.text for p in sample.premises]) for sample in samples]
         try:
             return [*hold(self.entailment, tasks)]
-        except Exception:
-            return [self._hold_alone(task) for task in tasks]
-
-    def _hold_alone(self, task: tuple[list[str], list[str]]) -> Support | NotScored:
-        try:
-            return hold(self.entailment, [task])[0]
         except Exception as error:  # one sample's failure must not lose the batch
-            return NotScored.failed(error)
+            if len(samples) == 1:
+                return [NotScored.failed(error)]
+            return [support for sample in samples for support in self.hold([sample])]

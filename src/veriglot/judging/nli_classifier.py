@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,7 @@ from veriglot.storage.cache import Cache, Recent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    Float32s = NDArray[np.float32]
+    from veriglot.arrays import Float32s, Float64s
 
 __all__ = []
 
@@ -125,22 +124,17 @@ class Job:
 
 def joined(jobs: Sequence[Job], rows: Float32s, pairs: int) -> Float32s:
     """One row per pair, from one per job; see `Entailment.judge` for the rule."""
-    owners = np.array([job.row for job in jobs], np.int64)
-    counts = np.bincount(owners, minlength=pairs)
-    result = np.zeros((pairs, 3), np.float32)
-    single = counts[owners] == 1
-    result[owners[single]] = rows[single]
-    ends = np.cumsum(counts)
-    for row in np.flatnonzero(counts > 1).tolist():
-        result[row] = _of_several(jobs[ends[row] - counts[row] : ends[row]], rows[ends[row] - counts[row] : ends[row]])
+    result = np.zeros((pairs, len(COLUMNS)), np.float32)
+    for row, indices in groupby(range(len(jobs)), lambda index: jobs[index].row):
+        first, *others = indices
+        result[row] = rows[first]
+        if others:
+            part = rows[first : others[-1] + 1]
+            pieces = np.array([job.piece for job in jobs[first : others[-1] + 1]])
+            entailed = min(float(part[pieces == piece, 0].max()) for piece in np.unique(pieces))
+            contradicted = float(part[:, 2].max())
+            result[row] = entailed, 1.0 - max(entailed, contradicted), contradicted
     return result
-
-
-def _of_several(jobs: Sequence[Job], rows: Float32s) -> Float32s:
-    pieces = np.array([job.piece for job in jobs])
-    entailed = min(float(rows[pieces == piece, 0].max()) for piece in np.unique(pieces))
-    contradicted = float(rows[:, 2].max())
-    return np.array([entailed, 1.0 - max(entailed, contradicted), contradicted], np.float32)
 
 
 _FEWEST = 8  # tokens of premise and hypothesis together
@@ -206,12 +200,11 @@ class SequenceClassifier(Configured):
             )
         self._device, self._network = loaded.device, network
         self._lock = threading.Lock()
-        self._room = loaded.room(max_length)
-        if self._room < _FEWEST + 4:
-            raise UsageError(
-                f"{self._room} tokens are too few for a pair.", remedy=f"Give max_length {_FEWEST + 4} or more."
-            )
+        room = loaded.room(max_length)
+        if room < _FEWEST + 4:
+            raise UsageError(f"{room} tokens are too few for a pair.", remedy=f"Give max_length {_FEWEST + 4} or more.")
         self._tokens = Tokens(tokenizer, loaded.source)
+        self._free = room - self._tokens.special  # tokens that premise and hypothesis may have together
         self._batch_tokens = batch_tokens
         self.revision = loaded.revision
         self.signature = signature(
@@ -219,12 +212,12 @@ class SequenceClassifier(Configured):
             model=model,
             revision=self.revision,
             labels=",".join(self.labels),
-            window=self._room,
+            window=room,
             **loaded.settings,
         )
         self._memory = Memory(self.signature, memory, cache)
 
-    def judge(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    def judge(self, pairs: Sequence[tuple[str, str]]) -> Float64s:
         """See `Entailment`. A pair that is asked twice, or was asked before, is judged once."""
         keys = [self._memory.key(*pair) for pair in pairs]
         known = self._memory.known(keys)
@@ -234,19 +227,11 @@ class SequenceClassifier(Configured):
             judged = dict(zip(new, rows, strict=True))
             self._memory.put(judged)
             known.update(judged)
-        probabilities = np.zeros((len(keys), len(COLUMNS)), np.float64)
-        for index, key in enumerate(keys):
-            probabilities[index] = known[key]
-        return probabilities
+        return np.array([known[key] for key in keys], np.float64).reshape(-1, len(COLUMNS))
 
     def pieces(self, hypothesis: str) -> list[tuple[int, int]]:
         """See `Entailment`. A hypothesis may take half of the room, so that there is as much for the premise."""
         return self._tokens.stretches(hypothesis, self._free // 2, overlap=False)
-
-    @property
-    def _free(self) -> int:
-        """Tokens that premise and hypothesis may have together."""
-        return self._room - self._tokens.special
 
     def _judged(self, pairs: list[tuple[str, str]]) -> Float32s:
         self._tokens.count_all([text for pair in pairs for text in pair])
@@ -273,11 +258,8 @@ class SequenceClassifier(Configured):
         """
         if self._tokens.count(premise) <= self._free - length:
             return [(0, len(premise))]
-        return self._tokens.stretches(premise, self._free - length - -length % self._step, overlap=True)
-
-    @property
-    def _step(self) -> int:
-        return max(self._free // 32, 1)
+        step = max(self._free // 32, 1)
+        return self._tokens.stretches(premise, self._free - length - -length % step, overlap=True)
 
     def _run(self, jobs: list[Job]) -> Float32s:
         try:

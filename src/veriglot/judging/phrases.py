@@ -8,15 +8,13 @@ referred to ("according to"), in any order.
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from veriglot.plugins import packaged
 from veriglot.records.languages import base_tag
 from veriglot.text.normalization import fold, normalise
 from veriglot.text.segmentation import folded_words, sentences, space_of
@@ -24,10 +22,8 @@ from veriglot.text.segmentation import folded_words, sentences, space_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from veriglot.arrays import Bools, Bounds
 
-    Bools = NDArray[np.bool_]
-    Bounds = NDArray[np.int32] | NDArray[np.int64]
     Range = tuple[int, int]
 
 __all__ = ["harmless_words", "is_negated", "is_refusal"]
@@ -93,29 +89,75 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     inverted: bool = False  # whether the verb may stand before its negation
 
 
-@dataclass(frozen=True)
 class _Patterns:
     """The expressions of one language, for normalised text."""
 
-    run: re.Pattern[str]
-    lead: re.Pattern[str]
-    source: re.Pattern[str]
-    referent: re.Pattern[str]
-    intro: re.Pattern[str]
-    answers: re.Pattern[str]
-    openers: re.Pattern[str]
-    closings: re.Pattern[str]
-    condition: re.Pattern[str]
-    offer: re.Pattern[str]
-    denials: re.Pattern[str]
-    refusals: re.Pattern[str]
-    but: re.Pattern[str]
-    although: re.Pattern[str]
-    according: re.Pattern[str]
-    asking: re.Pattern[str]
-    that: re.Pattern[str]
-    negation: re.Pattern[str]
-    spaced: bool
+    def __init__(self, tag: str, wording: _Wording) -> None:
+        self.spaced = bool(space_of(tag))
+        self._before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
+        self._after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
+        self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
+        every = self._any_of([self._word(word) for name in _CLASSES for word in getattr(wording, name).split()])
+        self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
+        self.lead = self._words(wording.lead)
+        self.source = self._words(wording.source)
+        self.referent = self._words(wording.source, wording.info)
+        self.intro = self._words(wording.lead, wording.intro, wording.source)
+        self.answers = self._words(wording.answers)
+        self.closings = self._any([self._phrase(f"{phrase}*") for phrase in wording.closings])
+        self.condition = self._words(wording.condition)
+        self.offer = self._words(wording.offer)
+        self.refusals = self._any(list(map(self._phrase, wording.refusals)))
+        self.but = self._words(wording.but, wording.although, wording.because)
+        self.although = self._words(wording.although)
+        self.according = self._words(wording.according)
+        self.asking = self._words(wording.asking)
+        self.that = self._words(wording.that)
+        self.negation = self._words(wording.negation)
+        self.openers = self._openers(wording.openers)
+        self.denials = self._denials(wording)
+
+    def _word(self, word: str) -> str:
+        any_ending = _REST if word.endswith("*") and self.spaced else ""
+        return self._clitics + re.escape(_plain(word.rstrip("*"))).replace("_", r"[\s'-]+") + any_ending
+
+    def _phrase(self, phrase: str) -> str:
+        space, gap = (
+            (rf"{_SPACE}+", rf"{_SPACE}+(?:[^.!?]{{0,80}}?{_SPACE})??") if self.spaced else (r"\s*", "[^.!?]{0,40}?")
+        )
+        begin = rf"(?<![\s\S])[{_GAP}]*" if phrase.startswith("^") else ""
+        parts = phrase.strip("^+").split("...")
+        return begin + gap.join(space.join(map(self._word, part.split())) for part in parts)
+
+    def _any_of(self, expressions: list[str], after: str | None = None) -> str:
+        """Any of the expressions, longest first, as whole words; nothing where there is none."""
+        ordered = "|".join(sorted(expressions, key=len, reverse=True))
+        return f"(?:{ordered}){self._after if after is None else after}" if expressions else "(?!)"
+
+    def _any(self, expressions: list[str]) -> re.Pattern[str]:
+        return re.compile(self._before + self._any_of(expressions), re.MULTILINE)
+
+    def _words(self, *words: str) -> re.Pattern[str]:
+        return self._any([self._word(word) for word in " ".join(words).split()])
+
+    def _openers(self, phrases: list[str]) -> re.Pattern[str]:
+        """Those of one word, or of few letters where words are not parted, need a mark after them."""
+        short = [p for p in phrases if not p.endswith("+") and (" " not in p if self.spaced else len(p) <= _FEW)]
+        closed = self._any_of(list(map(self._phrase, short)), r"(?=\s*(?:[!-/:-@।॥·…•。、！？：；，\n]|$))")
+        long = self._any_of([self._phrase(p) for p in phrases if p not in short])
+        return re.compile(f"{closed}|{long}", re.MULTILINE)
+
+    def _denials(self, wording: _Wording) -> re.Pattern[str]:
+        """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
+        expressions = list(map(self._phrase, wording.denials))
+        negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
+        if negations:
+            negation, say = (self._any_of(list(map(self._word, words))) for words in (negations, says))
+            expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
+            if wording.inverted:
+                that = f"(?!{self.that.pattern})"
+                expressions.append(rf"{say}(?:\s+{that}[^\s,.;:!?)\"]+){{0,3}}?\s+{negation}")
+        return self._any(expressions)
 
     def framing_end(self, text: str, start: int, end: int, *, whole: bool) -> int:
         """Where the opening that begins at `start` ends, or `start`; `whole` if it may be all of the sentence."""
@@ -163,50 +205,9 @@ class _Patterns:
             yield from ((start + part.start(), start + part.end()) for part in re.finditer(r"\S+", text[start:end]))
 
 
-class _Compiler:
-    """Makes expressions of one language's words and phrases."""
-
-    def __init__(self, tag: str, wording: _Wording) -> None:
-        self.spaced = bool(space_of(tag))
-        self.before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
-        self.after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
-        self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
-
-    def word(self, word: str) -> str:
-        any_ending = _REST if word.endswith("*") and self.spaced else ""
-        return self._clitics + re.escape(_plain(word.rstrip("*"))).replace("_", r"[\s'-]+") + any_ending
-
-    def phrase(self, phrase: str) -> str:
-        space, gap = (
-            (rf"{_SPACE}+", rf"{_SPACE}+(?:[^.!?]{{0,80}}?{_SPACE})??") if self.spaced else (r"\s*", "[^.!?]{0,40}?")
-        )
-        begin = rf"(?<![\s\S])[{_GAP}]*" if phrase.startswith("^") else ""
-        parts = phrase.strip("^+").split("...")
-        return begin + gap.join(space.join(map(self.word, part.split())) for part in parts)
-
-    def any_of(self, expressions: list[str], after: str | None = None) -> str:
-        """Any of the expressions, longest first, as whole words; nothing where there is none."""
-        ordered = "|".join(sorted(expressions, key=len, reverse=True))
-        return f"(?:{ordered}){self.after if after is None else after}" if expressions else "(?!)"
-
-    def words(self, *words: str) -> re.Pattern[str]:
-        return re.compile(self.before + self.any_of([self.word(w) for w in " ".join(words).split()]), re.MULTILINE)
-
-    def phrases(self, phrases: list[str]) -> re.Pattern[str]:
-        return re.compile(self.before + self.any_of(list(map(self.phrase, phrases))), re.MULTILINE)
-
-    def openers(self, phrases: list[str]) -> re.Pattern[str]:
-        """Those of one word, or of few letters where words are not parted, need a mark after them."""
-        short = [p for p in phrases if not p.endswith("+") and (" " not in p if self.spaced else len(p) <= _FEW)]
-        closed = self.any_of(list(map(self.phrase, short)), r"(?=\s*(?:[!-/:-@।॥·…•。、！？：；，\n]|$))")
-        long = self.any_of([self.phrase(p) for p in phrases if p not in short])
-        return re.compile(f"{closed}|{long}", re.MULTILINE)
-
-
 @cache
 def _wordings() -> dict[str, _Wording]:
-    text = files(__package__).joinpath("phrases.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), type=dict[str, _Wording])
+    return packaged(__package__, "phrases.toml", dict[str, _Wording])
 
 
 def _patterns(language: str | None) -> _Patterns | None:
@@ -217,44 +218,7 @@ def _patterns(language: str | None) -> _Patterns | None:
 @cache
 def _compiled(base: str) -> _Patterns | None:
     wording = _wordings().get(base)
-    if wording is None:
-        return None
-    make = _Compiler(base, wording)
-    every = make.any_of([make.word(word) for name in _CLASSES for word in getattr(wording, name).split()])
-    return _Patterns(
-        run=re.compile(rf"{make.before}(?:{every}[{_SOFT}]*)+", re.MULTILINE),
-        lead=make.words(wording.lead),
-        source=make.words(wording.source),
-        referent=make.words(wording.source, wording.info),
-        intro=make.words(wording.lead, wording.intro, wording.source),
-        answers=make.words(wording.answers),
-        openers=make.openers(wording.openers),
-        closings=make.phrases([f"{phrase}*" for phrase in wording.closings]),
-        condition=make.words(wording.condition),
-        offer=make.words(wording.offer),
-        denials=_denials(make, wording),
-        refusals=make.phrases(wording.refusals),
-        but=make.words(wording.but, wording.although, wording.because),
-        although=make.words(wording.although),
-        according=make.words(wording.according),
-        asking=make.words(wording.asking),
-        that=make.words(wording.that),
-        negation=make.words(wording.negation),
-        spaced=make.spaced,
-    )
-
-
-def _denials(make: _Compiler, wording: _Wording) -> re.Pattern[str]:
-    """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
-    expressions = [make.phrase(phrase) for phrase in wording.denials]
-    negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
-    if negations:
-        negation, say = (make.any_of([make.word(word) for word in words]) for words in (negations, says))
-        expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
-        if wording.inverted:
-            that = f"(?!{make.words(wording.that).pattern})"
-            expressions.append(rf"{say}(?:\s+{that}[^\s,.;:!?)\"]+){{0,3}}?\s+{negation}")
-    return re.compile(make.before + make.any_of(expressions), re.MULTILINE)
+    return None if wording is None else _Patterns(base, wording)
 
 
 def _plain(text: str) -> str:

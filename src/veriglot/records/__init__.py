@@ -281,9 +281,14 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
                         raise ValueError(f"{beyond} code points at `annotations[{index}].{name}[{position}]`")
 
     @property
+    def passages(self) -> list[str]:
+        """The texts of the evidence."""
+        return [passage.text for passage in self.evidence]
+
+    @property
     def evidence_text(self) -> str:
         """The passages as one text, an empty line between them."""
-        return "\n\n".join(passage.text for passage in self.evidence)
+        return "\n\n".join(self.passages)
 
 
 _CHOOSER = "chooser:"
@@ -358,8 +363,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.status is Status.SCORED:
             if self.spans is None or self.score is None:
                 raise ValueError("a scored prediction has `spans` (possibly empty) and a `score`")
-            if not 0.0 <= self.score <= 1.0:
-                raise ValueError(f"a `score` lies between 0 and 1, but this one is {self.score}")
+            _check_share(self.score, "`score`")
         elif any(given is not None for given in (self.spans, self.score, self.words, self.units)):
             raise ValueError(f"a prediction with status {self.status} has no `spans`, `words`, `units` or `score`")
         elif not self.reason:

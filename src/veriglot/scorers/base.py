@@ -120,7 +120,7 @@ class PairScorer(BaseScorer):
         return [results[pair] if isinstance(pair, Pair) else pair for pair in pairs]
 
     def _pair(self, sample: Sample) -> Pair | NotScored:
-        passages = [passage.text for passage in sample.evidence if passage.text.strip()]
+        passages = list(filter(str.strip, sample.passages))
         if not passages:
             return NotScored(Status.NO_EVIDENCE, self.no_evidence)
         if not sample.response.strip():

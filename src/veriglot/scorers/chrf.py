@@ -58,6 +58,5 @@ class ChrF(SampleScorer):
 
     def measure(self, sample: Sample) -> Measured:
         """The score; 0 where nothing is in common, as in an empty response."""
-        passages = [passage.text for passage in sample.evidence]
-        references = ["\n".join(passages)] if self.passages == "joined" else passages
+        references = ["\n".join(sample.passages)] if self.passages == "joined" else sample.passages
         return Measured(float(self._metric.sentence_score(sample.response, references).score), {})

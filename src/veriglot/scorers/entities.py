@@ -8,20 +8,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import spacy
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import NotScored, text_language
+from veriglot.judging.classifiers import stretches
 from veriglot.records import Status
 from veriglot.records.languages import get_language
 from veriglot.scorers.base import SampleScorer
 from veriglot.scorers.rouge import Overlap, Value, agreement, check_options, tokens
 from veriglot.signatures import digest, file_sha256, signature
-from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from spacy.language import Language as SpacyPipeline
 
@@ -33,7 +34,7 @@ __all__ = []
 
 _RECOGNISERS = frozenset({"ner", "entity_ruler", "span_ruler"})
 _NO_USE_TO_NER = ("parser", "tagger", "lemmatizer", "morphologizer", "attribute_ruler", "senter", "textcat")
-_PIECE = 50_000  # code points at once; spaCy refuses a million
+_PIECE = 50_000  # code points at most at once; spaCy refuses a million
 
 
 class Pipeline(NamedTuple):
@@ -42,7 +43,6 @@ class Pipeline(NamedTuple):
     name: str
     language: str
     revision: str
-    licence: str
     quality: float
     components: tuple[str, ...]
 
@@ -100,13 +100,15 @@ def pipeline_named(name: str) -> Pipeline:
 def entities(pipeline: Pipeline, text: str) -> list[tuple[int, int, str]]:
     """The entities of a text: half-open ranges of code points and labels, in order. Long texts go in pieces.
 
-    A piece ends where a sentence does, or, where one is longer than a piece, behind a space. Lone surrogates, which
+    A piece ends where a sentence does, or, where one is longer than a piece, between words. Lone surrogates, which
     spaCy cannot store, are taken as replacement characters.
     """
     text = without_surrogates(text)
+    places = np.arange(len(text))
+    bounds = np.stack([places, places + 1], axis=1)
     return [
         (start + entity.start_char, start + entity.end_char, entity.label_)
-        for start, end in _pieces(text)
+        for start, end in stretches(text, bounds, _PIECE, overlap=False)
         for entity in _loaded(pipeline)(text[start:end]).ents
     ]
 
@@ -119,7 +121,7 @@ def _described(name: str, file: Path) -> Pipeline | None:
         components = tuple(meta.get("pipeline") or meta.get("components") or ())
         if Path(name).is_dir():
             revision += f"-{_folder_digest(file.parent)}"
-        return Pipeline(name, meta["lang"], revision, meta.get("license") or "not stated", quality, components)
+        return Pipeline(name, meta["lang"], revision, quality, components)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -138,31 +140,6 @@ def _base(tag: str) -> str:
 def _loaded(pipeline: Pipeline) -> SpacyPipeline:
     rules = {"entity_ruler", "span_ruler"}.intersection(pipeline.components)  # they may look at lemmas and tags
     return spacy.load(pipeline.name, exclude=() if rules else _NO_USE_TO_NER)
-
-
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    if len(text) <= _PIECE:
-        yield 0, len(text)
-        return
-    start = 0
-    for _, end in _short(text):
-        if end - start >= _PIECE:
-            yield start, end
-            start = end
-    if start < len(text):
-        yield start, len(text)
-
-
-def _short(text: str) -> Iterator[tuple[int, int]]:
-    """Sentences, those longer than a piece parted behind spaces or, where there are none, anywhere."""
-    for first, end in sentences(text):
-        start = first
-        while end - start > _PIECE:
-            space = text.rfind(" ", start + 1, start + _PIECE)
-            cut = space + 1 if space > start else start + _PIECE
-            yield start, cut
-            start = cut
-        yield start, end
 
 
 class EntityOverlap(SampleScorer):

@@ -71,7 +71,7 @@ class NameAgreement(SampleScorer):
     def measure(self, sample: Sample) -> Measured | NotScored:
         """The share, and the counts of distinct names: `matched` and `response`."""
         tag = text_language(sample.response, sample.language)
-        passages = [passage.text for passage in sample.evidence]
+        passages = sample.passages
         refused = _refused(tag, sample.response, passages)
         if refused is not None:
             return NotScored(Status.UNSUPPORTED_LANGUAGE, refused)

@@ -24,7 +24,7 @@ from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = []
 
@@ -159,6 +159,14 @@ class _Network:
         first: torch.Tensor = logits[:, 0].float() * self._scale
         return first
 
+    def first_scores(self, rows: Sequence[Sequence[int]], read: Callable[[torch.Tensor], torch.Tensor]) -> list[float]:
+        """What `read` takes of the logits of the first token of each answer, in order."""
+
+        def run(batch: list[int]) -> Any:
+            return read(self.first_logits([rows[index] for index in batch])).tolist()
+
+        return in_batches([len(row) for row in rows], run)
+
 
 def _head_scale(source: str, network: Any, revision: str | None = None) -> float:
     """What the logits of an mT5 have to be multiplied by to be those of transformers 4.
@@ -245,15 +253,9 @@ class Seahorse(_ClaimScorer):
 
     def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
         rows = [self._network.ids(f"{_PREMISE}{evidence}{_HYPOTHESIS}{claim}") for evidence, claim in judged]
-
-        def run(batch: list[int]) -> list[float]:
-            logits = self._network.first_logits([rows[index] for index in batch])
-            among_answers = self._among == "answers"
-            chances = (logits[:, self._answers] if among_answers else logits).softmax(-1)
-            values: list[float] = chances[:, 1 if among_answers else self._answers[1]].tolist()
-            return values
-
-        return in_batches([len(row) for row in rows], run)
+        if self._among == "answers":
+            return self._network.first_scores(rows, lambda logits: logits[:, self._answers].softmax(-1)[:, 1])
+        return self._network.first_scores(rows, lambda logits: logits.softmax(-1)[:, self._answers[1]])
 
 
 def _token(tokenizer: Any, answer: str, model: str) -> int:
@@ -334,11 +336,7 @@ class MetricX(PairScorer):
         rows = [self._ids(pair) for pair in pairs]
         short = [row for row in rows if len(row) <= self._longest]
 
-        def run(batch: list[int]) -> list[float]:
-            values: list[float] = self._network.first_logits([short[index] for index in batch])[:, _READ].tolist()
-            return values
-
-        scores = iter(in_batches([len(row) for row in short], run))
+        scores = iter(self._network.first_scores(short, lambda logits: logits[:, _READ]))
         return [self._read(next(scores)) if len(row) <= self._longest else self._too_long(row) for row in rows]
 
     def _ids(self, pair: Pair) -> list[int]:
@@ -417,15 +415,14 @@ class MFact(_ClaimScorer):
         )
 
     def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
-        def run(batch: list[int]) -> list[float]:
+        def run(batch: list[int]) -> Any:
             first, second = ([judged[index][side] for index in batch] for side in (0, 1))
             pair = (second, first) if self._claim_first else (first, second)
             inputs = self._tokens.pairs(*pair).to(self._network.device)
             with torch.inference_mode():
                 logits = self._network.model(**inputs).logits.float()
             chances = logits.sigmoid()[:, 0] if self._column is None else logits.softmax(-1)[:, self._column]
-            values: list[float] = chances.tolist()
-            return values
+            return chances.tolist()
 
         return in_batches([self._tokens.count(evidence) + self._tokens.count(claim) for evidence, claim in judged], run)
 
@@ -449,6 +446,7 @@ def _column(config: Any, label: str | int | None, model: str) -> int | None:
     return faithful[0]
 
 
+_Ids = tuple[list[int], list[int]]  # what the model reads, and what it is to say
 _IGNORED = -100
 _NUMBERS = 100_000_000  # of a batch: a number for each token of the vocabulary at each place
 _SMALLEST_BATCH = 256  # tokens of a batch
@@ -530,7 +528,7 @@ class LogProbability(PairScorer):
         sums = iter(in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most))
         return [row if isinstance(row, NotScored) else next(sums) for row in plans]
 
-    def _row(self, pair: Pair) -> tuple[list[int], list[int]] | NotScored:
+    def _row(self, pair: Pair) -> _Ids | NotScored:
         """What the model reads, and what it is to say: of a causal model as long, the response at its end."""
         if self._codes is None:
             ahead, target = self._joined(pair)
@@ -548,7 +546,7 @@ class LogProbability(PairScorer):
             return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
         return ids, labels
 
-    def _joined(self, pair: Pair) -> tuple[list[int], list[int]]:
+    def _joined(self, pair: Pair) -> _Ids:
         tokenizer = self._network.tokenizer
         before = self._prompt.format(source=pair.source, question=pair.question)
         ahead = self._network.ids(before) if before else []
@@ -559,7 +557,7 @@ class LogProbability(PairScorer):
             ahead = [] if start is None else [start]
         return ahead, tokenizer(pair.response, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
 
-    def _run(self, rows: list[tuple[list[int], list[int]]]) -> list[Measured]:
+    def _run(self, rows: list[_Ids]) -> list[Measured]:
         network = self._network
         ids, mask = network.padded([row for row, _ in rows], int(network.tokenizer.pad_token_id or 0))
         labels, _ = network.padded([row for _, row in rows], _IGNORED)
@@ -587,7 +585,7 @@ class _Codes:
         self._wanted = hasattr(tokenizer, "src_lang") and hasattr(tokenizer, "tgt_lang")
         self._known = _own_codes(tokenizer) if self._wanted else {}
 
-    def ids(self, pair: Pair) -> tuple[list[int], list[int]] | NotScored:
+    def ids(self, pair: Pair) -> _Ids | NotScored:
         """Token ids of the source and of the target; or why there are none: a language that the model does not have."""
         tokenizer = self._tokenizer
         if self._wanted:

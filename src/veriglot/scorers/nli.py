@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Numbers
     from veriglot.judging.nli import Claims, Entailment, Support
     from veriglot.records import Sample
 
@@ -123,7 +122,7 @@ class NLI(BaseScorer):
             parts["facts_are_sentences"] = 1.0
         return Measured(value, parts, claims.language)
 
-    def _of_response(self, name: str, values: NDArray[Any]) -> float:
+    def _of_response(self, name: str, values: Numbers) -> float:
         if self._summary == "mean":
             return round(float(values.mean()), _DIGITS)
         return round(float(values.max() if name in _WORSE else values.min()), _DIGITS)

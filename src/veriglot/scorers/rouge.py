@@ -9,10 +9,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
-import msgspec
-
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
+from veriglot.plugins import packaged
 from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, one_of
@@ -139,13 +138,9 @@ def agreement(
 
 
 @cache
-def _data() -> bytes:
-    return files(__package__).joinpath("stop_words.json").read_bytes()
-
-
-@cache
 def _table() -> dict[str, frozenset[str]]:
-    return {tag: frozenset(words.split()) for tag, words in msgspec.json.decode(_data(), type=dict[str, str]).items()}
+    lists = packaged(__package__, "stop_words.json", dict[str, str])
+    return {tag: frozenset(words.split()) for tag, words in lists.items()}
 
 
 @cache
@@ -162,7 +157,7 @@ def stop_words(tag: str) -> frozenset[str] | None:
 @cache
 def _stop_words_revision() -> str:
     """Eight hexadecimal digits that change with any list."""
-    return digest([_data()])[:8]
+    return digest([files(__package__).joinpath("stop_words.json").read_bytes()])[:8]
 
 
 _ASCII = re.compile("[a-z0-9]+")
@@ -254,7 +249,7 @@ class _Rouge(SampleScorer):
         language = text_language(sample.response, sample.language) if self.stopwords is True else sample.language
         without = self._left_out(language)
         response = self._words(sample.response, language, without)
-        evidence = [self._words(passage.text, language, without) for passage in sample.evidence]
+        evidence = [self._words(passage, language, without) for passage in sample.passages]
         if self.passages == "joined":
             overlap = self._overlap(response, evidence)
         else:

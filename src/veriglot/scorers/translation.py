@@ -30,8 +30,6 @@ _LEAST = 1e-9
 
 
 class _Lengths(msgspec.Struct, frozen=True):
-    source: str
-    unit: str
     relative: dict[str, float]
 
 
@@ -87,7 +85,7 @@ class LengthRatio(SampleScorer):
 
         Where a language is unknown, or not in the table, the status is `unsupported_language`.
         """
-        source = " ".join(passage.text for passage in sample.evidence)
+        source = " ".join(sample.passages)
         usual, target = self.usual, sample.language
         if usual is None:
             origin = text_language(source, sample.evidence[0].language)
@@ -137,7 +135,7 @@ class TopNGram(SampleScorer):
     def measure(self, sample: Sample) -> Measured:
         """The excess; `parts` holds the counts of the most frequent n-gram: `response` and `source`."""
         response = self._top([sample.response])
-        source = self._top(passage.text for passage in sample.evidence)
+        source = self._top(sample.passages)
         excess = response - source
         value = float(excess if self.graded else excess >= self.t)
         return Measured(value, {"response": float(response), "source": float(source)})

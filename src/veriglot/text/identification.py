@@ -21,8 +21,7 @@ from veriglot.plugins import packaged
 from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import UInt32s
 __all__ = ["Identified", "identify"]
 
 
@@ -36,16 +35,16 @@ _CANTONESE_SHARE = 0.01
 
 
 @cache
-def _sets() -> dict[str, NDArray[np.uint32]]:
+def _sets() -> dict[str, UInt32s]:
     table = packaged(__package__, "chinese_characters.json", dict[str, str]) | {"cantonese": _CANTONESE}
     return {name: code_points(characters) for name, characters in table.items()}
 
 
-def _count(letters: NDArray[np.uint32], name: str) -> int:
+def _count(letters: UInt32s, name: str) -> int:
     return int(np.isin(letters, _sets()[name]).sum())
 
 
-def chinese_or_japanese(letters: NDArray[np.uint32]) -> tuple[str, float]:
+def chinese_or_japanese(letters: UInt32s) -> tuple[str, float]:
     """Tag and confidence (0 to 1) of a text by its letters, most of which are Han, kana, hangul or bopomofo."""
     names = script_names()
     counts = np.bincount(script_table()[letters], minlength=len(names))
@@ -186,7 +185,7 @@ def _sample(text: str) -> str:
     return f"{text[:half]} {text[middle : middle + half]}"
 
 
-def _main_script(letters: NDArray[np.uint32]) -> tuple[str | None, float]:
+def _main_script(letters: UInt32s) -> tuple[str | None, float]:
     """The script with most of the letters' weight and its share; East Asian scripts count together."""
     counts = np.bincount(script_table()[letters], minlength=3)
     counts[:3] = 0
@@ -202,7 +201,7 @@ def _main_script(letters: NDArray[np.uint32]) -> tuple[str | None, float]:
     return (script if enough else None), weights[script] / sum(weights.values())
 
 
-def _alphabetic(sample: str, letters: NDArray[np.uint32], script: str) -> tuple[str, float]:
+def _alphabetic(sample: str, letters: UInt32s, script: str) -> tuple[str, float]:
     """Tag and confidence for a script other than the East Asian ones; an empty tag where none is known."""
     known = _knowledge()
     tag, confidence = _by_letters(letters, script)
@@ -228,7 +227,7 @@ def _tokens(sample: str) -> list[str]:
     return _TOKEN.findall(sample.lower())
 
 
-def _by_letters(letters: NDArray[np.uint32], script: str) -> tuple[str, float]:
+def _by_letters(letters: UInt32s, script: str) -> tuple[str, float]:
     """The language whose own letters the text has, more than its neighbours' and at 1% of it; or an empty tag."""
     own = _knowledge().letters.get(script, {})
     counts = {tag: int(np.isin(letters, code_points(chars)).sum()) for tag, chars in own.items()}

@@ -19,8 +19,7 @@ from veriglot.plugins import packaged
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Int32s, UInt32s
 __all__ = ["fold", "fold_codes", "normalise"]
 
 
@@ -34,14 +33,14 @@ _TABLE_SIZE = 0x30000  # planes 0 to 2: nothing folds beyond them
 
 
 @cache
-def _table() -> NDArray[np.uint32]:
+def _table() -> UInt32s:
     pairs = packaged(__package__, "fold_pairs.json", dict[str, str])
     table = np.arange(_TABLE_SIZE, dtype=np.uint32)
     table[code_points(pairs["from"])] = code_points(pairs["to"])
     return table
 
 
-def fold_codes(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def fold_codes(codes: UInt32s) -> UInt32s:
     """`fold` on an array of code points; same shape."""
     if codes.size and int(codes.max()) >= _TABLE_SIZE:
         low = codes < _TABLE_SIZE
@@ -95,8 +94,8 @@ class Normalised:
     """A normalised text and where each of its code points comes from."""
 
     text: str
-    starts: NDArray[np.int32]
-    ends: NDArray[np.int32]
+    starts: Int32s
+    ends: Int32s
 
     def original(self, start: int, end: int) -> tuple[int, int]:
         """The original range of the normalised range `[start, end)`, which must not be empty."""
@@ -167,9 +166,7 @@ def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Norm
     return Normalised(text_of(result), starts, ends)
 
 
-def _by_cluster(
-    text: str, codes: NDArray[np.uint32], forms: _Forms
-) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32]]:
+def _by_cluster(text: str, codes: UInt32s, forms: _Forms) -> tuple[UInt32s, Int32s, Int32s]:
     """Each cluster replaced by its form; removed code points fall to the code point before them."""
     used, inverse = np.unique(codes, return_inverse=True)
     joins = np.array([_joins(chr(code)) for code in used.tolist()])[inverse]
@@ -191,9 +188,7 @@ def _by_cluster(
     return code_points(plain), np.repeat(first, lengths), np.repeat(last, lengths)
 
 
-def _single_spaces(
-    codes: NDArray[np.uint32], starts: NDArray[np.int32], ends: NDArray[np.int32]
-) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32]]:
+def _single_spaces(codes: UInt32s, starts: Int32s, ends: Int32s) -> tuple[UInt32s, Int32s, Int32s]:
     is_space = kind_table()[codes] & Kind.SPACE != 0
     if not is_space.any():
         return codes, starts, ends

@@ -25,8 +25,8 @@ from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
 if TYPE_CHECKING:
     from icu4py.breakers import BaseBreaker
-    from numpy.typing import NDArray
 
+    from veriglot.arrays import Bools, Int32s, Int64s, UInt8s, UInt32s
 __all__ = ["clusters", "folded_words", "sentences", "space_of", "word_bounds", "words"]
 
 
@@ -41,7 +41,7 @@ def space_of(language: str) -> str:
     return "" if language.split("-")[0] in _UNSPACED else " "
 
 
-def segment_ends(breaker: type[BaseBreaker], text: str, codes: NDArray[np.uint32], locale: str) -> NDArray[np.int64]:
+def segment_ends(breaker: type[BaseBreaker], text: str, codes: UInt32s, locale: str) -> Int64s:
     """Where each segment of `text` ends, in code points, in order; the segments cover the text.
 
     A lone surrogate, which ICU cannot be given, is shown to it as a replacement character.
@@ -94,12 +94,12 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
     return [span for span in (_trimmed(spaces, first, last) for first, last in ranges) if span[0] < span[1]]
 
 
-def _missing_spaces(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _missing_spaces(codes: UInt32s, kinds: UInt8s) -> Int64s:
     """Where a full stop stands between a lower-case letter and a capitalised word, without the space (`end.Next`)."""
     stops = np.flatnonzero(codes[1:-2] == _FULL_STOP) + 1
     upper, lower = int(Kind.UPPER), int(Kind.LOWER)
     glued = (kinds[stops - 1] & lower != 0) & (kinds[stops + 1] & upper != 0) & (kinds[stops + 2] & lower != 0)
-    ends: NDArray[np.int64] = stops[glued] + 1
+    ends: Int64s = stops[glued] + 1
     return ends
 
 
@@ -110,7 +110,7 @@ def _without_opening(text: str, end: int) -> int:
     return end
 
 
-def _trimmed(spaces: NDArray[np.bool_], start: int, end: int) -> tuple[int, int]:
+def _trimmed(spaces: Bools, start: int, end: int) -> tuple[int, int]:
     inside = np.flatnonzero(~spaces[start:end])
     return (start + int(inside[0]), start + int(inside[-1]) + 1) if inside.size else (start, start)
 
@@ -158,7 +158,7 @@ def _unmarked(char: str) -> bool:
     return any(first <= ord(char) < last for first, last in _UNMARKED)
 
 
-def _parted(text: str, codes: NDArray[np.uint32], start: int, end: int) -> list[tuple[int, int]]:
+def _parted(text: str, codes: UInt32s, start: int, end: int) -> list[tuple[int, int]]:
     """A stretch parted at spaces between letters of a script without sentence marks, where it is long."""
     if end - start < 2 * _MIN_UNMARKED or not ((codes[start:end] >= 0x0E00) & (codes[start:end] < 0x0F00)).any():
         return [(start, end)]
@@ -176,7 +176,7 @@ def _parted(text: str, codes: NDArray[np.uint32], start: int, end: int) -> list[
 # What a reader takes for one character (Unicode's extended grapheme clusters, UAX 29), in code points.
 
 
-def grapheme_ends(text: str) -> NDArray[np.int64]:
+def grapheme_ends(text: str) -> Int64s:
     """Where each character ends, in code points, in order; the last one is the length of the text."""
     return segment_ends(CharacterBreaker, text, code_points(text), "root")
 
@@ -231,7 +231,7 @@ def folded_words(text: str, language: str | None = None) -> list[str]:
     return [folded[start:end] for start, end in words(folded, language)]
 
 
-def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
+def word_bounds(text: str, language: str | None = None) -> Int32s:
     """The words of a text: half-open `[start, end)` code point ranges, sorted, disjoint, shape (n, 2).
 
     Args:
@@ -258,9 +258,7 @@ def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
     return bounds
 
 
-def _without_edges(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], kinds: NDArray[np.uint8]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _without_edges(starts: Int64s, ends: Int64s, kinds: UInt8s) -> tuple[Int64s, Int64s]:
     """Words without format characters and connectors at their edges. Each holds a letter or digit, so it ends."""
     while (loose := kinds[ends - 1] & Kind.EDGE != 0).any():
         ends = ends - loose
@@ -271,12 +269,12 @@ def _without_edges(
 
 def _split_inside(
     text: str,
-    codes: NDArray[np.uint32],
-    kinds: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    codes: UInt32s,
+    kinds: UInt8s,
+    starts: Int64s,
+    ends: Int64s,
     parting: tuple[int, ...],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Int64s, Int64s]:
     """Words parted at those of the `parting` marks inside them that part; the mark is left out."""
     marks = np.logical_or.reduce([codes == mark for mark in parting])
     if not marks.any():
@@ -296,7 +294,7 @@ def _split_inside(
     return np.sort(np.concatenate([starts, at + 1])), np.sort(np.concatenate([ends, at]))
 
 
-def _parts(text: str, kinds: NDArray[np.uint8], start: int, index: int) -> bool:
+def _parts(text: str, kinds: UInt8s, start: int, index: int) -> bool:
     """Whether the mark at `place`, between two letters of the word that begins at `start`, parts it."""
     if text[index] == ":":
         return True

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
+from veriglot.arrays import Bools
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.detectors.calibration import (
     ByScript,
@@ -25,67 +28,54 @@ from veriglot.detectors.calibration import (
     sigmoid,
 )
 from veriglot.detectors.ensemble import Mix, Stacked, Stacking, features, mean_of
+from veriglot.detectors.grounding.detector import Line
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics.estimate import percentile
 from veriglot.metrics.measures import RESAMPLES, unit_draws
 from veriglot.metrics.reference import COMBINED, labelled, reference
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
-from veriglot.records import DataSource, Estimate, Kind, Status, encode
+from veriglot.records import DataSource, Kind, Status, encode
+from veriglot.records.languages import find_language
 from veriglot.signatures import __version__, digest, signature
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float64s, Int64s, Numbers
     from veriglot.detectors.calibration import Reading, Source
     from veriglot.detectors.ensemble import Member
     from veriglot.records import Detector, Prediction, Sample
 
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
-
-__all__ = ["Rows", "fit_calibration", "logistic", "logistic_rising", "train_stacking"]
+__all__ = ["Rows", "fit_calibration", "line_of", "lines_by_script", "logistic", "train_stacking"]
 
 
 # How well probabilities do on labels, with intervals over whole texts.
 
 
-class Judged(Estimate, frozen=True):
-    """One figure with its interval, and its value in every resample, shape (resamples,)."""
-
-    name: str
-    drawn: Array
-
-
-def judged(
-    confidences: Array,
-    targets: Mask,
-    texts: NDArray[np.int64],
-    *,
-    seed: int,
-    threshold: float | Array | None = None,
-) -> list[Judged]:
-    """Figures of probabilities held against labels.
+def figures(
+    confidences: Float64s, targets: Bools, texts: Int64s, *, seed: int, threshold: Float64s | None = None
+) -> dict[str, Float64s]:
+    """Figures of probabilities held against labels, by name: first the value, then that of every resample.
 
     Resamples hang on the seed and the texts alone, so figures of the same units can be compared draw by draw.
     """
     drawn = unit_draws(confidences, targets, texts, resamples=RESAMPLES, seed=seed, threshold=threshold)
-    names = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
-    names |= {} if threshold is None else {"f1": "f1"}
-    return [_figure(name, drawn[measure]) for name, measure in names.items()]
+    measures = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
+    measures |= {} if threshold is None else {"f1": "f1"}
+    return {name: drawn[measure] for name, measure in measures.items()}
 
 
-def _figure(name: str, drawn: Array) -> Judged:
-    if np.isnan(drawn[0]):
-        return Judged(name, drawn[1:], value=None)
-    low, high, _ = percentile(drawn[1:])
-    return Judged(name, drawn[1:], value=float(drawn[0]), low=low, high=high)
+def measured(level: str, script: str, what: str, name: str, drawn: Float64s, texts: Int64s) -> Measured:
+    """A figure as it is stored, of units of these texts: rounded to four digits."""
+    numbers = (None, None, None) if np.isnan(drawn[0]) else (float(drawn[0]), *percentile(drawn[1:])[:2])
+    value, low, high = (None if number is None else round(number, 4) for number in numbers)
+    count = len(set(texts.tolist()))
+    return Measured(level, script, what, name, len(texts), count, value=value, low=low, high=high)
 
 
-def best_threshold(confidences: Array, targets: Mask) -> float:
+def best_threshold(confidences: Float64s, targets: Bools) -> float:
     """The confidence from which marking gives the best F1; the highest of several equals, and 0.5 without positives."""
     if not targets.any():
         return 0.5
@@ -102,7 +92,7 @@ def best_threshold(confidences: Array, targets: Mask) -> float:
 FOLDS = 5
 
 
-def texts_of(keys: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+def texts_of(keys: Sequence[Sequence[str]]) -> Int64s:
     """The number of the text of each response, in order of first appearance; a shared key makes two of one text."""
     groups = UnionFind[int]()
     first: dict[str, int] = {}
@@ -114,7 +104,7 @@ def texts_of(keys: Sequence[Sequence[str]]) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(root, len(numbers)) for root in roots], dtype=np.int64)
 
 
-def folds_of(texts: NDArray[np.int64], strata: Sequence[str | None], seed: int) -> NDArray[np.int64]:
+def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     """The fold of each response, 0 to `FOLDS` - 1: whole texts, spread evenly inside each stratum."""
     home: dict[int, str | None] = {}
     for text, stratum in zip(texts.tolist(), strata, strict=True):
@@ -128,8 +118,7 @@ def folds_of(texts: NDArray[np.int64], strata: Sequence[str | None], seed: int) 
     for _, own in sorted(members.items()):
         fold[generator.permutation(own)] = (start + np.arange(len(own))) % FOLDS
         start += len(own)  # small strata do not all begin in the first fold
-    placed: NDArray[np.int64] = fold[texts]
-    return placed
+    return np.asarray(fold[texts])
 
 
 _KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
@@ -142,10 +131,10 @@ class Row:
     keys: tuple[str, ...]
     language: str | None
     script: str | None
-    confidences: Array
-    inside: Mask
-    target: Mask
-    scores: Array
+    confidences: Float64s
+    inside: Bools
+    target: Bools
+    scores: Float64s
     wrong: bool
     spans_alone: tuple[bool, ...]
 
@@ -200,24 +189,31 @@ class Rows:
             )
         )
 
-    def check(self) -> None:
-        """Whether the annotator that was asked for labelled anything.
-
-        Raises:
-            UnknownNameError: not one sample.
-        """
-        if self.annotator and self.annotator not in COMBINED and self._seen and self.annotator not in self._seen:
-            raise UnknownNameError("annotator", self.annotator, {*self._seen, *COMBINED})
-
     @property
     def data(self) -> DataSource:
         """Hash and kind of the labels."""
         kinds = {_KINDS[kind] for kind in self._kinds}
         return DataSource(digest(self._hashes), kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none")
 
-    def texts(self) -> NDArray[np.int64]:
-        """The text of each response: responses that say the same, share a passage or a named group are one."""
-        return texts_of([row.keys for row in self.rows])
+    def texts(self, fewest: int, needs: str) -> Int64s:
+        """The text of each response: responses that say the same, share a passage or a named group are one.
+
+        Raises:
+            UnknownNameError: the annotator that was asked for labelled nothing.
+            UsageError: there are fewer texts than the fit `needs`, or all words are of one kind.
+        """
+        if self.annotator and self.annotator not in COMBINED and self._seen and self.annotator not in self._seen:
+            raise UnknownNameError("annotator", self.annotator, {*self._seen, *COMBINED})
+        texts = texts_of([row.keys for row in self.rows])
+        count = len(set(texts.tolist()))
+        if count < fewest:
+            reasons = ", ".join(f"{why} {number}" for why, number in self.left_out.most_common())
+            raise UsageError(f"{needs}, but there are {count}" + (f" (left out: {reasons})." if reasons else "."))
+        target = np.concatenate([row.target for row in self.rows])
+        if target.all() or not target.any():
+            kind = "unsupported" if target.any() else "supported"
+            raise UsageError(f"Every labelled word is {kind}, so there is nothing to tell apart.")
+        return texts
 
 
 def _unusable(predictions: Sequence[Prediction | None]) -> str:
@@ -233,7 +229,7 @@ def _keys(sample: Sample) -> tuple[str, ...]:
     """What a sample has in common with others of its text; one passage that two share is enough."""
     group = sample.meta.get("group")
     keys = [f"response:{digest([sample.response])[:16]}"]
-    keys += [f"evidence:{digest([passage.text])[:16]}" for passage in sample.evidence if passage.text.strip()]
+    keys += [f"evidence:{digest([passage])[:16]}" for passage in sample.passages if passage.strip()]
     if isinstance(group, str | int):
         keys.append(f"group:{group}")
     return tuple(keys)
@@ -243,6 +239,7 @@ def _keys(sample: Sample) -> tuple[str, ...]:
 
 
 F = TypeVar("F", WordCurve, Mix)
+Fit = Callable[[Bools, F | None, tuple[str, ...]], F]  # of some units, the default fit or None, base tags
 ALL = "all"  # scripts together
 
 
@@ -250,10 +247,10 @@ ALL = "all"  # scripts together
 class Units:
     """Words or responses with what each of m detectors says of them."""
 
-    given: Array
-    inside: Mask
-    target: Mask
-    row: NDArray[np.int64]
+    given: Float64s
+    inside: Bools
+    target: Bools
+    row: Int64s
 
     @classmethod
     def words(cls, rows: Sequence[Row]) -> Units:
@@ -272,27 +269,15 @@ class Units:
         wrong = np.array([row.wrong for row in rows], dtype=bool)
         return cls(scores, np.ones_like(scores, dtype=bool), wrong, np.arange(len(rows)))
 
-    def of(self, mask: Mask) -> Units:
+    def of(self, mask: Bools) -> Units:
         """Some of them."""
         return Units(self.given[mask], self.inside[mask], self.target[mask], self.row[mask])
-
-
-def check_texts(rows: Rows, texts: NDArray[np.int64], fewest: int, needs: str) -> None:
-    """Refuse too few texts, and words that are all of one kind."""
-    count = len(set(texts.tolist()))
-    if count < fewest:
-        reasons = ", ".join(f"{why} {number}" for why, number in rows.left_out.most_common())
-        raise UsageError(f"{needs}, but there are {count}" + (f" (left out: {reasons})." if reasons else "."))
-    target = np.concatenate([row.target for row in rows.rows])
-    if target.all() or not target.any():
-        kind = "unsupported" if target.any() else "supported"
-        raise UsageError(f"Every labelled word is {kind}, so there is nothing to tell apart.")
 
 
 class ScriptFits(Generic[F]):
     """Fits for all responses and for each script with enough texts, on any part of them."""
 
-    def __init__(self, rows: Sequence[Row], texts: NDArray[np.int64], seed: int, fewest: int) -> None:
+    def __init__(self, rows: Sequence[Row], texts: Int64s, seed: int, fewest: int) -> None:
         self.texts = texts
         self.scripts = np.array([row.script or "" for row in rows])
         self.folds = folds_of(texts, [row.script for row in rows], seed)
@@ -302,8 +287,8 @@ class ScriptFits(Generic[F]):
     def fit(
         self,
         units: Units,
-        fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
-        mask: Mask | None = None,
+        fitted: Fit[F],
+        mask: Bools | None = None,
     ) -> ByScript[F]:
         """The fit for everything, and those by script."""
         chosen = np.ones(len(self.texts), dtype=bool) if mask is None else mask
@@ -321,9 +306,9 @@ class ScriptFits(Generic[F]):
     def crossed(
         self,
         units: Units,
-        fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
-        confidences: Callable[[F, Mask, Mask], Array | np.floating[Any]],
-    ) -> Array:
+        fitted: Fit[F],
+        confidences: Callable[[F, Bools, Bools], Float64s | np.floating[Any]],
+    ) -> Float64s:
         """The confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
         result = np.zeros(len(units.target))
         for fold in range(FOLDS):
@@ -334,7 +319,7 @@ class ScriptFits(Generic[F]):
                 result[here] = confidences(fits.scripts.get(script, fits.default), here, ~held_out[units.row])
         return result
 
-    def parts(self, units: Units) -> list[tuple[str, Mask]]:
+    def parts(self, units: Units) -> list[tuple[str, Bools]]:
         """All units, and where there are several scripts those of each, by name."""
         scripts = self.scripts[units.row]
         known = sorted(set(scripts.tolist()) - {""})
@@ -350,8 +335,8 @@ _RIDGE = 1e-3
 
 
 def logistic(
-    features: Array, targets: Array, weights: Array, *, start: Array | None = None, pull: float = 0.0
-) -> Array:
+    features: Float64s, targets: Float64s, weights: Float64s, *, start: Float64s | None = None, pull: float = 0.0
+) -> Float64s:
     """The weights of a logistic regression, drawn towards `start` by a quadratic penalty.
 
     Args:
@@ -377,8 +362,8 @@ def logistic(
 
 
 def logistic_rising(
-    features: Array, targets: Array, weights: Array, *, start: Array | None = None, pull: float = 0.0
-) -> Array:
+    features: Float64s, targets: Float64s, weights: Float64s, *, start: Float64s | None = None, pull: float = 0.0
+) -> Float64s:
     """The same, but no weight other than the last, the constant's, is negative: more suspicion is never less.
 
     Features whose weight comes out negative are left out, the most negative first, and the rest fitted again.
@@ -395,10 +380,42 @@ def logistic_rising(
         del rising[worst]
 
 
+def line_of(texts: Sequence[Sequence[Numbers]], start: Line | None = None, pull: float = 0.0) -> Line:
+    """The line from logits to probabilities, of texts of which each gives the logits, targets and weights of words."""
+    logits, targets, weights = (np.concatenate(columns).astype(np.float64) for columns in zip(*texts, strict=True))
+    features = np.stack([logits, np.ones_like(logits)], axis=1)
+    centre = None if start is None else np.array([start.slope, start.offset])
+    return Line(*logistic(features, targets, weights, start=centre, pull=pull).tolist())
+
+
+def lines_by_script(
+    words: Iterable[tuple[str | None, Numbers, Numbers, Numbers]], start: Line, pull: float, fewest: int = 0
+) -> tuple[dict[str, Line], tuple[str, ...]]:
+    """A line for each script with enough words, drawn towards `start`, and the base tags of their languages.
+
+    Args:
+        words: of each text its language, and as `line_of` takes them.
+        start: the line where the penalty is 0.
+        pull: as many words' worth.
+        fewest: words that a script needs.
+    """
+    by_script: dict[str, list[tuple[str, Sequence[Numbers]]]] = defaultdict(list)
+    for tag, *columns in words:
+        language = find_language(tag or "")
+        if language is not None:
+            by_script[language.script].append(((tag or "").split("-")[0], columns))
+    lines, tags = {}, set[str]()
+    for script, texts in by_script.items():
+        if sum(len(columns[0]) for _, columns in texts) >= fewest:
+            lines[script] = line_of([columns for _, columns in texts], start, pull)
+            tags.update(tag for tag, _ in texts)
+    return lines, tuple(sorted(tags))
+
+
 # Isotonic regression: the never-falling map that fits labels best.
 
 
-def fit_isotonic(logits: Array, targets: Mask) -> Isotonic:
+def fit_isotonic(logits: Float64s, targets: Bools) -> Isotonic:
     """A point for each block of pooled adjacent violators, at its mean logit.
 
     A block of n units of which k are unsupported has the value (k + 1/2) / (n + 1): a few units at the end of the
@@ -409,7 +426,7 @@ def fit_isotonic(logits: Array, targets: Mask) -> Isotonic:
     return Isotonic(tuple((sums / sizes).tolist()), tuple(values.tolist()))
 
 
-def pooled_blocks(logits: Array, targets: Mask) -> tuple[Array, Array, Array]:
+def pooled_blocks(logits: Float64s, targets: Bools) -> tuple[Float64s, Float64s, Float64s]:
     """Blocks by the pool-adjacent-violators algorithm: their units, unsupported units, and sums of logits."""
     points, positions = np.unique(logits, return_inverse=True)
     sizes = np.bincount(positions).astype(np.float64)
@@ -432,7 +449,7 @@ Method = Literal["platt", "isotonic"]
 FEWEST_TEXTS = 10  # texts, for anything at all
 _TEXTS_FOR_A_CURVE = {"platt": 30, "isotonic": 200}  # texts that a script needs for a curve of its own
 _PULL_OF_WORDS, _PULL_OF_RESPONSES = 500.0, 100.0  # towards the default curve, as so many units
-_OF_CALIBRATION = {"ece", "brier"}
+_OF_CALIBRATION = ("ece", "brier")
 
 
 def fit_calibration(
@@ -454,19 +471,15 @@ def fit_calibration(
         UsageError: too few texts, nothing or everything in them is unsupported, or words stand beside spans alone.
         UnknownNameError: no sample has labels of the annotator.
     """
-    rows.check()
-    texts = rows.texts()
     source = _source(rows)
-    check_texts(
-        rows, texts, FEWEST_TEXTS, f"A calibration takes at least {FEWEST_TEXTS} labelled texts that were scored"
-    )
+    texts = rows.texts(FEWEST_TEXTS, f"A calibration takes at least {FEWEST_TEXTS} labelled texts that were scored")
     words, responses = Units.words(rows.rows), Units.responses(rows.rows)
     fitting = _Curves(rows.rows, texts, seed, method)
     crossed = fitting.calibrated(words, _PULL_OF_WORDS, source)
     quality = _quality(fitting, "word", words, crossed, seed)
     level = None
     if responses.target.any() and not responses.target.all():
-        level = fitting.fit(responses, fitting.curves(responses, _PULL_OF_RESPONSES, "words"))
+        level = fitting.fit(responses, partial(fitting.curve, responses, _PULL_OF_RESPONSES, "words"))
         across = fitting.calibrated(responses, _PULL_OF_RESPONSES, "words")
         quality += _quality(fitting, "response", responses, across, seed)
     threshold = best_threshold(crossed, words.target)
@@ -478,7 +491,7 @@ def fit_calibration(
         source=source,
         method=method,
         threshold=threshold,
-        words=fitting.fit(words, fitting.curves(words, _PULL_OF_WORDS, source)),
+        words=fitting.fit(words, partial(fitting.curve, words, _PULL_OF_WORDS, source)),
         responses=level,
         quality=tuple(quality),
         data=data,
@@ -502,27 +515,29 @@ def _source(rows: Rows) -> Source:
 class _Curves(ScriptFits[WordCurve]):
     """Fits curves by script on any part of the responses."""
 
-    def __init__(self, rows: Sequence[Row], texts: NDArray[np.int64], seed: int, method: Method) -> None:
+    def __init__(self, rows: Sequence[Row], texts: Int64s, seed: int, method: Method) -> None:
         super().__init__(rows, texts, seed, _TEXTS_FOR_A_CURVE[method])
         self._method = method
 
-    def curves(
-        self, units: Units, pull: float, source: Source
-    ) -> Callable[[NDArray[np.bool_], WordCurve | None, tuple[str, ...]], WordCurve]:
-        """Fits a curve on some of the units."""
-        return lambda here, default, languages: self._curve(units.of(here), source, default, pull, languages)
-
-    def calibrated(self, units: Units, pull: float, source: Source) -> Array:
+    def calibrated(self, units: Units, pull: float, source: Source) -> Float64s:
         """The calibrated confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
         return self.crossed(
             units,
-            self.curves(units, pull, source),
+            partial(self.curve, units, pull, source),
             lambda curve, here, _: curve.probabilities(units.given[here, 0], units.inside[here, 0], source),
         )
 
-    def _curve(
-        self, units: Units, source: Source, default: WordCurve | None, pull: float, languages: tuple[str, ...] = ()
+    def curve(
+        self,
+        everything: Units,
+        pull: float,
+        source: Source,
+        mask: Bools,
+        default: WordCurve | None,
+        languages: tuple[str, ...],
     ) -> WordCurve:
+        """A curve of some of the units."""
+        units = everything.of(mask)
         some = units.of(~np.isnan(units.given[:, 0]))
         curve = default.curve if default is not None else None
         if len(some.target):
@@ -532,7 +547,7 @@ class _Curves(ScriptFits[WordCurve]):
         inside = units.inside[:, 0]
         return WordCurve(curve, _share(units.target[~inside]), _share(units.target[inside]), languages)
 
-    def _fitted(self, logits: Array, target: NDArray[np.bool_], default: Curve | None, pull: float) -> Curve:
+    def _fitted(self, logits: Float64s, target: Bools, default: Curve | None, pull: float) -> Curve:
         if self._method == "isotonic":
             return fit_isotonic(logits, target)
         features = np.stack([logits, np.ones_like(logits)], axis=1)
@@ -544,44 +559,28 @@ class _Curves(ScriptFits[WordCurve]):
         return Platt(float(slope), float(offset))
 
 
-def _share(target: NDArray[np.bool_]) -> float:
+def _share(target: Bools) -> float:
     """The share that is unsupported, drawn a little to the middle: no case is no certainty."""
     return round(float((target.sum() + 0.5) / (len(target) + 1.0)), 4)
 
 
-def _quality(fitting: _Curves, level: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
+def _quality(fitting: _Curves, level: str, units: Units, crossed: Float64s, seed: int) -> list[Measured]:
     """What was given and what was made of it, for each script and for all."""
     rows = []
     for script, mask in fitting.parts(units):
-        rows += _compared(fitting, level, script, units.of(mask), crossed[mask], seed)
+        some, texts = units.of(mask), fitting.texts[units.row[mask]]
+        after = figures(crossed[mask], some.target, texts, seed=seed)
+        systems = {"calibrated": after}
+        if not np.isnan(some.given).any():
+            before = figures(some.given[:, 0], some.target, texts, seed=seed)
+            change = {name: after[name] - before[name] for name in _OF_CALIBRATION}
+            systems = {"given": before, "calibrated": after, "change": change}
+        rows += [
+            measured(level, script, what, name, drawn[name], texts)
+            for what, drawn in systems.items()
+            for name in _OF_CALIBRATION
+        ]
     return rows
-
-
-def _compared(fitting: _Curves, level: str, script: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
-    texts = fitting.texts[units.row]
-    count = len(set(texts.tolist()))
-    after = [figure for figure in judged(crossed, units.target, texts, seed=seed) if figure.name in _OF_CALIBRATION]
-    size = len(crossed)
-    rows = [Measured.of(level, script, "calibrated", figure.name, figure, size, count) for figure in after]
-    if np.isnan(units.given).any():
-        return rows
-    before = [
-        figure for figure in judged(units.given[:, 0], units.target, texts, seed=seed) if figure.name in _OF_CALIBRATION
-    ]
-    given = [Measured.of(level, script, "given", figure.name, figure, size, count) for figure in before]
-    change = [
-        Measured.of(level, script, "change", figure.name, _judged_difference(figure, other), size, count)
-        for figure, other in zip(before, after, strict=True)
-    ]
-    return [*given, *rows, *change]
-
-
-def _judged_difference(before: Judged, after: Judged) -> Judged:
-    drawn = after.drawn - before.drawn
-    if before.value is None or after.value is None:
-        return Judged(before.name, drawn, value=None)
-    low, high, _ = percentile(drawn)
-    return Judged(before.name, drawn, value=after.value - before.value, low=low, high=high)
 
 
 # Stacking: the weight of each of several detectors, measured across folds.
@@ -618,20 +617,13 @@ def train_stacking(
     rows = Rows(annotator)
     source = iter(samples)
     while batch := list(islice(source, _BATCH)):
-        answers = [judge(detector, batch) for detector in detectors]
-        for index, sample in enumerate(batch):
-            _add_row(rows, sample, [predictions[index] for predictions in answers])
+        for sample, *predictions in zip(batch, *(judge(detector, batch) for detector in detectors), strict=True):
+            readings = []
+            if all(prediction.status is Status.SCORED for prediction in predictions):
+                bounds = word_bounds(sample.response, predicted_language(sample, predictions[0])[0])
+                readings = [read_words(sample, prediction, bounds) for prediction in predictions]
+            rows.add(sample, predictions, readings)
     return fit_stacking(rows, members, detectors, seed=seed), rows
-
-
-def _add_row(rows: Rows, sample: Sample, predictions: Sequence[Prediction]) -> None:
-    """Add one response with what several detectors say of its words; one that a detector did not score is left out."""
-    if any(prediction.status is not Status.SCORED for prediction in predictions):
-        rows.add(sample, predictions)
-        return
-    tag, _ = predicted_language(sample, predictions[0])
-    bounds = word_bounds(sample.response, tag)
-    rows.add(sample, predictions, [read_words(sample, prediction, bounds) for prediction in predictions])
 
 
 def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 0) -> Stacking:
@@ -640,14 +632,8 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
     Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five
     fits of the same kind, each measured on the texts that it did not see, beside each member alone and their mean.
     """
-    rows.check()
-    texts = rows.texts()
-    check_texts(
-        rows,
-        texts,
-        FEWEST_FOR_STACKING,
-        f"Weights take at least {FEWEST_FOR_STACKING} labelled texts that every member scored",
-    )
+    needs = f"Weights take at least {FEWEST_FOR_STACKING} labelled texts that every member scored"
+    texts = rows.texts(FEWEST_FOR_STACKING, needs)
     read = rows.rows
     fitting = _Mixes(read, texts, seed, _TEXTS_FOR_WEIGHTS)
     words = Units.words(read)
@@ -661,8 +647,8 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
         format=Stacking.known,
         members=tuple(_stacked(*pair, rows) for pair in zip(range(len(members)), members, detectors, strict=True)),
         threshold=threshold,
-        words=fitting.fit(words, fitting.mixes(words, _PULL_OF_WEIGHTS)),
-        responses=fitting.fit(responses, fitting.mixes(responses, _PULL_OF_RESPONSE_WEIGHTS)) if both else None,
+        words=fitting.fit(words, partial(_fitted, words, _PULL_OF_WEIGHTS)),
+        responses=fitting.fit(responses, partial(_fitted, responses, _PULL_OF_RESPONSE_WEIGHTS)) if both else None,
         quality=tuple(quality),
         data=rows.data,
         signature=signature(
@@ -683,22 +669,17 @@ def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stac
 class _Mixes(ScriptFits[Mix]):
     """Fits weights by script on any part of the responses."""
 
-    def combined(self, units: Units, pull: float) -> Array:
+    def combined(self, units: Units, pull: float) -> Float64s:
         """The combined confidence of each unit, by weights that no response of its text had a part in; shape (n,)."""
         everyone = np.ones(units.given.shape[1], dtype=bool)
 
-        def confidences(mix: Mix, here: Mask, learned: Mask) -> Array | np.floating[Any]:
+        def confidences(mix: Mix, here: Bools, learned: Bools) -> Float64s | np.floating[Any]:
             probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
             return units.target[learned].mean() if probabilities is None else probabilities
 
-        return self.crossed(units, self.mixes(units, pull), confidences)
+        return self.crossed(units, partial(_fitted, units, pull), confidences)
 
-    @staticmethod
-    def mixes(units: Units, pull: float) -> Callable[[Mask, Mix | None, tuple[str, ...]], Mix]:
-        """Fits weights on some of the units."""
-        return lambda here, default, languages: _fitted(units, here, default, pull, languages)
-
-    def thresholds(self, units: Units, crossed: Array) -> Array:
+    def thresholds(self, units: Units, crossed: Float64s) -> Float64s:
         """From where each unit is marked: where F1 is best in the other folds, shape (n,)."""
         fold = self.folds[units.row]
         result = np.zeros(len(fold))
@@ -707,7 +688,7 @@ class _Mixes(ScriptFits[Mix]):
         return result
 
 
-def _fitted(units: Units, mask: Mask, default: Mix | None, pull: float, languages: tuple[str, ...]) -> Mix:
+def _fitted(units: Units, pull: float, mask: Bools, default: Mix | None, languages: tuple[str, ...]) -> Mix:
     some = units.of(mask)
     rows = np.column_stack([features(some.given, some.inside), np.ones(len(some.target))])
     members = some.given.shape[1]
@@ -724,14 +705,14 @@ def _fitted(units: Units, mask: Mask, default: Mix | None, pull: float, language
 def _stack_quality(
     fitting: _Mixes,
     words: Units,
-    crossed: Array,
+    crossed: Float64s,
     names: Sequence[str],
     thresholds: Sequence[float],
     seed: int,
 ) -> list[Measured]:
     """Each member that gave words, their mean, and the stack, for all and for each script."""
     total = len(words.target)
-    systems: list[tuple[str, Array, Array]] = [
+    systems: list[tuple[str, Float64s, Float64s]] = [
         (name, words.given[:, index], np.full(total, thresholds[index]))
         for index, name in enumerate(names)
         if not np.isnan(words.given[:, index]).any()
@@ -744,10 +725,7 @@ def _stack_quality(
     for script, mask in fitting.parts(words):
         texts = fitting.texts[words.row[mask]]
         for what, given, at in systems:
-            figures = judged(given[mask], words.target[mask], texts, seed=seed, threshold=at[mask])
-            count = len(set(texts.tolist()))
-            rows += [
-                Measured.of("word", script, what, figure.name, figure, int(mask.sum()), count) for figure in figures
-            ]
+            drawn = figures(given[mask], words.target[mask], texts, seed=seed, threshold=at[mask])
+            rows += [measured("word", script, what, name, values, texts) for name, values in drawn.items()]
     order = {name: index for index, name in enumerate(_OF_STACKING)}
     return sorted(rows, key=lambda row: (row.script != ALL, row.script, order[row.name]))

@@ -107,14 +107,18 @@ def test_a_passage_is_read_in_its_own_language() -> None:
     response = "It had 21 people."
     german = (Evidence("Es hatte einundzwanzig Einwohner.", language="de"),)
     sample = Sample("x", response, language="en", evidence=german)
-    assert number_support(sample, word_bounds(response, "en"), "en", "en").tolist() == [0, 0, 1, 0]
+    assert number_support(response, word_bounds(response, "en"), "en", passages_of(sample)).tolist() == [0, 0, 1, 0]
+
+
+def passages_of(sample: Sample) -> list[tuple[str, str]]:
+    return [(passage.text, passage.language or "en") for passage in sample.evidence]
 
 
 def test_a_refusal_frees_no_number_that_neither_evidence_nor_question_has() -> None:
     response = "The text does not say why 7000 mills burned in 1874."
     sample = Sample("x", response, language="en", question="What of 1874?", evidence=(Evidence("An inn."),))
     bounds = word_bounds(response, "en")
-    free = refused(sample, bounds, "en", number_support(sample, bounds, "en", "en"))
+    free = refused(sample, bounds, "en", number_support(response, bounds, "en", passages_of(sample)))
     assert [response[start:end] for start, end in bounds[~free].tolist()] == ["7000"]
 
 

@@ -114,7 +114,7 @@ def test_pairs_are_those_of_the_tokenizer(lettuce: Path) -> None:
     given = sample(QUESTION)
     prompt = prompt_for("lettucedetect", given, "en").over(PASSAGES)
     wanted = tokenizer(prompt, given.response, truncation="only_first", max_length=4096, return_offsets_mapping=True)
-    found = detector._network.tokens.pair(prompt, given.response)  # type: ignore[attr-defined]
+    found = detector._tokens.pair(prompt, given.response)  # type: ignore[attr-defined]
     assert found.ids == wanted["input_ids"]
     assert found.offsets == [tuple(place) for place in wanted["offset_mapping"]]
     assert "window:4096" in detector.signature
@@ -128,7 +128,7 @@ def test_tokens_are_as_the_package_has_them(package: Any, lettuce: Path, questio
     wanted.pop()  # the special token at the end, which it counts as the response's
     detector: Any = load_detector(f"hf:{lettuce}", device="cpu")
     plan = detector._plan(given)
-    (found,) = detector._network.run(plan.pairs.encodings)
+    (found,) = detector._outputs(plan.pairs.encodings)
     assert found.outputs[:, 1] == pytest.approx([token["prob"] for token in wanted], abs=1e-5)
     spans = theirs.predict(PASSAGES, given.response, question, output_format="spans")
     theirs_marked = {place for span in spans for place in range(span["start"], span["end"])}
@@ -149,5 +149,5 @@ def test_long_evidence_is_grouped_as_the_package_groups_it(package: Any, lettuce
     assert [len(window) for window in made.windows] == [len(group) for group in wanted]
     texts = [[passages[int(pointer.id[1:])] for pointer in window] for window in made.windows]
     assert texts == wanted
-    for one in detector._network.run(made.encodings):
+    for one in detector._outputs(made.encodings):
         assert np.isfinite(one.outputs).all()

@@ -15,10 +15,11 @@ from veriglot.training.calibration import (
     FOLDS,
     Rows,
     best_threshold,
+    figures,
     fit_calibration,
     fit_isotonic,
     folds_of,
-    judged,
+    measured,
     pooled_blocks,
     texts_of,
 )
@@ -198,13 +199,15 @@ def test_the_best_threshold_by_hand() -> None:
 def test_figures_of_probabilities_by_hand() -> None:
     confidences = np.array([0.9, 0.9, 0.1, 0.1])
     targets = np.array([True, False, False, False])
-    found = {one.name: one for one in judged(confidences, targets, np.arange(4), seed=1, threshold=0.5)}
-    assert found["brier"].value == pytest.approx((0.01 + 0.81 + 0.01 + 0.01) / 4)
-    assert found["ece"].value == pytest.approx(0.25)
-    assert found["auroc"].value == pytest.approx(5 / 6)
-    assert found["f1"].value == pytest.approx(2 / 3)
-    one_text = judged(confidences, targets, np.zeros(4, dtype=np.int64), seed=1)
-    assert all(one.low is None for one in one_text), "one text has no interval"
+    found = figures(confidences, targets, np.arange(4), seed=1, threshold=np.full(4, 0.5))
+    assert found["brier"][0] == pytest.approx((0.01 + 0.81 + 0.01 + 0.01) / 4)
+    assert found["ece"][0] == pytest.approx(0.25)
+    assert found["auroc"][0] == pytest.approx(5 / 6)
+    assert found["f1"][0] == pytest.approx(2 / 3)
+    texts = np.zeros(4, dtype=np.int64)
+    one_text = figures(confidences, targets, texts, seed=1)
+    stored = [measured("word", "all", "given", name, drawn, texts) for name, drawn in one_text.items()]
+    assert all(one.low is None for one in stored), "one text has no interval"
 
 
 def test_the_small_detector_is_what_these_tests_take_it_for() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -39,15 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Self
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float32s, Float64s, Int64s, Numbers
     from veriglot.detectors.grounding.features import Extract
     from veriglot.records import Sample
-
-    Float32s = NDArray[np.float32]
-    Int64s = NDArray[np.int64]
-    Float64s = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
 
 __all__ = [
     "FILES",
@@ -115,7 +109,7 @@ class ScriptCalibration(msgspec.Struct, frozen=True):
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_evidence(logits: NDArray[Any], whole: float | None = None) -> Float64s:
+def response_evidence(logits: Numbers, whole: float | None = None) -> Float64s:
     """What a response's score is made from, the constant last.
 
     The highest logit, the mean of the highest tenth, the mean of all, the log of the words; and the logit of the whole
@@ -127,7 +121,7 @@ def response_evidence(logits: NDArray[Any], whole: float | None = None) -> Float
     return np.array([*pooled, *([] if whole is None else [whole]), 1.0])
 
 
-def pool(values: NDArray[Any], sentence: Int64s, how: Literal["mean", "max"]) -> NDArray[Any]:
+def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numbers:
     """The mean or the highest value of each word's sentence, shape (n,); sentences count from 0 without gaps."""
     if how == "mean":
         return (np.bincount(sentence, values) / np.bincount(sentence))[sentence]
@@ -144,7 +138,7 @@ QUOTED = -6.0  # logit of a quoted word at most
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation
 
 
-def quoted(extract: Extract, free: NDArray[np.bool_], passages: Sequence[str], language: str | None) -> Bools:
+def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str | None) -> Bools:
     """The words of sentences that stand word for word in one passage, as whole sentences there, shape (n,).
 
     Args:
@@ -181,16 +175,8 @@ def _words_by_sentence(extract: Extract) -> list[Int64s]:
     return np.split(np.arange(len(extract.sentence)), np.flatnonzero(np.diff(extract.sentence)) + 1)
 
 
-def number_support(sample: Sample, bounds: Int64s, language: str, evidence_language: str) -> Int64s:
-    """See `Seen.numbers`; of words, half-open code point ranges in order, shape (n, 2).
-
-    A passage is read in its own language, or in `evidence_language` where it states none.
-    """
-    passages = [(passage.text, passage.language or evidence_language) for passage in sample.evidence]
-    return _number_support(sample.response, bounds, language, passages)
-
-
-def _number_support(text: str, bounds: Int64s, language: str, passages: Iterable[tuple[str, str]]) -> Int64s:
+def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[tuple[str, str]]) -> Int64s:
+    """See `Seen.numbers`; of words, half-open code point ranges, shape (n, 2); passages each with their language."""
     result = np.zeros(len(bounds), np.int64)
     values = read_values(text, language)
     if values:
@@ -214,7 +200,7 @@ def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> B
         if is_refusal(sample.response[start:end], language):
             result |= (bounds[:, 0] >= start) & (bounds[:, 1] <= end)
     if (result & (numbers < 0)).any():
-        asked = _number_support(sample.response, bounds, language, [(sample.question or "", language)])
+        asked = number_support(sample.response, bounds, language, [(sample.question or "", language)])
         result &= (numbers >= 0) | (asked > 0)
     return result
 
@@ -280,8 +266,7 @@ def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
 
 def _logit(values: Float64s) -> Float64s:
     inside = np.clip(values, _SMALLEST, 1 - _SMALLEST)
-    logits: Float64s = np.log(inside / (1 - inside))
-    return logits
+    return np.asarray(np.log(inside / (1 - inside)))
 
 
 _PROBABLE = 0.5  # of a type from there on
@@ -302,8 +287,7 @@ def mark(
     """
 
     def label(low: int, high: int) -> SpanLabel:
-        window = int(extract.sentence_window[extract.sentence[low]])
-        first, last = int(extract.windows.first[window]), int(extract.windows.last[window])
+        first, last = extract.windows.words(extract.sentence_window[extract.sentence[low]])
         # The window of a passage without words is empty.
         evidence = (_pointer(sample, extract, first, last - 1),) if last > first else ()
         mean = types[low:high].mean(axis=0)
@@ -338,10 +322,10 @@ def _pointer(sample: Sample, extract: Extract, first: int, last: int) -> Pointer
 
 def _supporting_word(extract: Extract, word: int) -> int:
     """The same word, or else one of its stem, in the evidence window that supports it; -1 where no window holds it."""
-    window = int(extract.word_window[word])
+    window = extract.word_window[word]
     if window < 0:
         return -1
-    first, last = int(extract.windows.first[window]), int(extract.windows.last[window])
+    first, last = extract.windows.words(window)
     response, evidence = extract.response, extract.evidence
     for hash_, hashes in ((response.word[word], evidence.word), (response.stem[word], evidence.stem)):
         matches = np.flatnonzero(hashes[first:last] == hash_)
@@ -449,27 +433,6 @@ _LONGEST = 1200  # words that the network sees at a time
 _HALO = 60  # words of context on either side of a part, about three sentences
 
 
-def session_of(path: Path) -> Any:
-    """An ONNX Runtime session of a file of weights, on one thread.
-
-    Raises:
-        WeightsError: the file is missing or is no network.
-    """
-    try:
-        return onnx_session(str(path))
-    except Exception as error:  # ONNX Runtime's errors share no base
-        raise WeightsError(
-            f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
-        ) from error
-
-
-def parts(words: int, step: int) -> Iterator[tuple[int, int, int, int]]:
-    """Begin and end of what a network sees of a response, `step` words and some around them, and of what is kept."""
-    for low in range(0, words, step):
-        high = min(low + step, words)
-        yield max(0, low - _HALO), min(words, high + _HALO), low, high
-
-
 def sentence_pool(sentence: Int64s) -> Float32s:
     """The matrix that takes words to the means of their sentences, counted from 0 without gaps, shape (1, s, n)."""
     counts = np.bincount(sentence)
@@ -489,7 +452,12 @@ class Model:
     """
 
     def __init__(self, path: Path) -> None:
-        self._session = session_of(path)
+        try:
+            self._session = onnx_session(str(path))
+        except Exception as error:  # ONNX Runtime's errors share no base
+            raise WeightsError(
+                f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
+            ) from error
 
     def logits(self, features: Float32s, sentence: Int64s) -> Float32s:
         """Logits of every word, shape (n, 7).
@@ -498,16 +466,17 @@ class Model:
             features: shape (n, f).
             sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
         """
-        logits = []
-        for begin, end, low, high in parts(len(features), _LONGEST):
+        logits, words = [], len(features)
+        for low in range(0, words, _LONGEST):
+            high = min(low + _LONGEST, words)
+            begin, end = max(0, low - _HALO), min(words, high + _HALO)
             part = self._run(features[begin:end], sentence[begin:end] - sentence[begin])
             logits.append(part[low - begin : high - begin])
         return np.concatenate(logits)
 
     def _run(self, features: Float32s, sentence: Int64s) -> Float32s:
-        pool = sentence_pool(sentence)
-        logits: Float32s = self._session.run(None, {"features": features[None], "pool": pool})[0][0]
-        return logits
+        given = {"features": features[None], "pool": sentence_pool(sentence)}
+        return np.asarray(self._session.run(None, given)[0][0], np.float32)
 
 
 FILES = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy", "calibration.json")
@@ -596,7 +565,14 @@ class Grounding(WordDetector):
 
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
-        self._manifest = check_weights(self._folder)
+        self._manifest = Manifest.read(self._folder)
+        if self._manifest.features_version != FEATURES_VERSION:
+            raise WeightsError(
+                f"The weights in {self._folder} are for features {self._manifest.features_version}, not for"
+                f" {FEATURES_VERSION}.",
+                remedy="Train them anew with `veriglot train grounding`.",
+            )
+        self._manifest.check(self._folder, self._manifest.sha256)
         super().__init__(threshold, self._manifest, words=words)
 
     @property
@@ -646,10 +622,10 @@ class Grounding(WordDetector):
             resolved: the language of the response.
             evidence_language: BCP 47 tag of the evidence where it is in another.
         """
-        passages = [passage.text for passage in sample.evidence]
         extracted = extract(
-            sample.response, passages, sample.question, resolved.tag, self._lexicon, evidence_language=evidence_language
-        )
+            sample.response, sample.passages, sample.question, resolved.tag, self._lexicon,
+            evidence_language=evidence_language,
+        )  # fmt: skip
         if extracted is None:
             return None
         logits = self._model.logits(extracted.values, extracted.sentence)
@@ -657,21 +633,10 @@ class Grounding(WordDetector):
             sample.response, extracted.response.bounds, resolved.tag, sample.question
         )
         evidence_tag = evidence_language or resolved.tag
-        numbers = number_support(sample, extracted.response.bounds, resolved.tag, evidence_tag)
+        read_in = [(passage.text, passage.language or evidence_tag) for passage in sample.evidence]
+        numbers = number_support(sample.response, extracted.response.bounds, resolved.tag, read_in)
         free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
-        verbatim = quoted(extracted, free, passages, evidence_tag)
+        verbatim = quoted(extracted, free, sample.passages, evidence_tag)
         notes = evidence_notes(sample, resolved)
         negated = negation_contrast(extracted, sample, resolved.tag, evidence_tag)
         return Seen(extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, notes)
-
-
-def check_weights(folder: Path) -> Manifest:
-    """What a folder of weights says of itself, once it was seen to be whole and for these features."""
-    manifest = Manifest.read(folder)
-    if manifest.features_version != FEATURES_VERSION:
-        raise WeightsError(
-            f"The weights in {folder} are for features {manifest.features_version}, not for {FEATURES_VERSION}.",
-            remedy="Train them anew with `veriglot train grounding`.",
-        )
-    manifest.check(folder, manifest.sha256)
-    return manifest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    Float32s = NDArray[np.float32]
-    Int64s = NDArray[np.int64]
-    UInt64s = NDArray[np.uint64]
-    Bools = NDArray[np.bool_]
+    from veriglot.arrays import Bools, Float32s, Float64s, Int8s, Int64s, Numbers, UInt8s, UInt32s, UInt64s
 
 __all__ = [
     "MEANING",
@@ -71,7 +66,7 @@ def mixed(hashes: UInt64s) -> UInt64s:
 class Stretches:
     """Hashes of stretches of one text."""
 
-    def __init__(self, codes: NDArray[np.uint32]) -> None:
+    def __init__(self, codes: UInt32s) -> None:
         powers, self._inverses = _powers(len(codes) + 1)
         self._sums = np.zeros(len(codes) + 1, np.uint64)
         values = (codes.astype(np.uint64) + np.uint64(1)) * _SPREAD
@@ -132,7 +127,7 @@ class Document:
         ideographic: whether a word is written in ideographs or kana, shape (n,).
     """
 
-    def __init__(self, passages: Sequence[str], language: str | None, table: NDArray[np.uint32] | None = None) -> None:
+    def __init__(self, passages: Sequence[str], language: str | None, table: UInt32s | None = None) -> None:
         text = "\n".join(passages)
         self.codes = code_points(text)
         self.folded = fold_codes(self.codes)
@@ -184,10 +179,10 @@ class Document:
         counts: Int64s = sums[self.bounds[:, 1]] - sums[self.bounds[:, 0]]
         return counts
 
-    def mean_in_words(self, flags: Bools) -> NDArray[np.float64]:
+    def mean_in_words(self, flags: Bools) -> Float64s:
         """The flagged share of each word; `flags` has the shape of `stream`."""
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
-        means: NDArray[np.float64] = (sums[self.ends] - sums[self.starts]) / self.lengths
+        means: Float64s = (sums[self.ends] - sums[self.starts]) / self.lengths
         return means
 
     def of_kind(self, kind: Kind) -> Bools:
@@ -228,9 +223,9 @@ class Lexicon:
         vectors: signed bytes, shape (v, d).
     """
 
-    frequencies: NDArray[np.uint8]
+    frequencies: UInt8s
     keys: UInt64s
-    vectors: NDArray[np.int8]
+    vectors: Int8s
 
     @classmethod
     def load(cls, folder: Path) -> Lexicon:
@@ -258,12 +253,12 @@ class Lexicon:
         return (hashes >> np.uint64(64 - _FREQUENCY_BITS)).astype(np.int64)
 
     @staticmethod
-    def no_frequencies(kind: type[np.generic] = np.uint8) -> NDArray[Any]:
+    def no_frequencies(kind: type[np.generic] = np.uint8) -> Numbers:
         """Zeros in the shape of `frequencies`."""
         return np.zeros((2, 1 << _FREQUENCY_BITS), kind)
 
     @staticmethod
-    def stored_vectors(vectors: Float32s) -> NDArray[np.int8]:
+    def stored_vectors(vectors: Float32s) -> Int8s:
         """Vectors of numbers from -1 to 1 as the bytes of `vectors`."""
         return np.round(vectors * _VECTOR_SCALE).astype(np.int8)
 
@@ -286,7 +281,7 @@ class Lexicon:
         return stored
 
     @staticmethod
-    def stored_frequency(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
+    def stored_frequency(shares: Float64s) -> UInt8s:
         """Shares of the words of a language as the bytes of `frequencies`."""
         scaled = np.minimum(np.log2(1.0 + shares * 8192.0), FREQUENCY_SCALE)
         return np.round(scaled * _STEPS_PER_UNIT).astype(np.uint8)

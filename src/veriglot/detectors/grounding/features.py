@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Float32s = NDArray[np.float32]
-    Int64s = NDArray[np.int64]
-    Float64s = NDArray[np.float64]
-    UInt64s = NDArray[np.uint64]
-    Bools = NDArray[np.bool_]
+    from veriglot.arrays import Bools, Float32s, Float64s, Int64s, UInt8s, UInt32s, UInt64s
 
 __all__ = ["FEATURES_VERSION", "Extract", "extract"]
 
@@ -151,19 +147,13 @@ def numbers_shared(response: Document, *others: Document) -> list[Float32s]:
 def count(table: UInt64s, asked: UInt64s) -> Int64s:
     """How often each asked hash occurs in `table` (in any order); shape of `asked`."""
     known, counts = np.unique(table, return_counts=True)
-    return count_sorted(known, counts, asked)
-
-
-def count_sorted(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
-    """`count` where the different hashes are already sorted and counted."""
     places = slots(known, asked)
     return np.where(places >= 0, np.append(counts, 0)[places], 0)
 
 
 def occurrences(response: Document, other: Document) -> tuple[Int64s, Int64s]:
     """How often each word of the response, and each stem, occurs in the other text."""
-    words = count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
-    return words, count(other.stem, response.stem)
+    return count(other.word, response.word), count(other.stem, response.stem)
 
 
 # Features of a word in its surroundings: does one place in the evidence hold the word *and* what stands around it?
@@ -196,6 +186,10 @@ class Windows:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def words(self, window: int) -> tuple[int, int]:
+        """The words of the evidence in a window, half-open; none where its passage has none."""
+        return int(self.first[window]), int(self.last[window])
 
     def means(self, vectors: Float32s, weights: Float32s) -> Float32s:
         """The weighted sum of the evidence words' vectors in each window, scaled to length 1; shape (w, d)."""
@@ -249,7 +243,7 @@ for _bit, _marks in (
     _MARKED[code_points(_marks)] |= _bit
 
 
-def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+def _kinds(codes: UInt32s) -> UInt8s:
     """Which of the marks above each code point is, as bits."""
     return _MARKED[np.where(codes < len(_MARKED), codes, 0)]
 
@@ -388,11 +382,16 @@ def extract(
 
 def _counted(sentence: Int64s) -> Int64s:
     """Sentences counted without gaps (some hold no word), and very long ones in parts, so that memory stays bounded."""
-    starts = np.flatnonzero(np.diff(sentence, prepend=-1))
+    starts = _starts(sentence)
     order = np.arange(len(sentence)) - np.repeat(starts, np.diff(starts, append=len(sentence)))
     opens = (np.diff(sentence, prepend=-1) != 0) | (order % BLOCK == 0)
     counted: Int64s = np.cumsum(opens) - 1
     return counted
+
+
+def _starts(sentence: Int64s) -> Int64s:
+    """The first word of each sentence."""
+    return np.flatnonzero(np.diff(sentence, prepend=-1))
 
 
 def _in_markup(response: str, bounds: Int64s) -> Bools:
@@ -491,7 +490,7 @@ class _Surroundings:
     ) -> Int64s:
         sentence = self._sentence[low:high] - self._sentence[low]
         rarity = self._rarity[low:high]
-        first = np.flatnonzero(np.diff(sentence, prepend=-1))
+        first = _starts(sentence)
         share = np.add.reduceat(present * rarity[:, None], first, axis=0)
         share /= np.maximum(np.add.reduceat(rarity, first), 1e-6)[:, None]
         best: Int64s = share.argmax(axis=1)
@@ -507,7 +506,7 @@ class _Surroundings:
         features["like_evidence"] = _highest(vectors, self._evidence_vectors)
         features["like_question"] = _highest(vectors, self._question_vectors)
         sentence = self._sentence[low:high] - self._sentence[low]
-        first = np.flatnonzero(np.diff(sentence, prepend=-1))
+        first = _starts(sentence)
         means = unit_length(np.add.reduceat(vectors * self._rarity[low:high, None], first, axis=0))
         features["sentence_like_window"] = _highest(means, self._window_vectors)[sentence]
 

@@ -21,8 +21,7 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Int64s
     from veriglot.llm.client import Token
 
 __all__ = [
@@ -201,7 +200,7 @@ def spans_of(response: str, marks: Sequence[Span]) -> tuple[tuple[Span, ...], in
     return tuple(spans), crossing
 
 
-def _painted(length: int, marks: Sequence[Span]) -> NDArray[np.int64]:
+def _painted(length: int, marks: Sequence[Span]) -> Int64s:
     """Which mark each code point belongs to; -1 for none."""
     painted = np.full(length, -1)
     for index, mark in sorted(enumerate(marks), key=lambda entry: entry[1].start - entry[1].end):
@@ -262,10 +261,10 @@ def voted(
 _SHOWN = 60  # code points of a quote
 
 
-def excerpt(text: str) -> str:
+def excerpt(text: str, most: int = _SHOWN) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>")
@@ -422,5 +421,4 @@ def _whole(text: str) -> str:
 
 
 def _excerpt(text: str) -> str:
-    shown = " ".join(text.split())
-    return f"; it begins: {shown[:_EXCERPT]!r}" if shown else "."
+    return f"; it begins: {excerpt(text, _EXCERPT)!r}" if text.strip() else "."

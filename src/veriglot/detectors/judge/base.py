@@ -103,7 +103,7 @@ class _Asking:
     url: str | None = None
     key: str | None = None
     rules: str | None = None
-    client_options: Mapping[str, Any] | str = field(default_factory=dict)
+    client_options: Mapping[str, Any] = field(default_factory=dict)
     cache: str | None = None
     max_calls: int | None = None
     max_tokens_spent: int | None = None
@@ -113,7 +113,7 @@ class _Asking:
     seed: int | None = None
     temperature: float | str | None = None
     max_tokens: int | None = None
-    settings: Mapping[str, Any] | str = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
     schema: bool = True
 
@@ -128,7 +128,7 @@ class _Asking:
             raise UsageError(
                 f"{self.samples} samples at temperature 0 are the same one.", remedy="Leave the temperature out."
             )
-        if self.client == "openai" and self.url is None and "base_url" not in self._client_options:
+        if self.client == "openai" and self.url is None and "base_url" not in self.client_options:
             raise UsageError("Which server is to be asked?", remedy="Set the option url to http://HOST:PORT/v1.")
         if self.client == "scripted" and self.rules is None:
             raise UsageError("The scripted client needs its rules.", remedy="Set the option rules to their file.")
@@ -145,20 +145,12 @@ class _Asking:
             return (self.seed,)
         return tuple((self.seed or 0) + n for n in range(self.samples))
 
-    @property
-    def _client_options(self) -> dict[str, Any]:
-        return _mapping("client_options", self.client_options)
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        return _mapping("settings", self.settings)
-
     def connected(self, limits: Limits) -> Client:
         """The client, with its cache and limits; one that was made before keeps its own."""
         if not isinstance(self.client, str):
             return self.client
         given = {"base_url": self.url, "key": self.key, "rules": self.rules}
-        options = {name: value for name, value in given.items() if value is not None} | self._client_options
+        options = {name: value for name, value in given.items() if value is not None} | dict(self.client_options)
         if self.client == "transformers":
             options.setdefault("model", self.model)
         return connect(self.client, cache=self.cache, limits=limits, **options)
@@ -166,7 +158,7 @@ class _Asking:
     def generation(self, bound: int) -> Settings:
         """How the model generates; `bound` is the most tokens of a reply where the user set none."""
         own: dict[str, Any] = {"max_tokens": self.max_tokens, "temperature": self._temperature()}
-        given = {name: value for name, value in own.items() if value is not None} | self._settings
+        given = {name: value for name, value in own.items() if value is not None} | dict(self.settings)
         try:
             settings = msgspec.convert(given, Settings)
         except msgspec.ValidationError as error:
@@ -176,7 +168,7 @@ class _Asking:
         return settings.over(Settings(max_tokens=bound))
 
     def _temperature(self) -> float | None:
-        if isinstance(self.temperature, str) or "temperature" in self._settings:
+        if isinstance(self.temperature, str) or "temperature" in self.settings:
             return None
         if self.temperature is not None:
             return self.temperature
@@ -195,15 +187,6 @@ class _Asking:
             "probabilities": "tokens" if self.probabilities else None,
             "schema": None if self.schema else "words",
         }
-
-
-def _mapping(name: str, given: Mapping[str, Any] | str) -> dict[str, Any]:
-    if not isinstance(given, str):
-        return dict(given)
-    try:
-        return msgspec.json.decode(given, type=dict[str, Any])
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"The option {name} is no JSON object: {given!r}.") from error
 
 
 class _Steady(Client):
@@ -279,7 +262,10 @@ class Outcome:
     notes: tuple[str, ...] = field(default=())
 
 
-class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
+_Asked = tuple[Case, list[list[Answer]]]  # of every sample and question
+
+
+class Judge(BaseDetector[Case, _Asked]):
     """A language model that is asked about each sample. See `docs/judges.md`.
 
     Args:
@@ -316,7 +302,6 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
     """
 
     kind: ClassVar[str]
-    prompt_name: ClassVar[str]
     fields: ClassVar[frozenset[str]]
 
     def __init__(
@@ -328,9 +313,14 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
                 makers = [vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind)]
                 own = {option for maker in makers for option in getattr(maker, "__kwdefaults__", None) or ()}
                 raise UnknownNameError(f"option of the judge {self.kind!r}", name, {*known, *own})
+            if name in ("client_options", "settings") and isinstance(options[name], str):
+                try:
+                    options[name] = msgspec.json.decode(options[name], type=dict[str, Any])
+                except msgspec.MsgspecError as error:
+                    raise UsageError(f"The option {name} is no JSON object: {options[name]!r}.") from error
         self._asking = _Asking(**options)
         super().__init__(self._default_threshold() if threshold is None else threshold, words=words)
-        self._prompt: Prompt = load_prompt(self.prompt_name, self.fields, prompt)
+        self._prompt: Prompt = load_prompt(self.kind.replace("-", "_"), self.fields, prompt)
         self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
         self._client: Client = self._asking.connected(self._limits)
 
@@ -379,14 +369,14 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
             return resolved
         return Case(sample, resolved, resolved.notes) if _has_words(sample) else without_words(sample)
 
-    def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[tuple[Case, list[list[Answer]]] | NotScored]:
+    def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[_Asked | NotScored]:
+        def asking(case: Case) -> Case:
+            return replace(case, questions=self._questions(case))
+
         prepared = self._prepared([case for _, case in plans])
-        cases = [self._guarded(self._with_questions, case) if isinstance(case, Case) else case for case in prepared]
+        cases = [self._guarded(asking, case) if isinstance(case, Case) else case for case in prepared]
         answers = iter(self._asked([case.questions for case in cases if isinstance(case, Case)]))
         return ((case, next(answers)) if isinstance(case, Case) else case for case in cases)
-
-    def _with_questions(self, case: Case) -> Case:
-        return replace(case, questions=self._questions(case))
 
     def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
         """The cases with what has to be known before the questions; a judge may ask the model for it."""
@@ -451,7 +441,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
             fields: the fields of this judge's prompt beside language, question, evidence and response.
         """
         sample, question = case.sample, case.sample.question or ""
-        evidence = [passage.text for passage in sample.evidence]
+        evidence = sample.passages
         texts = [f"{title}\n\n{text}" if title else text for title, text in passages]
         asked = tagged("question", question, sample.response, *evidence) + "\n\n" if question.strip() else ""
         return self._prompt.filled(
@@ -462,7 +452,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
             **fields,
         )
 
-    def _scored(self, sample: Sample, plan: Case, result: tuple[Case, list[list[Answer]]]) -> Prediction | NotScored:  # noqa: ARG002
+    def _scored(self, sample: Sample, plan: Case, result: _Asked) -> Prediction | NotScored:  # noqa: ARG002
         case, asked = result
         opinions, errors = self._opinions(case, asked)
         if 2 * len(opinions) <= len(asked):

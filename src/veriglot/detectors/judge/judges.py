@@ -143,7 +143,6 @@ class SpanJudge(_WindowedJudge):
     """
 
     kind = "spans"
-    prompt_name = "spans"
     fields = frozenset({"language", "types", "question", "evidence", "response"})
 
     def __init__(self, *, taxonomy: str = "fava", **options: Any) -> None:
@@ -281,7 +280,6 @@ class FactJudge(_WindowedJudge):
 
     kind = "facts"
     taxonomy = "support"
-    prompt_name = "facts"
     fields = frozenset({"language", "question", "evidence", "facts"})
 
     def __init__(self, *, decompose: str = "rules", decompose_prompt: str | None = None, **options: Any) -> None:
@@ -347,10 +345,9 @@ class FactJudge(_WindowedJudge):
 
     def _questions(self, case: Case) -> list[Request]:
         """All lists of claims about the first window, then all about the next."""
-        evidence = [passage.text for passage in case.sample.evidence]
         lists = [_numbered(case.state, first) for first in range(0, len(case.state), _AT_ONCE)]
         texts = [
-            self._filled(case, window, others=[listed], facts=tagged("claims", listed, *evidence))
+            self._filled(case, window, others=[listed], facts=tagged("claims", listed, *case.sample.passages))
             for window in self._windows(case)
             for listed in lists
         ]
@@ -365,7 +362,11 @@ class FactJudge(_WindowedJudge):
 
     def _outcome(self, case: Case, opinions: list[_Verdicts]) -> Outcome:
         confidence, shares = _fact_shares(opinions)
-        types = [_verdict_type([opinion.verdicts[n] for opinion in opinions]) for n in range(len(shares))]
+        types = []
+        for verdicts in zip(*(opinion.verdicts for opinion in opinions), strict=True):
+            # what most of those say that do not support it; of as many, the weaker claim
+            contradicted = verdicts.count("contradicted") > verdicts.count("unverified")
+            types.append("contradicted" if contradicted else "unverified")
         known = confidence != "verdict"
         marks = [
             Span(start, end, type_, share if known else None)
@@ -410,16 +411,14 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
         if supported is None or known is None:
             supported = None
         else:
-            supported += [_of_support(shares, name) for shares, name in zip(known, names, strict=True)]
+            # where only the probability of another verdict is known, all that it leaves
+            left = [
+                1.0 - shares.get(name, 1.0) if len(shares) == 1 else 0.0
+                for shares, name in zip(known, names, strict=True)
+            ]
+            supported += [shares.get("supported", rest) for shares, rest in zip(known, left, strict=True)]
         verdicts += names
     return _Verdicts(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
-
-
-def _of_support(shares: dict[str, float], verdict: Verdict) -> float:
-    """The probability that a claim is supported; where only that of another verdict is known, all that it leaves."""
-    if "supported" in shares:
-        return shares["supported"]
-    return 1.0 - shares[verdict] if len(shares) == 1 else 0.0
 
 
 def _over_windows(windows: list[_Verdicts]) -> _Verdicts:
@@ -443,12 +442,6 @@ def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
     if opinion.probabilities is not None:
         return "token_probabilities", [round(p, DIGITS) for p in opinion.probabilities]
     return "verdict", [float(verdicts != "supported") for verdicts in opinion.verdicts]
-
-
-def _verdict_type(verdicts: list[Verdict]) -> str:
-    """What most of those say that do not support it; the weaker claim, `unverified`, where as many say either."""
-    contradicted, unverified = verdicts.count("contradicted"), verdicts.count("unverified")
-    return "contradicted" if contradicted > unverified else "unverified"
 
 
 def _fact_words(case: Case, shares: list[float]) -> tuple[Word, ...]:
@@ -479,7 +472,6 @@ class TranslationJudge(Judge):
 
     kind = "translation"
     taxonomy = "hat"
-    prompt_name = "translation"
     fields = frozenset({"source_language", "language", "evidence", "response"})
 
     def _parts(self) -> dict[str, object]:
@@ -515,17 +507,16 @@ class GuidedTranslationJudge(TranslationJudge):
     """`judge:translation-guided`: as `judge:translation`, with guidelines and contrasted examples (HAT, Figure 8)."""
 
     kind = "translation-guided"
-    prompt_name = "translation_guided"
 
 
 def _untitled(sample: Sample) -> _Passages:
-    return [("", passage.text) for passage in sample.evidence]
+    return [("", passage) for passage in sample.passages]
 
 
 def _source_language(sample: Sample) -> str:
     """The language of the source for the prompt: as given, or as identified."""
     given = next((passage.language for passage in sample.evidence if passage.language), None)
-    tag = text_language(" ".join(passage.text for passage in sample.evidence), given)
+    tag = text_language(" ".join(sample.passages), given)
     return "another language" if tag is None else language_name(tag)
 
 
@@ -551,7 +542,6 @@ class PairJudge(Judge):
 
     kind = "pairs"
     taxonomy = "halluverse"
-    prompt_name = "pairs"
     fields = frozenset({"language", "types", "evidence", "response"})
 
     def __init__(self, *, none: bool = True, **options: Any) -> None:

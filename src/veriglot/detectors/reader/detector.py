@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import msgspec
@@ -38,15 +38,11 @@ from veriglot.text.values import COMPUTED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float32s, Int64s, Numbers
     from veriglot.detectors.grounding.detector import Seen
     from veriglot.detectors.reader.sequences import Shown
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Sample
-
-    Array = NDArray[np.float32]
-    Int64s = NDArray[np.int64]
 
 __all__ = [
     "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader", "join_features",
@@ -97,9 +93,9 @@ class Words:
         response: logit of the part of the response that each word is in, shape (n,).
     """
 
-    unsupported: Array
-    types: Array
-    response: Array
+    unsupported: Float32s
+    types: Float32s
+    response: Float32s
 
 
 class Network:
@@ -137,14 +133,14 @@ class Network:
             whole[index] = self._head("response", pooled[None])[0, 0]
         return _of_words(sequences, logits, whole, bounds)
 
-    def _head(self, name: str, values: Array) -> Array:
+    def _head(self, name: str, values: Float32s) -> Float32s:
         weights = self._learned
         inner = np.maximum(values @ weights[f"{name}.0.w"].T + weights[f"{name}.0.b"], 0.0)
-        output: Array = inner @ weights[f"{name}.1.w"].T + weights[f"{name}.1.b"]
+        output: Float32s = inner @ weights[f"{name}.1.w"].T + weights[f"{name}.1.b"]
         return output
 
 
-def _of_words(sequences: Sequence[Shown], logits: Sequence[Array], whole: Array, words: Int64s) -> Words:
+def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Float32s, words: Int64s) -> Words:
     """From tokens to words."""
     if not sequences:
         nothing = np.zeros(len(words), np.float32)
@@ -176,7 +172,7 @@ def without_computed(words: Words, seen: Seen) -> tuple[Words, Seen]:
     return replace(words, unsupported=ours, response=response), replace(seen, logits=logits)
 
 
-def join_features(words: Words, seen: Seen) -> Array:
+def join_features(words: Words, seen: Seen) -> Float32s:
     """What the logit of a word is made from, shape (n, 14).
 
     Its own logits by the reader and by grounding; of both the mean and the highest of its sentence, and of the reader
@@ -189,7 +185,7 @@ def join_features(words: Words, seen: Seen) -> Array:
         seen: what grounding says of the same words.
     """
     ours, by_words, sentence = words.unsupported, seen.logits[:, 0], seen.extract.sentence
-    columns: list[NDArray[Any]] = [ours, by_words]
+    columns: list[Numbers] = [ours, by_words]
     for values in (ours, by_words):
         columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
     size = np.log(len(sentence))
@@ -276,9 +272,8 @@ class Reader(WordDetector):
         if (seen.free | seen.quoted).all():
             logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
             return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=QUOTED)
-        passages = [passage.text for passage in sample.evidence]
         bounds = seen.extract.response.bounds
-        words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
+        words = self._network.words(sample.response, bounds, resolved.tag, sample.question, sample.passages)
         words, seen = without_computed(words, seen)
         features = join_features(words, seen)
         unsupported = features @ np.array(join.weights, np.float32)
@@ -288,7 +283,7 @@ class Reader(WordDetector):
         return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole)
 
 
-def save_network(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def save_network(path: Path, arrays: Mapping[str, Numbers]) -> None:
     """Write arrays; equal numbers make equal files, which `numpy.savez` does not."""
     with ZipFile(path, "w") as file:
         for name, values in arrays.items():
@@ -298,7 +293,7 @@ def save_network(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
                 np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
 
 
-def read_network(path: Path) -> dict[str, NDArray[Any]]:
+def read_network(path: Path) -> dict[str, Numbers]:
     """What is in the file, numbers of 16 bits as float32.
 
     Raises:

@@ -6,9 +6,8 @@ that have most in common with the part of the response and with the question, by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,13 +16,10 @@ from veriglot.text.segmentation import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float64s, Int64s
     from veriglot.encoders.e5 import Pair, Tokeniser
 
-    Int64s = NDArray[np.int64]
-
-__all__ = ["ROOM", "Shown", "shown"]
+__all__ = ["Shown", "shown"]
 
 ROOM = 512  # tokens of a sequence
 _QUESTION = 48  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
@@ -33,21 +29,11 @@ _ASKED = 0.5  # what a token of the question counts, beside one of the response
 _BESIDE = 0.3  # what the better neighbour of a window counts for it
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One sequence.
-
-    Attributes:
-        pair: its tokens.
-        bounds: of the response's tokens in the response, half-open in code points, shape (t, 2).
-        evidence: passage, start and end of each of the evidence's tokens, shape (e, 3).
-        whole: whether all evidence is shown.
-    """
+class Shown(NamedTuple):
+    """One sequence: its tokens, and where those of the response stand in it, half-open code points, shape (t, 2)."""
 
     pair: Pair
     bounds: Int64s
-    evidence: Int64s
-    whole: bool
 
 
 def shown(
@@ -74,8 +60,7 @@ def shown(
     for ids, bounds in _parts(tokeniser, response, language):
         left = room - len(tokeniser.pair(asked, ids, ()).ids)
         chosen = evidence.chosen(ids, asked, left)
-        pair = tokeniser.pair(asked, ids, evidence.ids[chosen].tolist())
-        sequences.append(Shown(pair, bounds, evidence.places[chosen], len(chosen) == len(evidence.ids)))
+        sequences.append(Shown(tokeniser.pair(asked, ids, evidence.ids[chosen].tolist()), bounds))
     return sequences
 
 
@@ -98,17 +83,14 @@ class _Evidence:
     """Tokens of all passages, and their windows."""
 
     def __init__(self, tokeniser: Tokeniser, passages: Sequence[str]) -> None:
-        ids, places, windows, count = [], [], [np.zeros(0, np.int64)], 0
-        for passage, text in enumerate(passages):
-            tokens, bounds = tokeniser.tokens(text)
-            windows.append(count + np.arange(len(tokens)) // _WINDOW)
-            count += -(-len(tokens) // _WINDOW)
+        ids, windows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        self._count = 0
+        for text in passages:
+            tokens, _ = tokeniser.tokens(text)
             ids.append(np.array(tokens, np.int64))
-            places.append(np.insert(bounds, 0, passage, axis=1))
-        self.ids = np.concatenate([np.zeros(0, np.int64), *ids])
-        self.places: Int64s = np.concatenate([np.zeros((0, 3), np.int64), *places])
-        self._window = np.concatenate(windows)
-        self._count = count
+            windows.append(self._count + np.arange(len(tokens)) // _WINDOW)
+            self._count += -(-len(tokens) // _WINDOW)
+        self.ids, self._window = np.concatenate(ids), np.concatenate(windows)
 
     def chosen(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
         """The places of the tokens that are shown, in order."""
@@ -129,11 +111,10 @@ class _Evidence:
         token, window = np.divmod(np.unique(inverse * self._count + self._window), self._count)
         return tokens, token, window
 
-    def _scores(self, response: Sequence[int], question: Sequence[int]) -> NDArray[np.float64]:
+    def _scores(self, response: Sequence[int], question: Sequence[int]) -> Float64s:
         tokens, token, window = self._tokens
         rarity = np.log((self._count + 1) / np.bincount(token))
         worth = rarity * (np.isin(tokens, response) + _ASKED * np.isin(tokens, question))
         scores = np.bincount(window, worth[token], self._count)
         beside = np.maximum(np.append(scores[1:], 0.0), np.insert(scores[:-1], 0, 0.0))
-        both: NDArray[np.float64] = scores + _BESIDE * beside
-        return both
+        return np.asarray(scores + _BESIDE * beside)

@@ -10,11 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import product
 from string import Template
-from tomllib import loads
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,6 +33,7 @@ from veriglot.judging.base import (
     words_from_confidences,
 )
 from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, stretches
+from veriglot.plugins import packaged
 from veriglot.records import Pointer, Prediction, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
@@ -45,12 +44,8 @@ from veriglot.text.unicode import without_surrogates
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s, Int32s, Int64s
     from veriglot.records import Evidence, Sample
-
-    Int64s = NDArray[np.int64]
-    Float64s = NDArray[np.float64]
 
 __all__ = []
 
@@ -82,7 +77,7 @@ class Tokens:
 
     def count(self, text: str) -> int:
         """Tokens of a text, without special tokens."""
-        return len(self._tokenizer.encode(without_surrogates(text), add_special_tokens=False).ids)
+        return len(self.bounds(text))
 
 
 @dataclass(frozen=True)
@@ -94,18 +89,12 @@ class Arranged:
     pieces: tuple[Range, ...]  # half-open code point ranges of the response, in order
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """A passage of the evidence, or a stretch of one."""
 
-    passage: Evidence
-    start: int
-    end: int
+    pointer: Pointer
+    text: str
     tokens: int
-
-    @property
-    def text(self) -> str:
-        return self.passage.text[self.start : self.end]
 
 
 def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens: Tokens, room: int) -> Arranged:
@@ -132,7 +121,7 @@ def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens
         encodings = [tokens.pair(text, response[slice(*piece)]) for text in prompts for piece in pieces]
         beyond = max(len(encoding.ids) for encoding in encodings) - room
         if beyond <= 0:
-            places = (tuple(Pointer(str(p.passage.id), p.start, p.end) for p in window) for window in windows)
+            places = (tuple(part.pointer for part in window) for window in windows)
             return Arranged(tuple(encodings), tuple(places), tuple(pieces))
         budget -= beyond  # joined, texts may take more tokens than apart
         if budget < 1:
@@ -166,16 +155,14 @@ def _windows(prompt: Prompt, passages: Sequence[Evidence], tokens: Tokens, budge
 
 def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: Tokens, budget: int) -> list[_Part]:
     """A passage whole where it fits, otherwise in stretches."""
-    text = passage.text
-    taken = tokens.count(prompt.line(number, text))
-    if taken <= budget:
-        return [_Part(passage, 0, len(text), taken)]
-    around = tokens.count(prompt.line(number, ""))
-    cuts = stretches(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
+    text, cuts = passage.text, [(0, len(passage.text))]
+    if tokens.count(prompt.line(number, text)) > budget:
+        around = tokens.count(prompt.line(number, ""))
+        cuts = stretches(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
     return [
-        _Part(passage, start, end, tokens.count(prompt.line(number, text[start:end])))
+        _Part(Pointer(str(passage.id), start, end), part, tokens.count(prompt.line(number, part)))
         for start, end in cuts
-        if text[start:end].strip()
+        if (part := text[start:end]).strip()
     ]
 
 
@@ -211,7 +198,7 @@ class Prompt:
 @cache
 def _all() -> tuple[str, dict[str, dict[str, Prompt]]]:
     """Version of the file of wordings, which goes up with every change; formats by name and language."""
-    data = loads(files(__package__).joinpath("prompts.toml").read_text("utf-8"))
+    data = packaged(__package__, "prompts.toml", dict[str, Any])
     formats = {
         name: {tag: Prompt(**words, language=None if tag == _ANY else tag) for tag, words in by_language.items()}
         for name, by_language in data["formats"].items()
@@ -320,16 +307,16 @@ POOLINGS = ("max", "mean", "first")
 class MarkedWords:
     """The words of a response with what the network says of them."""
 
-    bounds: NDArray[np.int32]  # half-open code point ranges of the words that the network saw, shape (n, 2)
+    bounds: Int32s  # half-open code point ranges of the words that the network saw, shape (n, 2)
     confidences: Float64s  # shape (n,)
     types: Float64s  # probability of each type, by the same window, shape (n, t)
-    begins: NDArray[np.bool_]  # whether a span is likelier to begin with the word than to go on with it, shape (n,)
+    begins: Bools  # whether a span is likelier to begin with the word than to go on with it, shape (n,)
     windows: Int64s  # that window, shape (n,)
     unseen: int  # how many words the tokenizer makes no token of
 
 
 def marked_words(
-    bounds: NDArray[np.int32],
+    bounds: Int32s,
     arranged: Arranged,
     outputs: Sequence[TokenProbabilities],
     labels: Labels,
@@ -376,7 +363,7 @@ def marked_words(
     )
 
 
-def _assigned(bounds: NDArray[np.int32], pieces: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+def _assigned(bounds: Int32s, pieces: Sequence[tuple[int, int]]) -> Bools:
     """Which words are taken from which piece, shape (pieces, n)."""
     places = np.array(pieces, np.int64)
     starts, ends = bounds[:, 0].astype(np.int64), bounds[:, 1].astype(np.int64)
@@ -440,68 +427,6 @@ class TokenProbabilities:
     outputs: Float64s  # probability of each output, shape (t, outputs), float64
 
 
-class Network:
-    """A token classifier with its tokenizer; it takes `most` tokens at a time where `max_length` says nothing."""
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        revision: str | None,
-        max_length: int | None,
-        most: int | None,
-        device: str | None,
-        dtype: str,
-        trust_remote_code: bool,
-        accept_licence: bool,
-    ) -> None:
-        agree(model, accepted=accept_licence)
-        loaded = load_pretrained(
-            transformers.AutoModelForTokenClassification, model, what="token classifier", revision=revision,
-            device=device, dtype=dtype, trust_remote_code=trust_remote_code,
-        )  # fmt: skip
-        tokenizer, self._model = loaded.tokenizer, loaded.network
-        self.room = loaded.room(max_length)
-        if max_length is None and most is not None:
-            self.room = min(self.room, most) if positions(tokenizer, self._model) else most
-        self.revision, self.device, self.settings = loaded.revision, loaded.device, loaded.settings
-        self.names: dict[int, str] = self._model.config.id2label
-        self.tokens = Tokens(fast_tokenizer(tokenizer, self._model.name_or_path))
-        self._typed = "token_type_ids" in tokenizer.model_input_names
-        self._padding = tokenizer.pad_token_id or 0
-
-    def run(self, encodings: Sequence[Any]) -> list[TokenProbabilities | str]:
-        """The probabilities of each input, in order; what went wrong where an input makes the network fail.
-
-        Inputs of like length run together. Where a batch fails, its inputs run one by one, so that one sample's failure
-        costs no other.
-        """
-        lengths = [len(encoding.ids) for encoding in encodings]
-        return in_batches(lengths, lambda batch: self._tried([encodings[index] for index in batch]))
-
-    def _tried(self, encodings: Sequence[Any]) -> Sequence[TokenProbabilities | str]:
-        try:
-            return self._probabilities(encodings)
-        except (RuntimeError, IndexError, ValueError) as error:  # of torch: too little memory, an id beyond its table
-            if len(encodings) > 1:
-                return [result for encoding in encodings for result in self._tried([encoding])]
-            return [f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"]
-
-    def _probabilities(self, encodings: Sequence[Any]) -> list[TokenProbabilities]:
-        ids, mask = pad([encoding.ids for encoding in encodings], self._padding)
-        given = {"input_ids": ids, "attention_mask": mask}
-        if self._typed:
-            given["token_type_ids"], _ = pad([encoding.type_ids for encoding in encodings])
-        with torch.inference_mode():
-            logits = self._model(
-                **{name: torch.from_numpy(array).to(self.device) for name, array in given.items()}
-            ).logits
-            outputs = torch.softmax(logits.double(), -1).cpu().numpy()
-        if not np.isfinite(outputs).all():
-            raise ValueError("the network gave something that is no number")
-        return [_of_response(*pair) for pair in zip(encodings, outputs, strict=True)]
-
-
 def _of_response(encoding: Any, outputs: Float64s) -> TokenProbabilities:
     """The rows of the response's own tokens; those of the prompt, special ones and padding are left out."""
     mine = np.array([sequence == 1 for sequence in encoding.sequence_ids], bool)
@@ -518,7 +443,7 @@ class _Plan:
     """What is judged of a sample: the language of its response, its words, and the network's inputs."""
 
     language: str
-    words: NDArray[np.int32]
+    words: Int32s
     pairs: Arranged
     notes: tuple[str, ...]
 
@@ -584,11 +509,19 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         self._prompt_language = None if language is None else base_tag(language).lower()
         self._languages = _known(model, languages)
         lettuce = self._format == "lettucedetect"
-        self._network = Network(
-            model, revision=revision, max_length=max_length, most=_LETTUCE_LENGTH if lettuce else None,
-            device=device, dtype=dtype, trust_remote_code=trust_remote_code, accept_licence=accept_licence,
+        agree(model, accepted=accept_licence)
+        self._loaded = load_pretrained(
+            transformers.AutoModelForTokenClassification, model, what="token classifier", revision=revision,
+            device=device, dtype=dtype, trust_remote_code=trust_remote_code,
         )  # fmt: skip
-        names = self._network.names
+        tokenizer, self._network = self._loaded.tokenizer, self._loaded.network
+        self._room = self._loaded.room(max_length)
+        if max_length is None and lettuce:
+            self._room = min(self._room, _LETTUCE_LENGTH) if positions(tokenizer, self._network) else _LETTUCE_LENGTH
+        self._tokens = Tokens(fast_tokenizer(tokenizer, self._network.name_or_path))
+        self._typed = "token_type_ids" in tokenizer.model_input_names
+        self._padding = tokenizer.pad_token_id or 0
+        names = self._network.config.id2label
         self._labels = labels_of(names if labels is None else labels, model, outputs=len(names), unnamed=lettuce)
         self.taxonomy = self._labels.taxonomy
 
@@ -596,7 +529,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
     def name(self) -> str:
         """`hf:`, the last part of the model's name, and the revision of its weights."""
         last = self._model.rstrip("/\\").replace("\\", "/").split("/")[-1]
-        return f"hf:{last.replace('@', '-').replace('|', '-')}@{self._network.revision[:12]}"
+        return f"hf:{last.replace('@', '-').replace('|', '-')}@{self._loaded.revision[:12]}"
 
     @cached_property
     def signature(self) -> str:
@@ -607,11 +540,11 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             prompt=f"{self._format}.{_all()[0]}",
             prompt_language=self._prompt_language,
             languages=",".join(sorted(self._languages)) or None,
-            window=self._network.room,
+            window=self._room,
             pooling=self._pooling,
             threshold=self._threshold,
             unit="word",
-            **self._network.settings,
+            **self._loaded.settings,
         )
 
     def _plan(self, sample: Sample) -> _Plan | NotScored:
@@ -624,10 +557,10 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             reason = f"the model knows {known}, and the response is in {resolved.tag}"
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         words = word_bounds(sample.response, resolved.tag)
-        if not len(words) or not any(len(word_bounds(passage.text)) for passage in sample.evidence):
+        if not len(words) or not any(len(word_bounds(passage)) for passage in sample.passages):
             return without_words(sample)
         prompt = prompt_for(self._format, sample, self._prompt_language or base)
-        pairs = arranged(prompt, sample.evidence, sample.response, self._network.tokens, self._network.room)
+        pairs = arranged(prompt, sample.evidence, sample.response, self._tokens, self._room)
         notes = [*resolved.notes, *evidence_notes(sample, resolved), "calibration:none"]
         if not self._languages:
             notes.append("languages:not stated")
@@ -636,12 +569,43 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         return _Plan(resolved.tag, words, pairs, tuple(notes))
 
     def _run(self, plans: Sequence[tuple[Sample, _Plan]]) -> Iterator[list[TokenProbabilities] | NotScored]:
-        outputs = iter(self._network.run([pair for _, plan in plans for pair in plan.pairs.encodings]))
+        outputs = iter(self._outputs([pair for _, plan in plans for pair in plan.pairs.encodings]))
         for _, plan in plans:
             own = [next(outputs) for _ in plan.pairs.encodings]
             errors = [output for output in own if isinstance(output, str)]
             tokens = [output for output in own if isinstance(output, TokenProbabilities)]
             yield NotScored(Status.FAILED, errors[0]) if errors else tokens
+
+    def _outputs(self, encodings: Sequence[Any]) -> list[TokenProbabilities | str]:
+        """The probabilities of each input, in order; what went wrong where an input makes the network fail.
+
+        Inputs of like length run together. Where a batch fails, its inputs run one by one, so that one sample's failure
+        costs no other.
+        """
+        lengths = [len(encoding.ids) for encoding in encodings]
+        return in_batches(lengths, lambda batch: self._tried([encodings[index] for index in batch]))
+
+    def _tried(self, encodings: Sequence[Any]) -> Sequence[TokenProbabilities | str]:
+        try:
+            return self._probabilities(encodings)
+        except (RuntimeError, IndexError, ValueError) as error:  # of torch: too little memory, an id beyond its table
+            if len(encodings) > 1:
+                return [result for encoding in encodings for result in self._tried([encoding])]
+            return [f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"]
+
+    def _probabilities(self, encodings: Sequence[Any]) -> list[TokenProbabilities]:
+        ids, mask = pad([encoding.ids for encoding in encodings], self._padding)
+        given = {"input_ids": ids, "attention_mask": mask}
+        if self._typed:
+            given["token_type_ids"], _ = pad([encoding.type_ids for encoding in encodings])
+        with torch.inference_mode():
+            logits = self._network(
+                **{name: torch.from_numpy(array).to(self._loaded.device) for name, array in given.items()}
+            ).logits
+            outputs = torch.softmax(logits.double(), -1).cpu().numpy()
+        if not np.isfinite(outputs).all():
+            raise ValueError("the network gave something that is no number")
+        return [_of_response(*pair) for pair in zip(encodings, outputs, strict=True)]
 
     def _scored(self, sample: Sample, plan: _Plan, result: Sequence[TokenProbabilities]) -> Prediction | NotScored:
         marked = marked_words(plan.words, plan.pairs, result, self._labels, self._pooling)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.formats.reader import read
+from veriglot.judging.base import runs
 from veriglot.records import Kind, Task
+from veriglot.records.languages import find_language
 from veriglot.records.taxonomy import taxonomy
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
@@ -27,13 +29,12 @@ from veriglot.text.segmentation import words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
-    from veriglot.records import Annotation, Sample
+    from veriglot.arrays import Bools, Float32s, Int64s
+    from veriglot.records import Annotation, Sample, Span
 
 __all__ = [
-    "HELD_OUT", "TYPES", "Answer", "Article", "Example", "Labelled", "Labels", "Mark", "WordLabels", "labels_of",
-    "majority", "read_labelled", "share_of",
+    "HELD_OUT", "TYPES", "Answer", "Article", "Example", "Labelled", "Labels", "Mark", "labels_of",
+    "majority", "read_labelled", "script_of_tag", "share_of",
 ]  # fmt: skip
 
 
@@ -88,6 +89,12 @@ def share_of(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2.0**64
 
 
+def script_of_tag(tag: str | None) -> str | None:
+    """The script of a language, or None where the language table does not hold it."""
+    known = find_language(tag or "")
+    return known.script if known is not None else None
+
+
 # Repair of glued spans: where a generator replaced words, the published text holds old and new word in one.
 #
 # In most silver files an entity or relation span reads `HellasRoma`: the word that was deleted and the one that was
@@ -104,16 +111,12 @@ _SEEN_WHOLE = 2  # a word that occurs so often elsewhere is no glue
 
 def vocabulary_of(example: Example) -> list[str]:
     """The folded words of an example's references and of its response outside replaced spans."""
-    folded = [_folded(p, s, e) for p in example.passages for s, e in words(p, example.language)]
+    folded = [fold(p[s:e]) for p in example.passages for s, e in words(p, example.language)]
     replaced = [m for m in example.marks if m.type in _REPLACING]
     for start, end in words(example.response, example.language):
         if not any(m.start < end and start < m.end for m in replaced):
-            folded.append(_folded(example.response, start, end))
+            folded.append(fold(example.response[start:end]))
     return folded
-
-
-def _folded(text: str, start: int, end: int) -> str:
-    return fold(text[start:end])
 
 
 def unglue(example: Example, vocabulary: Counter[str]) -> Example | None:
@@ -151,7 +154,7 @@ def _without_old(span: str, vocabulary: Counter[str], reference: str) -> tuple[s
                 best, seam = trust, split
     if best > _TRUSTED:
         return span[seam:], True
-    return span, all(vocabulary[_folded(span, s, e)] >= _SEEN_WHOLE for s, e in words(span))
+    return span, all(vocabulary[fold(span[s:e])] >= _SEEN_WHOLE for s, e in words(span))
 
 
 def _trust(span: str, split: int, vocabulary: Counter[str], reference: str) -> float:
@@ -234,7 +237,12 @@ def read_labelled(paths: Iterable[str]) -> Labelled:
         for sample in read(path):
             _sort(sample, labelled, silver, articles)
     for examples in silver.values():
-        _add_silver(examples, labelled)
+        vocabulary = Counter(word for example in examples for word in vocabulary_of(example))
+        for repaired in (unglue(example, vocabulary) for example in examples):
+            if repaired is None:
+                labelled.left_out["crossing spans"] += 1
+            else:
+                labelled.examples.append(repaired)
     for (language, passages), samples in articles.items():
         questions = tuple(s.question for s in samples if s.question)
         labelled.articles.append(Article(samples[0].id, language, passages, questions))
@@ -247,7 +255,7 @@ def _sort(
     silver: dict[str, list[Example]],
     articles: dict[tuple[str, tuple[str, ...]], list[Sample]],
 ) -> None:
-    passages = tuple(p.text for p in sample.evidence if p.text.strip())
+    passages = tuple(filter(str.strip, sample.passages))
     if not passages:
         labelled.left_out["no evidence"] += 1
     elif "reference_garbled" in sample.meta:
@@ -261,94 +269,68 @@ def _sort(
     elif sample.task is Task.TRANSLATION:
         labelled.translations.append(sample)
     elif any(a.kind is Kind.HUMAN for a in sample.annotations):
-        _add_natural(sample, passages, labelled)
+        _natural(sample, labelled)
     else:
-        silver[sample.language].append(_silver(sample, sample.annotations[0], passages))
+        silver[sample.language].append(_example(sample, "silver", "silver", sample.annotations[0].spans or ()))
 
 
-def _silver(sample: Sample, layer: Annotation, passages: tuple[str, ...]) -> Example:
-    marks = tuple(Mark(s.start, s.end, s.type if s.type in TYPES else None) for s in layer.spans or ())
-    group = _group(sample)
-    return Example(
-        "silver", "silver", group, sample.language, sample.response, passages, sample.question, marks,
-        evidence_language=_evidence_language(sample),
-    )  # fmt: skip
-
-
-def _evidence_language(sample: Sample) -> str | None:
-    """The language that the passages say they are in, where that is one, and not the response's."""
+def _example(
+    sample: Sample,
+    kind: str,
+    source: str,
+    marks: Iterable[Mark | Span],
+    shares: tuple[tuple[int, int, float], ...] = (),
+) -> Example:
     languages = {passage.language for passage in sample.evidence if passage.language is not None}
-    return languages.pop() if len(languages) == 1 and sample.language not in languages else None
+    across = len(languages) == 1 and sample.language not in languages  # the passages say so
+    return Example(
+        kind,
+        source,
+        _group(sample),
+        sample.language,
+        sample.response,
+        tuple(filter(str.strip, sample.passages)),
+        sample.question,
+        tuple(Mark(mark.start, mark.end, mark.type if mark.type in TYPES else None) for mark in marks),
+        shares=shares or None,
+        evidence_language=languages.pop() if across else None,
+    )
 
 
 def _group(sample: Sample) -> str:
     return str(sample.meta.get("bbcid") or sample.meta.get("group") or sample.id)
 
 
-def _add_silver(examples: list[Example], labelled: Labelled) -> None:
-    vocabulary: Counter[str] = Counter()
-    for example in examples:
-        vocabulary.update(vocabulary_of(example))
-    for example in examples:
-        repaired = unglue(example, vocabulary)
-        if repaired is None:
-            labelled.left_out["crossing spans"] += 1
-        else:
-            labelled.examples.append(repaired)
-
-
-def _add_natural(sample: Sample, passages: tuple[str, ...], labelled: Labelled) -> None:
+def _natural(sample: Sample, labelled: Labelled) -> None:
+    """Take a sample that people labelled."""
     layers = [a for a in sample.annotations if a.kind is Kind.HUMAN and a.spans is not None]
     gold = next((a for a in layers if a.annotator == "gold"), None)
     if gold is not None and gold.spans == () and sample.question and sample.meta.get("answer_in_evidence"):
+        passage = next(filter(str.strip, sample.passages))
         labelled.answers.append(
             Answer(
-                _group(sample), sample.language or "", passages[0], sample.question, sample.response,
+                _group(sample), sample.language or "", passage, sample.question, sample.response,
                 sample.meta.get("question_id"), sample.evidence[0].title,
             )
         )  # fmt: skip
-        return
-    if gold is not None:
-        marks = tuple(Mark(s.start, s.end, s.type if s.type in TYPES else None) for s in gold.spans or ())
+    elif gold is not None:
         shares = tuple((u.start, u.end, u.probability) for u in gold.units or () if u.probability is not None)
+        labelled.examples.append(_example(sample, "natural", str(sample.task), gold.spans or (), shares))
     elif layers:
-        marks, shares = majority(sample, layers), ()
+        labelled.examples.append(_example(sample, "natural", str(sample.task), majority(sample, layers)))
     else:
         labelled.left_out["no spans"] += 1
-        return
-    labelled.examples.append(
-        Example(
-            "natural",
-            str(sample.task),
-            _group(sample),
-            sample.language,
-            sample.response,
-            passages,
-            sample.question,
-            marks,
-            shares=shares or None,
-            evidence_language=_evidence_language(sample),
-        )
-    )
 
 
 def majority(sample: Sample, layers: Sequence[Annotation]) -> tuple[Mark, ...]:
     """What more than half of the annotators marked, as runs."""
-    votes = [0] * (len(sample.response) + 1)
+    votes = np.zeros(len(sample.response), np.int64)
     for layer in layers:
-        marked: set[int] = set()
+        marked = np.zeros(len(votes), bool)
         for span in layer.spans or ():
-            marked.update(range(span.start, span.end))
-        for index in marked:
-            votes[index] += 1
-    marks, start = [], None
-    for index, count in enumerate(votes):
-        if 2 * count > len(layers):
-            start = index if start is None else start
-        elif start is not None:
-            marks.append(Mark(start, index))
-            start = None
-    return tuple(marks)
+            marked[span.start : span.end] = True
+        votes += marked
+    return tuple(Mark(*run) for run in runs(2 * votes > len(layers), np.zeros(len(votes), np.int64)))
 
 
 # Examples as arrays: features, labels and weights of every word.
@@ -360,18 +342,20 @@ _REPLACED_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
-class WordLabels:
-    """An example with how unsupported each of its words is.
+class Labels:
+    """An example with what is known of each of its words.
 
     Attributes:
         example: where it comes from.
         target: 1 for unsupported words, 0 for supported ones, between for divided annotators, shape (n,).
         weight: what each word counts for, 0 for words that teach nothing, shape (n,).
+        types: of FAVA, shape (n, 6).
     """
 
     example: Example
-    target: NDArray[np.float32]
-    weight: NDArray[np.float32]
+    target: Float32s
+    weight: Float32s
+    types: Float32s
 
     def __len__(self) -> int:
         return len(self.target)
@@ -382,14 +366,7 @@ class WordLabels:
         return self.example.kind == "natural" and self.example.source == "qa"
 
 
-@dataclass(frozen=True)
-class Labels(WordLabels):
-    """All that is known of each word of an example: `types` too, of FAVA, shape (n, 6)."""
-
-    types: NDArray[np.float32]
-
-
-def labels_of(example: Example, bounds: NDArray[np.int64], markup: NDArray[np.bool_]) -> Labels:
+def labels_of(example: Example, bounds: Int64s, markup: Bools) -> Labels:
     """The labels of words.
 
     Args:
@@ -415,13 +392,10 @@ def labels_of(example: Example, bounds: NDArray[np.int64], markup: NDArray[np.bo
     return Labels(example, target, weight, types)
 
 
-def _mean_share(
-    shares: tuple[tuple[int, int, float], ...], bounds: NDArray[np.int64], length: int
-) -> NDArray[np.float32]:
+def _mean_share(shares: tuple[tuple[int, int, float], ...], bounds: Int64s, length: int) -> Float32s:
     by_place = np.zeros(length, np.float64)
     for start, end, share in shares:
         by_place[start:end] = share
     sums = np.concatenate([[0.0], np.cumsum(by_place)])
     mean = (sums[bounds[:, 1]] - sums[bounds[:, 0]]) / (bounds[:, 1] - bounds[:, 0])
-    shares_of_words: NDArray[np.float32] = mean.astype(np.float32)
-    return shares_of_words
+    return np.asarray(mean, np.float32)

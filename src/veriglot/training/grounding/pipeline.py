@@ -7,48 +7,47 @@ second stage alone (`benchmarks/grounding_natural.py`). A tenth of the other tex
 from __future__ import annotations
 
 import copy
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
 from importlib.resources import files
 from pathlib import Path
 from random import Random
+from string import Template
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from veriglot.detectors.grounding.detector import FILES, OUTPUTS, Manifest, Model
+from veriglot.detectors.grounding.detector import FILES, Manifest, ScriptCalibration, response_evidence
 from veriglot.detectors.grounding.document import MEANING, Document, Lexicon
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
 from veriglot.errors import InputError, MissingExtraError, WeightsError
+from veriglot.hub.checkpoints import onnx_session
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.training.grounding.examples import HELD_OUT, TYPES, Labels, WordLabels, labels_of, read_labelled, share_of
-from veriglot.training.grounding.synthetic_data import clean_texts, count_words, made_by_rule
-from veriglot.training.trainer import (
-    Blocks,
-    Plan,
-    by_folds,
-    calibrate,
-    counts_table,
-    figures_table,
-    fit_on,
-    model_card,
-    onnx_bytes,
+from veriglot.training.calibration import line_of, lines_by_script, logistic
+from veriglot.training.grounding.examples import HELD_OUT, TYPES, read_labelled, script_of_tag, share_of
+from veriglot.training.grounding.network import (
+    Network,
+    WithLearnedVectors,
+    export,
+    fit,
+    predict,
+    rows_of,
+    statistics,
 )
+from veriglot.training.grounding.synthetic_data import clean_texts, count_words, made_by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
-    from veriglot.training.grounding.examples import Example, Labelled
+    from veriglot.arrays import Bools, Float16s, Float32s, Float64s, UInt8s, UInt64s
+    from veriglot.training.grounding.examples import Labelled, Labels
+    from veriglot.training.grounding.network import Row
     from veriglot.training.grounding.synthetic_data import Commonness
 
-__all__ = ["train"]
+__all__ = []
 
 
 # Distilling word vectors from a multilingual sentence encoder.
@@ -72,22 +71,22 @@ _MEAN_SQUARE_EDGE = 4.0  # learned numbers beyond four standard deviations are c
 class Distilled:
     """A vocabulary with its vectors, sorted by key."""
 
-    def __init__(self, keys: NDArray[np.uint64], full: NDArray[np.float16]) -> None:
+    def __init__(self, keys: UInt64s, full: Float16s) -> None:
         self.keys, self.full = keys, full
         spread = full.astype(np.float32)
         values, vectors = np.linalg.eigh(spread.T @ spread / len(spread))
         self._principal = vectors[:, np.argsort(-values)].astype(np.float32)
 
     @property
-    def directions(self) -> NDArray[np.float32]:
+    def directions(self) -> Float32s:
         """The directions of the meaning part, shape (512, MEANING)."""
         return self._principal[:, :MEANING]
 
-    def next_directions(self) -> NDArray[np.float32]:
+    def next_directions(self) -> Float32s:
         """The directions that follow, to start the learned projection from; shape (512, LEARNED)."""
         return self._principal[:, MEANING : MEANING + LEARNED]
 
-    def lexicon(self, frequencies: NDArray[np.uint8], learned: NDArray[np.float32] | None) -> Lexicon:
+    def lexicon(self, frequencies: UInt8s, learned: Float32s | None) -> Lexicon:
         """The lexicon that ships."""
         full = self.full.astype(np.float32)
         meaning = full @ self.directions
@@ -123,15 +122,10 @@ def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
 def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     """Embed a vocabulary."""
     try:
-        import onnxruntime
         from onnxruntime_extensions import get_library_path
     except ModuleNotFoundError as error:
         raise MissingExtraError("Distilling word vectors", "vectors") from error
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.register_custom_ops_library(get_library_path())
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(encoder), options, providers=["CPUExecutionProvider"])
+    session = onnx_session(str(encoder), operators=get_library_path())
     document = Document(vocabulary, None)
     whole = np.bincount(document.passage, minlength=len(vocabulary)) == 1
     sizes = np.array([len(word) for word in vocabulary])
@@ -203,11 +197,13 @@ def train(
     say(f"took features of {len(rows)} responses")
     network = first_stage(rows, seed, say, epochs)
     answers = [row for row in rows if row.is_answer]
-    judged = by_folds(
-        answers,
-        lambda seen, unseen: predict(second_stage(network, rows, seen, seed, lambda _: None), unseen),
-        say,
-    )
+    fold = folds_of(answers)
+    judged: list[tuple[Row, Float32s]] = []  # every answer by a network that did not see it
+    for number in sorted(set(fold)):
+        seen = [row for row, part in zip(answers, fold, strict=True) if part != number]
+        unseen = [row for row, part in zip(answers, fold, strict=True) if part == number]
+        judged += zip(unseen, predict(second_stage(network, rows, seen, seed, lambda _: None), unseen), strict=True)
+        say(f"second stage without fold {number + 1} of {_FOLDS}")
     held_out = [row for row in rows if is_held_out(row) and not row.is_answer]
     network = second_stage(network, rows, answers, seed, say)
     judged += zip(held_out, predict(network, held_out), strict=True)
@@ -216,14 +212,9 @@ def train(
     say(f"wrote {out}")
 
 
-def is_held_out(row: WordLabels) -> bool:
+def is_held_out(row: Labels) -> bool:
     """Whether a row trains nothing and calibrates: a tenth, by group."""
     return share_of(row.example.group) < HELD_OUT
-
-
-def rows_of(examples: Iterable[Example], lexicon: Lexicon) -> list[Row]:
-    """Arrays of the examples that hold words."""
-    return [row for row in (row_of(example, lexicon) for example in examples) if row is not None]
 
 
 def _scale(row: Row) -> float:
@@ -250,9 +241,7 @@ def lexicon_for(
     return distilled.lexicon(commonness.table(), _projection(rows, distilled, seed, say))
 
 
-def _projection(
-    rows: Sequence[Row], distilled: Distilled, seed: int, say: Callable[[str], None]
-) -> NDArray[np.float32]:
+def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Callable[[str], None]) -> Float32s:
     means, deviations = statistics(rows)
     torch.manual_seed(seed)
     network = WithLearnedVectors(
@@ -260,8 +249,8 @@ def _projection(
         torch.from_numpy(distilled.full),
         torch.from_numpy(distilled.next_directions() * 4.0),
     )
-    fit(network, rows, Plan(epochs=4, rate=2e-3, seed=seed, type_weight=1.0), with_rows=True, say=say)
-    learned: NDArray[np.float32] = network.project.weight.detach().numpy().T.copy()
+    fit(network, rows, epochs=4, seed=seed, type_weight=1.0, with_rows=True, say=say)
+    learned: Float32s = network.project.weight.detach().numpy().T.copy()
     return learned
 
 
@@ -275,7 +264,7 @@ def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epoc
         )
     torch.manual_seed(seed)  # the weights to start from are drawn here, before `fit` seeds itself
     network = Network(*statistics(chosen))
-    fit(network, chosen, Plan(epochs=epochs, rate=2e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
+    fit(network, chosen, epochs=epochs, seed=seed, scale=_scale, say=say)
     return network
 
 
@@ -288,7 +277,7 @@ def second_stage(
     others = [row for row in rows if not row.is_answer and not is_held_out(row)]
     mixed = Random(seed).sample(others, min(len(others), _MIXED)) + list(answers) * _REPEATS  # noqa: S311
     tuned = copy.deepcopy(network)
-    fit(tuned, mixed, Plan(epochs=3, rate=2e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
+    fit(tuned, mixed, epochs=3, seed=seed, scale=_scale, say=say)
     return tuned
 
 
@@ -303,7 +292,7 @@ def _ship(
     network: Network,
     lexicon: Lexicon,
     trained: Sequence[Row],
-    judged: Sequence[tuple[Row, NDArray[np.float32]]],
+    judged: Sequence[tuple[Row, Float32s]],
     out: Path,
     *,
     seed: int,
@@ -314,11 +303,20 @@ def _ship(
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     held_out, logits = [row for row, _ in judged], [values for _, values in judged]
     calibration = calibrate(held_out, logits)
-    template = files(__package__).joinpath("model_card.md")
-    card = model_card(
-        template, trained, left_out, revision=REVISION, seed=seed, held_out=counts_table(held_out),
-        calibrated=" ".join(calibration.languages), figures=figures_table(held_out, logits, calibration, THRESHOLD),
-    )  # fmt: skip
+    unused = "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items()) if count)
+    card = Template(files(__package__).joinpath("model_card.md").read_text("utf-8")).substitute(
+        revision=REVISION,
+        seed=seed,
+        trained=_counts_table(trained),
+        languages=" ".join(sorted({(row.example.language or "").split("-")[0] for row in trained})),
+        left_out=unused or "- none",
+        held_out=_counts_table(held_out),
+        calibrated=" ".join(calibration.languages),
+        figures=_figures_table(held_out, logits, calibration),
+    )
+    example = held_out[0].example
+    features = extract(example.response, example.passages, example.question, example.language, lexicon)
+    assert features is not None  # it is a row: it has words
     with whole_folder(out) as part:
         export(network, part / "network.onnx")
         lexicon.save(part)
@@ -326,7 +324,7 @@ def _ship(
         manifest = Manifest(
             revision=REVISION,
             features_version=FEATURES_VERSION,
-            features=_feature_names(held_out[0], lexicon),
+            features=features.names,
             types=TYPES,
             threshold=THRESHOLD,
             sha256={name: file_sha256(part / name) for name in FILES},
@@ -335,224 +333,96 @@ def _ship(
         (part / "MODEL_CARD.md").write_text(card, "utf-8")
 
 
-def _feature_names(row: Row, lexicon: Lexicon) -> tuple[str, ...]:
-    example = row.example
-    features = extract(example.response, example.passages, example.question, example.language, lexicon)
-    return features.names if features is not None else ()
+# Fitting the lines that turn logits into probabilities, on responses that no weight was fitted on.
 
 
-# The network.
-#
-# Convolutions see a word's neighbours; two layers pool every sentence, look at the sentences beside it, and hand the
-# result back to its words, since most unsupported text comes in whole sentences. No attention: time stays linear.
+_MIN_WORDS = 1500  # held-out words that a script needs for a line of its own
+_PRIOR = 500.0  # words' worth of pull towards the default line
 
 
-_CLIP = 6.0
+def calibrate(rows: Sequence[Labels], logits: Sequence[Float32s]) -> ScriptCalibration:
+    """Lines by script, the default, and the weights of the response score.
+
+    Rows labelled by people fit the lines. Held-out rows that were made like the training rows, by a model or by
+    rule, are far easier than what users bring, and lines fitted on them would promise too much; they serve only
+    where there is nothing else. The response score needs clean responses and is fitted on all.
+
+    Args:
+        rows: held-out rows.
+        logits: what a network that did not see them says of them, each of shape (n, 7).
+    """
+    natural = any(row.example.kind == "natural" for row in rows)
+    words = [
+        (row.example.language, values[:, 0].astype(np.float64), row.target, row.weight > 0)
+        for row, values in zip(rows, logits, strict=True)
+        if row.example.kind == "natural" or not natural
+    ]
+    default = line_of([(values, target, weight) for _, values, target, weight in words])
+    lines, tags = lines_by_script(words, default, _PRIOR, _MIN_WORDS)
+    evidence = np.array([response_evidence(row[:, 0]) for row in logits])
+    unsupported = np.array([float((row.target >= 0.5).any()) for row in rows])
+    response = logistic(evidence, unsupported, np.ones(len(rows)))
+    return ScriptCalibration(lines, tags, default, tuple(response.tolist()))
 
 
-class Network(nn.Module):
-    """Word features to logits."""
-
-    def __init__(self, means: Tensor, deviations: Tensor, width: int = 96, dropout: float = 0.15) -> None:
-        super().__init__()
-        self.means: Tensor
-        self.deviations: Tensor
-        self.register_buffer("means", means)
-        self.register_buffer("deviations", deviations)
-        self.enter = nn.Linear(len(means), width)
-        self.blocks = Blocks(width, dropout)
-        self.norm = nn.LayerNorm(width)
-        self.leave = nn.Linear(width, OUTPUTS)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, features: Tensor, present: Tensor, pool: Tensor) -> Tensor:
-        """Logits."""
-        scaled = ((features - self.means) / self.deviations).clamp(-_CLIP, _CLIP)
-        hidden = self.blocks(self.enter(self.dropout(scaled)), present, pool)
-        out: Tensor = self.leave(self.norm(hidden))
-        return out
+_GROUPS = 15
 
 
-class WithLearnedVectors(nn.Module):
-    """A network that learns its own projection of the encoder's vectors; the last feature is the word's row, or -1."""
-
-    def __init__(self, network: Network, vectors: Tensor, start: Tensor) -> None:
-        super().__init__()
-        self.network = network
-        self.vectors = vectors  # no parameter: it is never changed, and too large to copy with the state
-        self.project = nn.Linear(start.shape[0], start.shape[1], bias=False)
-        self.project.weight.data = start.T.contiguous()
-        self.dropout = nn.Dropout(0.3)
-
-    def forward(self, features: Tensor, present: Tensor, pool: Tensor) -> Tensor:
-        """Logits, as `Network.forward`; `features` has the row of the word's vector last."""
-        rows = features[..., -1].long()
-        known = (rows >= 0).unsqueeze(-1)
-        vectors = self.vectors[rows.clamp(min=0)].to(features.dtype) * known
-        projected = self.project(self.dropout(vectors))
-        out: Tensor = self.network(torch.cat([features[..., :-1], projected], dim=-1), present, pool)
-        return out
+def _counts_table(rows: Sequence[Labels]) -> str:
+    """Responses and words of each kind and source, as a Markdown table."""
+    counts: Counter[tuple[str, str]] = Counter()
+    words: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts[row.example.kind, row.example.source] += 1
+        words[row.example.kind, row.example.source] += len(row)
+    lines = [f"| {kind} | {source} | {n} | {words[kind, source]} |" for (kind, source), n in sorted(counts.items())]
+    return "\n".join(["| kind | source | responses | words |", "|---|---|---|---|", *lines])
 
 
-# Fitting the network: batches by length, and predictions one response at a time.
-
-
-_BATCH_WORDS = 6000
-_SORTED = 512  # rows among which batches of like length are made
-
-
-def statistics(rows: Sequence[Row], *, with_rows: bool = False, most: int = 2000) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of each feature over a sample of the rows; both of shape (f,)."""
-    step = max(1, len(rows) // most)
-    values = np.concatenate([_inputs(row, with_rows=with_rows)[:200] for row in rows[::step]]).astype(np.float32)
-    return torch.from_numpy(values.mean(axis=0)), torch.from_numpy(values.std(axis=0) + 0.05)
-
-
-def _inputs(row: Row, *, with_rows: bool) -> NDArray[np.float32]:
-    values = row.values.astype(np.float32)
-    return np.concatenate([values, row.vector[:, None].astype(np.float32)], axis=1) if with_rows else values
-
-
-def _batch(rows: Sequence[Row], scale: Callable[[Row], float], *, with_rows: bool) -> list[Tensor]:
-    longest = max(len(row) for row in rows)
-    sentences = max(int(row.sentence[-1]) + 1 for row in rows)
-    width = rows[0].values.shape[1] + with_rows
-    values = np.zeros((len(rows), longest, width), np.float32)
-    present = np.zeros((len(rows), longest, 1), np.float32)
-    pool = np.zeros((len(rows), sentences, longest), np.float32)
-    target = np.zeros((len(rows), longest), np.float32)
-    types = np.zeros((len(rows), longest, rows[0].types.shape[1]), np.float32)
-    weight = np.zeros((len(rows), longest), np.float32)
-    for i, row in enumerate(rows):
-        n = len(row)
-        values[i, :n] = _inputs(row, with_rows=with_rows)
-        present[i, :n] = 1
-        pool[i, row.sentence, np.arange(n)] = 1 / np.bincount(row.sentence)[row.sentence]
-        target[i, :n], types[i, :n], weight[i, :n] = row.target, row.types, row.weight * scale(row)
-    return [torch.from_numpy(a) for a in (values, present, pool, target, types, weight)]
-
-
-def _batches(rows: Sequence[Row], rng: np.random.Generator) -> list[list[Row]]:
-    order = rng.permutation(len(rows))
-    batches: list[list[Row]] = []
-    for at in range(0, len(order), _SORTED):
-        near = sorted((rows[i] for i in order[at : at + _SORTED]), key=len)
-        batch: list[Row] = []
-        for row in near:
-            batch.append(row)
-            if len(batch) * len(row) >= _BATCH_WORDS:
-                batches.append(batch)
-                batch = []
-        if batch:
-            batches.append(batch)
-    rng.shuffle(batches)
-    return batches
-
-
-def fit(
-    network: nn.Module,
-    rows: Sequence[Row],
-    plan: Plan,
-    *,
-    scale: Callable[[Row], float] = lambda _: 1.0,
-    with_rows: bool = False,
-    say: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Train in place, seeded, on one thread."""
-
-    def judged(batch: Sequence[Row]) -> tuple[Tensor, list[Tensor]]:
-        values, present, pool, *labels = _batch(batch, scale, with_rows=with_rows)
-        return network(values, present, pool), labels
-
-    fit_on(network, plan, lambda rng: _batches(rows, rng), judged, say=say)
-
-
-def predict(network: nn.Module, rows: Sequence[Row]) -> list[NDArray[np.float32]]:
-    """Logits of each row, one response at a time as the detector does it; each of shape (n, 7)."""
-    logits = []
-    with torch.no_grad():
-        for row in rows:
-            values, present, pool, *_ = _batch([row], lambda _: 1.0, with_rows=False)
-            logits.append(network(values, present, pool)[0].numpy())
-    return logits
-
-
-# From PyTorch to ONNX, checked.
-
-
-_TOLERANCE = 2e-3  # of a logit
-_LENGTHS = ((1, 1), (7, 2), (90, 5), (700, 40))  # words and sentences
-
-
-class _ForOne(nn.Module):
-    """The network for one response, without padding."""
-
-    def __init__(self, network: Network) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, features: Tensor, pool: Tensor) -> Tensor:
-        out: Tensor = self.network(features, torch.ones_like(features[..., :1]), pool)
-        return out
-
-
-def export(network: Network, path: Path) -> None:
-    """Write the network as one self-contained ONNX file."""
-    single = _ForOne(network).eval()
-    width = len(network.means)
-    words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
-    path.write_bytes(
-        onnx_bytes(
-            single,
-            (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
-            inputs=("features", "pool"),
-            outputs=("logits",),
-            axes=({1: words}, {1: sentences, 2: words}),
+def _figures_table(held_out: Sequence[Labels], logits: Sequence[Float32s], calibration: ScriptCalibration) -> str:
+    """How well held-out words of each kind and source were told apart, as a Markdown table."""
+    lines = [
+        "| kind | source | words | unsupported | marked | F1 | calibration error |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for kind, source in sorted({(row.example.kind, row.example.source) for row in held_out}):
+        chosen = [i for i, row in enumerate(held_out) if (row.example.kind, row.example.source) == (kind, source)]
+        truth = np.concatenate([held_out[i].target >= 0.5 for i in chosen])
+        tags = [held_out[i].example.language or "" for i in chosen]
+        chances = np.concatenate(
+            [
+                calibration.confidences(logits[i][:, 0], tag, script_of_tag(tag))
+                for i, tag in zip(chosen, tags, strict=True)
+            ]
         )
-    )
-    _check(single, Model(path), width)
+        marked = chances >= THRESHOLD
+        both = int((marked & truth).sum())
+        f1 = f"{2 * both / (marked.sum() + truth.sum()):.3f}" if truth.any() else "-"
+        lines.append(
+            f"| {kind} | {source} | {len(truth)} | {truth.mean():.3f} | {marked.mean():.3f} | {f1} |"
+            f" {_calibration_error(truth, chances):.3f} |"
+        )
+    return "\n".join(lines)
 
 
-def _check(single: nn.Module, model: Model, width: int) -> None:
-    rng = np.random.default_rng(0)
-    for length, count in _LENGTHS:
-        features = rng.normal(size=(length, width)).astype(np.float32)
-        sentence = np.sort(np.concatenate([np.arange(count), rng.integers(0, count, length - count)]))
-        logits = model.logits(features, sentence)
-        pool = np.zeros((1, count, length), np.float32)
-        pool[0, sentence, np.arange(length)] = 1 / np.bincount(sentence)[sentence]
-        with torch.no_grad():
-            expected = single(torch.from_numpy(features[None]), torch.from_numpy(pool))[0].numpy()
-        if logits.shape != (length, OUTPUTS) or np.abs(logits - expected).max() > _TOLERANCE:
-            raise WeightsError(f"The exported network differs from the trained one at {length} words.")
+def _calibration_error(truth: Bools, chances: Float64s) -> float:
+    """Expected calibration error over groups of equal width."""
+    group = np.minimum((chances * _GROUPS).astype(int), _GROUPS - 1)
+    parts = [group == number for number in np.unique(group)]
+    return sum(float(part.mean() * abs(truth[part].mean() - chances[part].mean())) for part in parts)
 
 
-# Examples as arrays.
+_FOLDS = 5
 
 
-@dataclass(frozen=True)
-class Row(Labels):
-    """One example as arrays."""
-
-    values: NDArray[np.float16]
-    vector: NDArray[np.int32]
-    sentence: NDArray[np.int32]
-    bounds: NDArray[np.int32]
-
-
-def row_of(example: Example, lexicon: Lexicon) -> Row | None:
-    """The arrays of an example; None where response or evidence hold no word."""
-    extract_result = extract(example.response, example.passages, example.question, example.language, lexicon)
-    if extract_result is None:
-        return None
-    labels = labels_of(example, extract_result.response.bounds, extract_result.markup)
-    return Row(
-        example,
-        labels.target,
-        labels.weight,
-        labels.types,
-        extract_result.values.astype(np.float16),
-        extract_result.vector_place.astype(np.int32),
-        extract_result.sentence.astype(np.int32),
-        extract_result.response.bounds.astype(np.int32),
-    )
+def folds_of(answers: Sequence[Labels]) -> list[int]:
+    """A fold for each natural answer, 0 to 4, balanced inside each language."""
+    fold = [0] * len(answers)
+    by_language: dict[str | None, list[int]] = defaultdict(list)
+    for i, row in enumerate(answers):
+        by_language[row.example.language].append(i)
+    for members in by_language.values():
+        Random(0).shuffle(members)  # noqa: S311  a seeded draw, not a secret
+        for rank, i in enumerate(members):
+            fold[i] = rank % _FOLDS
+    return fold

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,7 @@ from veriglot.training.grounding.examples import HELD_OUT, Example, Mark, share_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float64s, Int64s, UInt8s
     from veriglot.training.grounding.examples import Answer, Article, Labelled
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "answers_across",
     "clean_texts",
     "count_words",
-    "evidence_language",
     "is_held_out_group",
     "made_by_rule",
     "paragraphs",
@@ -75,13 +73,13 @@ class _Parts:
         self.numbers = [b for b in bounds if any(c.isdigit() for c in sentence[b[0] : b[1]])]
         capitals = [i for i, (s, _) in enumerate(bounds) if i and sentence[s].isupper()]
         self.names = _runs(bounds, capitals)
-        others = [i for i, b in enumerate(bounds) if b not in self.numbers and i not in capitals and _long(sentence, b)]
+        others = [
+            i
+            for i, (s, e) in enumerate(bounds)
+            if (s, e) not in self.numbers and i not in capitals and e - s >= (1 if sentence[s] > "\u2e80" else 4)
+        ]
         self.rare = [bounds[i] for i in others if tells[i] > _RARE]
         self.middle = [bounds[i] for i in others if _MIDDLE < tells[i] <= _RARE]
-
-
-def _long(sentence: str, bound: tuple[int, int]) -> bool:
-    return bound[1] - bound[0] >= (1 if sentence[bound[0]] > "\u2e80" else 4)
 
 
 def _runs(bounds: list[tuple[int, int]], chosen: list[int]) -> list[tuple[int, int]]:
@@ -289,13 +287,16 @@ def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example
     text = answer.text if right else _wrong(answer, others, rng)
     if text is None:
         return None
+    group = f"passage:{answer.language}:{answer.passage[:200]}"
+    return _answered(answer, text, answer.passage, group, "answers", rng, right=right)
+
+
+def _answered(answer: Answer, text: str, passage: str, group: str, source: str, rng: Random, *, right: bool) -> Example:
+    """What says an answer, held against a passage."""
     before, after = _around(answer, rng)
-    start = len(before)
-    marks = () if right else (Mark(start, start + len(text), "entity"),)
-    return Example(
-        "clean" if right else "wrong", "answers", f"passage:{answer.language}:{answer.passage[:200]}", answer.language,
-        before + text + after, (answer.passage,), answer.question, marks,
-    )  # fmt: skip
+    marks = () if right else (Mark(len(before), len(before) + len(text), "entity"),)
+    kind, response = "clean" if right else "wrong", before + text + after
+    return Example(kind, source, group, answer.language, response, (passage,), answer.question, marks)
 
 
 def _around(answer: Answer, rng: Random) -> tuple[str, str]:
@@ -357,9 +358,9 @@ class Commonness:
     """Counts of words and stems per language, in hashed slots."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, NDArray[np.int64]] = defaultdict(lambda: Lexicon.no_frequencies(np.int64))
+        self._counts: dict[str, Int64s] = defaultdict(lambda: Lexicon.no_frequencies(np.int64))
         self._cache: dict[str, float] = {}
-        self._table: NDArray[np.uint8] | None = None
+        self._table: UInt8s | None = None
 
     def count(self, texts: Iterable[str], language: str) -> None:
         """Add the words of texts in one language."""
@@ -368,7 +369,7 @@ class Commonness:
             np.add.at(self._counts[language][row], Lexicon.frequency_slots(hashes), 1)
         self._table = None
 
-    def table(self) -> NDArray[np.uint8]:
+    def table(self) -> UInt8s:
         """The highest frequency of each slot in any language, as the detector stores it; shape (2, 2^17)."""
         if self._table is None:
             table = Lexicon.no_frequencies()
@@ -378,7 +379,7 @@ class Commonness:
             self._table = table
         return self._table
 
-    def of(self, text: str, bounds: list[tuple[int, int]]) -> NDArray[np.float64]:
+    def of(self, text: str, bounds: list[tuple[int, int]]) -> Float64s:
         """The stem frequency of each word, 0 to 12, shape (n,)."""
         lexicon = Lexicon(self.table(), np.zeros(0, np.uint64), np.zeros((0, 1), np.int8))
         folded = fold(text)
@@ -400,16 +401,12 @@ _POOLED = 500  # articles that give words to exchange
 def clean_texts(labelled: Labelled) -> Iterator[tuple[str, str]]:
     """Language and text of every passage, each once."""
     seen: set[str] = set()
-    for example in labelled.examples:
-        yield from _unseen(example.language, example.passages, seen)
-    for article in labelled.articles:
-        yield from _unseen(article.language, article.passages, seen)
-    for answer in labelled.answers:
-        yield from _unseen(answer.language, (answer.passage,), seen)
-
-
-def _unseen(language: str | None, texts: tuple[str, ...], seen: set[str]) -> Iterator[tuple[str, str]]:
-    for text in texts:
+    passages = (
+        *((example.language, text) for example in labelled.examples for text in example.passages),
+        *((article.language, text) for article in labelled.articles for text in article.passages),
+        *((answer.language, answer.passage) for answer in labelled.answers),
+    )
+    for language, text in passages:
         if language is not None and text not in seen:
             seen.add(text)
             yield language, text
@@ -465,21 +462,6 @@ _TEST_ARTICLES = 0.3
 _TEST_SOURCES = 0.5  # and above
 
 
-def article_group(title: str) -> str:
-    """The group of everything that is made from an article of a parallel set."""
-    return _ARTICLE + title
-
-
-def is_test_article(title: str) -> bool:
-    """Whether benchmarks test on an article of a parallel set."""
-    return share_of(article_group(title)) < _TEST_ARTICLES
-
-
-def is_test_source(text: str) -> bool:
-    """Whether benchmarks test on translations of a text."""
-    return share_of(text) >= _TEST_SOURCES
-
-
 @dataclass(frozen=True)
 class Paragraph:
     """One paragraph in several languages.
@@ -519,7 +501,7 @@ def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
             continue
         first = versions[min(versions)]
         key = (first.title, first.passage)
-        paragraph = by_key.setdefault(key, Paragraph(article_group(first.title or ""), {}))
+        paragraph = by_key.setdefault(key, Paragraph(_ARTICLE + (first.title or ""), {}))
         for language, answer in versions.items():
             paragraph.versions.setdefault(language, []).append(answer)
     return list(by_key.values())
@@ -527,15 +509,15 @@ def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
 
 def without_tests(labelled: Labelled) -> None:
     """Take out what the project's benchmarks test on: articles of parallel sets, and sources of translations."""
-    tests = [answer for answer in labelled.answers if answer.title is not None and is_test_article(answer.title)]
-    if tests:
-        answers = [answer for answer in labelled.answers if answer.title is None or not is_test_article(answer.title)]
-        labelled.left_out["answer of a test article"] += len(tests)
-        labelled.answers[:] = answers
-    translations = [sample for sample in labelled.translations if not is_test_source(sample.evidence[0].text)]
-    if len(translations) < len(labelled.translations):
-        labelled.left_out["translation of a test source"] += len(labelled.translations) - len(translations)
-        labelled.translations[:] = translations
+    answers = [
+        answer
+        for answer in labelled.answers
+        if answer.title is None or share_of(_ARTICLE + answer.title) >= _TEST_ARTICLES
+    ]
+    translations = [sample for sample in labelled.translations if share_of(sample.evidence[0].text) < _TEST_SOURCES]
+    labelled.left_out["answer of a test article"] += len(labelled.answers) - len(answers)
+    labelled.left_out["translation of a test source"] += len(labelled.translations) - len(translations)
+    labelled.answers[:], labelled.translations[:] = answers, translations
 
 
 # Responses across languages: answers and sentences of parallel paragraphs, right and wrong.
@@ -565,13 +547,10 @@ def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Exa
                 text = answer.text if right else _wrong_across(answer, answers, other_answers[language], index, rng)
                 if text is None:
                     continue
-                before, after = _around(answer, rng)
-                marks = () if right else (Mark(len(before), len(before) + len(text), "entity"),)
-                yield Example(
-                    "clean" if right else "wrong", "parallel answers", paragraph.group, language,
-                    before + text + after, (paragraph.passage(evidence),), answer.question, marks,
-                    evidence_language=evidence if evidence != language else None,
-                )  # fmt: skip
+                example = _answered(
+                    answer, text, paragraph.passage(evidence), paragraph.group, "parallel answers", rng, right=right
+                )
+                yield replace(example, evidence_language=evidence if evidence != language else None)
 
 
 def evidence_language(paragraph: Paragraph, language: str, rng: Random) -> str:

@@ -22,20 +22,16 @@ from veriglot.detectors.reader.detector import (
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.values import COMPUTED
-from veriglot.training.calibration import logistic
-from veriglot.training.grounding.examples import labels_of
-from veriglot.training.trainer import script_of_tag
+from veriglot.training.calibration import lines_by_script, logistic
+from veriglot.training.grounding.examples import labels_of, script_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float32s, Float64s
     from veriglot.detectors.reader.detector import Network
     from veriglot.training.grounding.examples import Example, Labels
     from veriglot.training.reader.sources import Row
-
-    Array = NDArray[np.float64]
 
 __all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]
 
@@ -62,9 +58,9 @@ class Judged:
 
     row: Row
     labels: Labels
-    features: NDArray[np.float32]
-    counted: NDArray[np.bool_]
-    quoted: NDArray[np.bool_]
+    features: Float32s
+    counted: Bools
+    quoted: Bools
     relation: str
 
 
@@ -143,7 +139,7 @@ def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> Sc
     return msgspec.structs.replace(calibration, numbers=numbers, response=response)
 
 
-def _weights(judged: Sequence[Judged], start: Array, columns: Sequence[int] | None = None) -> Array:
+def _weights(judged: Sequence[Judged], start: Float64s, columns: Sequence[int] | None = None) -> Float64s:
     """Of the features, or of some: words count by the root of the words in their response, sources alike."""
     rows = [row for row in judged if row.labels.weight.any()]
     chosen = list(range(len(start))) if columns is None else list(columns)
@@ -155,26 +151,19 @@ def _weights(judged: Sequence[Judged], start: Array, columns: Sequence[int] | No
     return result
 
 
-def _calibration(judged: Sequence[Judged], weights: Array) -> ScriptCalibration:
+def _calibration(judged: Sequence[Judged], weights: Float64s) -> ScriptCalibration:
     """Lines by script from words that are labelled, and the response's weights from all rows."""
-    by_script: dict[str, list[Judged]] = defaultdict(list)
-    for row in judged:
-        script = script_of_tag(row.row.example.language)
-        if script is not None and row.labels.weight.any():
-            by_script[script].append(row)
-    lines = {}
-    for script, rows in by_script.items():
-        logits = np.concatenate([row.features @ weights for row in rows])
-        targets = np.concatenate([row.labels.target for row in rows]).astype(np.float64)
-        counts = np.concatenate([row.labels.weight for row in rows]).astype(np.float64)
-        values = np.stack([logits, np.ones_like(logits)], axis=1)
-        slope, offset = logistic(values, targets, counts, start=np.array([1.0, 0.0]), pull=_A_LINE)
-        lines[script] = Line(float(slope), float(offset))
-    tags = {(row.row.example.language or "").split("-")[0] for rows in by_script.values() for row in rows}
-    return ScriptCalibration(lines, tuple(sorted(tags)), Line(1.0, 0.0), _response(judged, weights, by_reader=True))
+    words = [
+        (row.row.example.language, row.features @ weights, row.labels.target, row.labels.weight)
+        for row in judged
+        if row.labels.weight.any()
+    ]
+    default = Line(1.0, 0.0)
+    lines, tags = lines_by_script(words, default, _A_LINE)
+    return ScriptCalibration(lines, tags, default, _response(judged, weights, by_reader=True))
 
 
-def _response(judged: Sequence[Judged], weights: Array, *, by_reader: bool) -> tuple[float, ...]:
+def _response(judged: Sequence[Judged], weights: Float64s, *, by_reader: bool) -> tuple[float, ...]:
     """Weights of `response_evidence`, with the reader's logit of the response where it has a say."""
     logits = []
     for row in judged:

@@ -39,7 +39,13 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "part_of", "read_material", "text_key"]
+__all__ = [
+    "FIRST_PART",
+    "SHARES",
+    "Chunks",
+    "Material",
+    "read_material",
+]
 
 ROOM = 256  # tokens of a sequence in training
 # Kinds of twins of which only the difference counts: they take far longer to learn than all others, and until then
@@ -154,7 +160,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
         raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
     sources = {name: Source(name, some) for name, some in training.items() if some}
-    return Material(sources, held_out, dict(labelled.left_out))
+    return Material(sources, held_out, dict(+labelled.left_out))
 
 
 def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:

@@ -6,6 +6,7 @@ It computes what `encoders.e5` builds for ONNX Runtime; there is a test of that.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,11 +20,10 @@ from veriglot.training.grounding.examples import TYPES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float32s, Int64s
     from veriglot.encoders.e5 import E5File, Pair
 
-__all__ = ["FIRST", "Lesson", "Read", "ReaderNetwork", "loss_of"]
+__all__ = ["Lesson", "ReaderNetwork", "loss_of"]
 
 FIRST = 4  # layer that is trained, counted from 0, and all above it; those below stay as they are
 _INNER = 128  # of the heads
@@ -45,9 +45,9 @@ class Lesson:
     """
 
     pair: Pair
-    target: NDArray[np.float32]
-    weight: NDArray[np.float32]
-    types: NDArray[np.int64]
+    target: Float32s
+    weight: Float32s
+    types: Int64s
     unsupported: bool | None
     twin: bool = False
 
@@ -111,11 +111,11 @@ class ReaderNetwork(nn.Module):
         responses = self.response(torch.cat([state[:, 0], mean, highest], dim=-1))[:, 0]
         return Read(self.tokens(state), responses, inside)
 
-    def learned(self) -> dict[str, NDArray[np.float32]]:
+    def learned(self) -> dict[str, Float32s]:
         """What was learned, by the names that `encoders.e5` and `detectors.reader` know."""
         return {name: values.detach().float().cpu().numpy().copy() for name, values in self._named().items()}
 
-    def start_from(self, learned: Mapping[str, NDArray[np.float32]]) -> None:
+    def start_from(self, learned: Mapping[str, Float32s]) -> None:
         """Take over what another training learned; it may have trained fewer layers."""
         with torch.no_grad():
             for name, values in self._named().items():
@@ -168,17 +168,18 @@ class _Layer(nn.Module):
 
     def forward(self, state: Tensor, attended: Tensor) -> Tensor:
         rows, count, width = state.shape
-        with torch.autocast(state.device.type, torch.bfloat16):
+        lower = partial(torch.autocast, state.device.type, torch.bfloat16)
+        with lower():
             query, key, value = (
                 getattr(self, name)(state).view(rows, count, self._heads, -1).transpose(1, 2) for name in "qkv"
             )
         met = functional.scaled_dot_product_attention(  # in bf16 it is slower on a CPU
             query.float(), key.float(), value.float(), attn_mask=attended
         )
-        with torch.autocast(state.device.type, torch.bfloat16):
+        with lower():
             met = self.ao(met.transpose(1, 2).reshape(rows, count, width))
         between = self.aln(state + met.float())
-        with torch.autocast(state.device.type, torch.bfloat16):
+        with lower():
             fed = self.fo(functional.gelu(self.fi(between)))
         output: Tensor = self.oln(between + fed.float())
         return output

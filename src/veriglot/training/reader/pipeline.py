@@ -33,14 +33,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float32s, Numbers
     from veriglot.training.reader.joins import Judged
     from veriglot.training.reader.lessons import Material
     from veriglot.training.reader.network import Lesson
 
-__all__ = ["fit", "train"]
+__all__ = []
 
 REVISION = "1.1"
 THRESHOLD = 0.5  # confidence from which a word is marked
@@ -108,7 +106,7 @@ def train(
     checkpoint.unlink()
 
 
-def learned_of(path: Path, file: E5File) -> dict[str, NDArray[np.float32]]:
+def learned_of(path: Path, file: E5File) -> dict[str, Float32s]:
     """What is in a file of weights, its matrices as they are after training."""
     arrays = read_network(path)
     names = [name.removesuffix(".scales") for name in arrays if name.endswith(".scales")]
@@ -155,7 +153,7 @@ def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
     )
 
 
-def arrays_of(network: ReaderNetwork, file: E5File) -> dict[str, NDArray[Any]]:
+def arrays_of(network: ReaderNetwork, file: E5File) -> dict[str, Numbers]:
     """What was learned as its file holds it: what was added to matrices in 4-bit blocks, the rest in 16 bits."""
     arrays = dict[str, Any]()
     for name, values in network.learned().items():

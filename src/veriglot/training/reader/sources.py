@@ -49,18 +49,6 @@ class Row:
     twin: str | None = None
 
 
-@dataclass(frozen=True)
-class CrossAnswer(Answer):
-    """A right answer to a question in another language than the passage.
-
-    Attributes:
-        evidence_language: BCP 47 tag of the passage where the answer is in the question's language; None where the
-            answer is in the passage's language (which `language` then tells) and the question alone is not.
-    """
-
-    evidence_language: str | None = None
-
-
 class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Files of one set by a pattern below a folder's own, and their language or where their name tells it."""
 
@@ -346,8 +334,8 @@ class _Question(NamedTuple):
 def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
     """Right answers with the passages that hold them; a passage that is too long is cut around its answer.
 
-    Where the question is in another language than the passage, the answers are `CrossAnswer`: the answer is taken
-    from the question in its own language where the set has that, and else stays in the passage's.
+    Where the question is in another language than the passage, the answer is taken from the question in its own
+    language where the set has that, and else stays in the passage's.
 
     Args:
         folders: of the sets, by their names in `sources.toml`; others are passed over.
@@ -374,16 +362,8 @@ def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
                 question.id if parallel else None,
                 question.title,
             )
-            if question.language != question.passage_language:
-                answer = _across(answer, question.language, own.get((question.id, question.language)))
-            yield answer
-
-
-def _across(answer: Answer, language: str, text: str | None) -> CrossAnswer:
-    crossed = CrossAnswer(**{name: getattr(answer, name) for name in Answer.__dataclass_fields__})
-    if text is None:
-        return crossed
-    return replace(crossed, language=language, text=text, evidence_language=answer.language)
+            text = own.get((question.id, question.language)) if question.language != answer.language else None
+            yield answer if text is None else replace(answer, language=question.language, text=text)
 
 
 def read_unanswerable(folders: Sequence[Path]) -> Iterator[tuple[str, str, str, str]]:

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from veriglot.plugins import packaged
 from veriglot.training.grounding.examples import Example, Mark, share_of
 from veriglot.training.reader.sources import Row
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-__all__ = ["TYPES", "Twin", "draw_case", "draw_twin", "languages", "wordings"]
+__all__ = ["draw_case", "languages", "wordings"]
 
 LISTS = {"A": "people", "B": "people", "C": "people", "P": "places", "Q": "places", "O": "companies", "R": "companies"}
 LISTS |= {"W": "works", "V": "works"}
@@ -81,14 +81,14 @@ class Twin(NamedTuple):
 
 def languages() -> list[str]:
     """The tags that have wordings."""
-    folder = files("veriglot.training.reader") / "wordings"
+    folder = files(__package__) / "wordings"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 @cache
 def wordings(tag: str) -> dict[str, Any]:
     """A language's file; `frames` has the kind and the table of each fact by its id."""
-    data = tomllib.loads((files("veriglot.training.reader") / "wordings" / f"{tag}.toml").read_text("utf-8"))
+    data = packaged(__package__, f"wordings/{tag}.toml", dict[str, Any])
     data["frames"] = {frame["id"]: (kind, frame) for kind in ("state", "role", "fact") for frame in data[kind]}
     return data
 
@@ -310,14 +310,14 @@ def draw_twin(tag: str, rng: Random, *, answer_language: str | None = None, held
     return twin._replace(evidence=evidence)
 
 
-def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> list[Row]:
+def draw_case(tag: str, rng: Random, *, answer_language: str | None = None) -> list[Row]:
     """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
 
     These are refusals, copies of the evidence, and right answers to which something was added.
     """
     world = World(tag, answer_language or tag, rng)
     data, twins = wordings(world.answer_language), []
-    for twin in _twins(world, held_out=held_out):
+    for twin in _twins(world, held_out=False):
         twins.append(twin)
         if len(twins) >= rng.choice((1, 1, 2, 4)):
             break
@@ -329,7 +329,7 @@ def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held
     shape, state = rng.choice(SHAPES), rng.getstate()
     several = shape in ("several", "list") and len(twins) > 1
     question = rng.choice(data["summaries"]) if several else asked.question
-    case = _Case(world, passages, f"twins:{'held' if held_out else 'out'}:{rng.random()}")
+    case = _Case(world, passages, f"twins:out:{rng.random()}")
     for answer, kind in ((asked.right, "right"), (asked.wrong, asked.kind)):
         rng.setstate(state)
         case.add(kind, question, case.shaped(shape, answer, twins), twin=True)

@@ -13,7 +13,7 @@ from veriglot.bench.results import Level
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
 from veriglot.metrics.spans import segmenter
-from veriglot.records.languages import get_language
+from veriglot.records.languages import base_tag, find_language, get_language, tag_of
 from veriglot.records.settings import errors_of, paths_in, read_toml_records, require, require_unique
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def resource_groups() -> dict[str, tuple[str, ...]]:
 
 def script_group(*tags: str) -> str | None:
     """`latin` where every language is written in Latin script, otherwise `non_latin`; None where one is not known."""
-    known = [entry for tag in tags if (entry := _known(tag))]
+    known = [entry for tag in tags if (entry := find_language(tag))]
     if not known or len(known) < len(tags):
         return None
     return LATIN if all(entry.script == "Latn" for entry in known) else NON_LATIN
@@ -182,13 +182,12 @@ def resources(*tags: str) -> str | None:
     """`high`, `middle` or `low` after Kang et al., the lowest of the languages; None where one is not among its 19."""
     groups = resource_groups()
     order = list(groups)
-    bases = [entry.base for tag in tags if (entry := _known(tag))]
-    levels = [index for base in bases for index, name in enumerate(order) if base in groups[name]]
+    levels = [index for tag in tags for index, name in enumerate(order) if base_tag(tag) in groups[name]]
     return order[max(levels)] if levels and len(levels) == len(tags) else None
 
 
 def _named(kind: str, tags: Sequence[str], part: Callable[[Language], str]) -> str | None:
-    names = sorted({part(entry) for tag in tags if (entry := _known(tag))})
+    names = sorted({part(entry) for tag in tags if (entry := find_language(tag))})
     return f"{kind}:{'+'.join(names)}" if names else None
 
 
@@ -233,20 +232,8 @@ def scopes(
         result |= {group: tuple(members[group]) for group in ordered}
     for name, wanted in (own or {}).items():
         bases = {get_language(tag).tag for tag in wanted}
-        result[name] = tuple(cell for cell, tags in cells.items() if tags and all(_tag(tag) in bases for tag in tags))
+        result[name] = tuple(cell for cell, tags in cells.items() if tags and all(tag_of(tag) in bases for tag in tags))
     return result
-
-
-def _known(tag: str) -> Language | None:
-    try:
-        return get_language(tag)
-    except UnknownNameError:
-        return None
-
-
-def _tag(tag: str) -> str:
-    entry = _known(tag)
-    return entry.tag if entry else tag
 
 
 # The measures that are taken where the file names none: HAT's and Kang et al.'s, and AUROC.

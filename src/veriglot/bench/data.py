@@ -76,11 +76,12 @@ class DataSet:
                 annotator that is named.
             UsageError: the labels cannot be chosen without a name of their annotator.
         """
-        seen, bad = SeenIds(), Counter[str]()
-        rows: dict[str, list[Sample]] = {_TEST: [], _DEV: []}
-        for part, paths in ((_TEST, entry.path), (_DEV, entry.dev)):
-            if paths is not None:
-                rows[part] = list(_rows(config.places(paths), entry, seen, bad))
+        seen, bad = SeenIds(), 0
+        rows: dict[str, list[Sample]] = {}
+        for part, paths in ((_TEST, entry.path), (_DEV, entry.dev or ())):
+            every = list(_rows(config.places(paths), entry, seen))
+            rows[part] = [row for row in every if not isinstance(row, FailedRow)]
+            bad += len(every) - len(rows[part])
         chosen = {part: list(_wanted(samples, entry)) for part, samples in rows.items()}
         with_labels = {
             part: [sample for sample in samples if bench_reference(sample, entry.annotator) is not None]
@@ -89,7 +90,7 @@ class DataSet:
         texts = _texts([*with_labels[_TEST], *with_labels[_DEV]])
         unlabelled = sum(len(chosen[part]) - len(with_labels[part]) for part in chosen)
         if chosen[_TEST] and not with_labels[_TEST] and entry.annotator is None:
-            return _unlabelled(entry, config, chosen, bad.total())
+            return _unlabelled(entry, config, chosen, bad)
         if not with_labels[_TEST]:
             raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
         if entry.dev is None:
@@ -110,7 +111,7 @@ class DataSet:
             tuple(test),
             tuple(dev),
             texts,
-            bad.total(),
+            bad,
             unlabelled,
             split,
             makers=made_by([*test, *dev], entry.annotator) if entry.annotator else frozenset(),
@@ -209,15 +210,12 @@ def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen:
     return InputError(reason, path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}", remedy=remedy)
 
 
-def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds, bad: Counter[str]) -> Iterator[Sample]:
+def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds) -> Iterator[Sample | FailedRow]:
     language = tag_of(entry.language) if entry.language else None
     for path in paths:
-        rows = read_rows(path, format=entry.format, language=language, seen=seen, columns=entry.columns, labelled=True)
-        for row in rows:
-            if isinstance(row, FailedRow):
-                bad[str(path)] += 1
-            else:
-                yield row
+        yield from read_rows(
+            path, format=entry.format, language=language, seen=seen, columns=entry.columns, labelled=True
+        )
 
 
 def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
@@ -255,10 +253,10 @@ def _share(text: str, salt: str) -> float:
 
 
 def _parted(samples: Sequence[Sample], texts: dict[str, str], share: float) -> tuple[list[Sample], list[Sample]]:
-    dev = {text for text in set(texts.values()) if _share(text, _DEV) < share}
-    return [sample for sample in samples if texts[sample.id] not in dev], [
-        sample for sample in samples if texts[sample.id] in dev
-    ]
+    parts: tuple[list[Sample], list[Sample]] = [], []
+    for sample in samples:
+        parts[_share(texts[sample.id], _DEV) < share].append(sample)
+    return parts
 
 
 def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, seed: int) -> list[Sample]:

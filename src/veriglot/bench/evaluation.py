@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.bench.items import cluster_of, made_by, same_maker, tag_of
+from veriglot.bench.items import cluster_of, made_by, same_maker, tag_of, type_mapping
 from veriglot.bench.results import BenchConfusion
-from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
 from veriglot.metrics.measures import RESAMPLES, SEED, figures, reliability_tables
 from veriglot.metrics.reference import (
@@ -26,6 +26,7 @@ from veriglot.metrics.reference import (
     answer,
     at_threshold,
     labelled,
+    majority_type,
     reference,
     response_label,
 )
@@ -61,7 +62,6 @@ class Types:
     names: tuple[str, ...]
     detector: dict[str, str]
     why: str = ""
-    _reference: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def of_detector(self, types: Sequence[str | None]) -> tuple[str | None, ...]:
         """The detector's types as types of `taxonomy`; None where there is no counterpart."""
@@ -71,20 +71,8 @@ class Types:
         """The types of reference spans as types of `taxonomy`; None where there is no counterpart."""
         if self.taxonomy is None or source is None:
             return (None,) * len(types)
-        if source not in self._reference:
-            self._reference[source] = _mapping(source, self.taxonomy) or {}
-        mapping = self._reference[source]
+        mapping = type_mapping(source, self.taxonomy) or {}
         return tuple(mapping.get(name) if name is not None else None for name in types)
-
-
-def _mapping(source: str, target: str) -> dict[str, str] | None:
-    """Type to type, or None where no mapping is defined."""
-    if source not in taxonomies():
-        return None
-    try:
-        return taxonomy(source).to(target)
-    except UsageError:
-        return None
 
 
 def holding(types: Collection[str], preferred: str | None = None) -> str | None:
@@ -117,10 +105,9 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
     for target in [asked] if asked else [data, detector]:
         if target not in taxonomies():
             continue
-        of_detector, of_data = _mapping(detector, target), _mapping(data, target)
+        of_detector, of_data = type_mapping(detector, target), type_mapping(data, target)
         if of_detector is not None and of_data is not None:
-            entry = taxonomy(target)
-            names = tuple(name for name in entry.types if name not in entry.clean)
+            names = _types(target)
             mapped = {name for name in (detector, data) if name != target}
             why = f"types of {' and '.join(sorted(mapped))} are compared as those of {target}" if mapped else ""
             return Types(target, names, of_detector, why)
@@ -230,11 +217,11 @@ class Evaluation:
         Raises:
             UnknownNameError: there is none of that name.
         """
-        for result in self.figures:
-            if (result.level, result.name, result.language) == (level, name, language):
-                return result
-        known = {f"{f.level}.{f.name}.{f.language}" for f in self.figures}
-        raise UnknownNameError("figure", f"{level}.{name}.{language}", known)
+        known = {f"{f.level}.{f.name}.{f.language}": f for f in self.figures}
+        wanted = f"{level}.{name}.{language}"
+        if wanted not in known:
+            raise UnknownNameError("figure", wanted, known)
+        return known[wanted]
 
     def reliability(self, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
         """Language (and `pooled`) to its reliability table; `level` is `unit`, `sentence` or `response`."""
@@ -322,8 +309,8 @@ class Evaluator:
             InputError: the prediction belongs to another sample or marks beyond the end of the response.
             UsageError: the reference cannot be chosen without a name, or the threshold cannot be applied.
         """
-        if prediction is not None and prediction.id != sample.id:
-            raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
+        if prediction is not None:
+            prediction.check_is_of(sample)
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
         labels, whole = reference(sample, self.settings.annotator), None
@@ -557,69 +544,54 @@ def type_confusion(
     Level `response` holds its one type against the type that most of the detector's marked characters have; `mark` the
     type of each mark of the reference against the type of most of its characters that the detector marks.
     """
-    rows = [_row(sample, prediction, annotator) for sample, prediction in zip(samples, predictions, strict=True)]
-    name = next((row.labels.taxonomy for row in rows if row.labels is not None and row.labels.taxonomy), None)
+    rows: list[tuple[Sample, Prediction, Reference | None]] = []
+    for sample, prediction in zip(samples, predictions, strict=True):
+        prediction.check_is_of(sample)
+        rows.append((sample, prediction, reference(sample, annotator)))
+    name = next((labels.taxonomy for *_, labels in rows if labels is not None and labels.taxonomy), None)
     if name is None:
         raise UsageError("Types cannot be held against each other: there are no labels of a known taxonomy.")
-    predicted = {span.type for row in rows for span in row.prediction.spans or () if span.type is not None}
+    predicted = {span.type for _, prediction, _ in rows for span in prediction.spans or () if span.type is not None}
     types = compare_types(name, detector_taxonomy or (None if predicted else name), None, predicted)
     if types.taxonomy is None:
         raise UsageError(f"The detector's types cannot be held against the data's: {types.why}.")
     ask = _of_response if level == "response" else _of_marks
-    pairs = [pair for row in rows for pair in ask(row, types)]
+    pairs = [pair for row in rows for pair in ask(*row, types)]
     known = [(gold, answer) for gold, answer in pairs if gold is not None]
     classes = types.names + ((UNMARKED,) if any(gold == UNMARKED for gold, _ in known) else ())
     answers, counts = confusion_matrix(known, classes)
     return TypeConfusion(types.taxonomy, classes, answers, counts, len(pairs) - len(known), types.why or None)
 
 
-class _Row(NamedTuple):
-    sample: Sample
-    prediction: Prediction
-    labels: Reference | None
-
-
 Pair = tuple[str | None, str | None]
 
 
-def _row(sample: Sample, prediction: Prediction, annotator: str | None) -> _Row:
-    if sample.id != prediction.id:
-        raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
-    return _Row(sample, prediction, reference(sample, annotator))
-
-
-def _of_response(row: _Row, types: Types) -> Iterator[Pair]:
+def _of_response(sample: Sample, prediction: Prediction, labels: Reference | None, types: Types) -> Iterator[Pair]:
     """The one type of a response; HalluVerse25's label `0` stands in `meta`, for it is no type."""
-    if row.labels is None:
-        yield (
-            (UNMARKED if row.sample.meta.get("label") == "0" else None),
-            _answer(row, types, 0, len(row.sample.response)),
-        )
-        return
-    gold = set(types.of_reference(row.labels.taxonomy, row.labels.marks.types))
+    gold: set[str | None] = {UNMARKED if labels is not None or sample.meta.get("label") == "0" else None}
+    if labels is not None and labels.marks.types:
+        gold = set(types.of_reference(labels.taxonomy, labels.marks.types))
     single = next(iter(gold)) if len(gold) == 1 else None
-    yield UNMARKED if not gold else single, _answer(row, types, 0, len(row.sample.response))
+    yield single, _answer(prediction, types, 0, len(sample.response))
 
 
-def _of_marks(row: _Row, types: Types) -> Iterator[Pair]:
-    if row.labels is None:
+def _of_marks(_: Sample, prediction: Prediction, labels: Reference | None, types: Types) -> Iterator[Pair]:
+    if labels is None:
         yield None, None
         return
-    mapped = types.of_reference(row.labels.taxonomy, row.labels.marks.types)
-    for (start, end), gold in zip(row.labels.marks.spans.tolist(), mapped, strict=True):
-        yield gold, _answer(row, types, start, end)
+    mapped = types.of_reference(labels.taxonomy, labels.marks.types)
+    for (start, end), gold in zip(labels.marks.spans.tolist(), mapped, strict=True):
+        yield gold, _answer(prediction, types, start, end)
 
 
-def _answer(row: _Row, types: Types, start: int, end: int) -> str | None:
-    """The type that most marked characters of a place have; a tie goes to the first name."""
-    if row.prediction.status is not Status.SCORED:
+def _answer(prediction: Prediction, types: Types, start: int, end: int) -> str | None:
+    """The type that most marked characters of a place have."""
+    if prediction.status is not Status.SCORED:
         return None
-    mass: Counter[str] = Counter()
-    for span in row.prediction.spans or ():
-        shared = min(end, span.end) - max(start, span.start)
-        if shared > 0:
-            mass[types.of_detector([span.type])[0] or UNTYPED] += shared
-    return min(mass, key=lambda name: (-mass[name], name)) if mass else UNMARKED
+    spans = prediction.spans or ()
+    mapped = types.of_detector([span.type for span in spans])
+    marks = ((span.start, span.end, type_ or UNTYPED) for span, type_ in zip(spans, mapped, strict=True))
+    return majority_type(start, end, marks) or UNMARKED
 
 
 # Confusion matrices of types for the results: of one detector on one data set, in each language and in all.
@@ -642,9 +614,10 @@ def grain_of_types(samples: Sequence[Sample], annotator: str | None = None) -> G
     return "response" if all(len(set(labels.marks.types)) <= 1 for labels in references) else "mark"
 
 
-def _types(name: str | None) -> list[str]:
+def _types(name: str | None) -> tuple[str, ...]:
+    """The types of a taxonomy that mark text as unsupported."""
     known = taxonomies().get(name or "")
-    return [type_ for type_ in known.types if type_ not in known.clean] if known else []
+    return tuple(type_ for type_ in known.types if type_ not in known.clean) if known else ()
 
 
 def type_confusions(

@@ -366,22 +366,35 @@ class Measurement:
         mask: Mask,
         p: float | None = None,
     ) -> None:
-        estimate = without_unsure_interval(estimate)
         scored = np.count_nonzero(~np.isnan(judgement.test.badness[mask]))
+        coverage = float(scored) / max(int(np.count_nonzero(mask)), 1)
         where = f"figure:{self.test.level}.{name}|at:{at or 'none'}|language:{tag}"
+        signature = f"{where}|cell:{judgement.cell[:16]}|{self.suffix}"
+        self._append(judgement, (tag, name, at), estimate, coverage, signature, p)
+
+    def _append(
+        self,
+        judgement: Judgement,
+        where: tuple[str, str, At | None],
+        estimate: ClusteredEstimate,
+        coverage: float,
+        signature: str,
+        p: float | None = None,
+    ) -> None:
+        language, measure, at = where
         self.figures.append(
             BenchFigure(
                 system=judgement.system,
                 data=self.data,
                 level=self.test.level,
-                language=tag,
-                measure=name,
+                language=language,
+                measure=measure,
                 at=at,
-                coverage=float(scored) / max(int(np.count_nonzero(mask)), 1),
+                coverage=coverage,
                 p=p if too_few(estimate.clusters) is None else None,
                 seen=judgement.seen,
-                signature=f"{where}|cell:{judgement.cell[:16]}|{self.suffix}",
-                **asdict(estimate),
+                signature=signature,
+                **asdict(without_unsure_interval(estimate)),
             )
         )
 
@@ -427,27 +440,17 @@ class Measurement:
                     self._add_span_figure(judgement, result)
 
     def _add_span_figure(self, judgement: Judgement, result: MetricResult) -> None:
-        why = too_few(result.n_clusters) if result.low is not None else None
-        self.figures.append(
-            BenchFigure(
-                system=judgement.system,
-                data=self.data,
-                level="word",
-                language=result.language,
-                measure=result.name,
-                at="own",
-                value=result.value,
-                low=None if why else result.low,
-                high=None if why else result.high,
-                items=result.n_units,
-                positives=round((result.prevalence or 0.0) * result.n_units),
-                clusters=result.n_clusters,
-                coverage=result.coverage or 0.0,
-                seen=judgement.seen,
-                reason=_joined(result.reason, why),
-                signature=f"{result.signature}|{self.suffix}",
-            )
+        estimate = ClusteredEstimate(
+            result.n_units,
+            round((result.prevalence or 0.0) * result.n_units),
+            result.n_clusters,
+            reason=result.reason,
+            value=result.value,
+            low=result.low,
+            high=result.high,
         )
+        where, coverage = (result.language, result.name, "own"), result.coverage or 0.0
+        self._append(judgement, where, estimate, coverage, f"{result.signature}|{self.suffix}")
 
     def answers(self) -> Iterator[BenchAnswers]:
         """What every system said of data without labels, in each language and in the mean over languages.

@@ -19,7 +19,7 @@ from veriglot.detectors.units import judged_units
 from veriglot.errors import UsageError
 from veriglot.metrics.measures import Items, badness_of
 from veriglot.metrics.reference import labelled, reference
-from veriglot.metrics.spans import fact_marks, marked, probabilities, ranges, segmenter, unit_probabilities
+from veriglot.metrics.spans import fact_marks, greatest, marked, probabilities, ranges, segmenter, unit_probabilities
 from veriglot.records import Direction, Kind, Prediction, Status, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.results import Level
     from veriglot.metrics.reference import Reference
-    from veriglot.records import Sample, Score, Span
+    from veriglot.records import Sample, Score
     from veriglot.text.facts import Fact
 
     Array = NDArray[np.float64]
@@ -47,6 +47,7 @@ __all__ = [
     "made_by",
     "same_maker",
     "tag_of",
+    "type_mapping",
 ]
 
 
@@ -138,31 +139,25 @@ def _item(start: int, end: int, nonfactual: bool, verdicts: Sequence[str | None]
 
 def _verdicts(labels: Reference, every: Sequence[Fact], length: int) -> list[str | None]:
     """Of each fact: empty where it is supported, `contradicted`, `unverified`, or None where the labels do not tell."""
-    wrong = fact_marks(every, length, labels.marks.spans)
     meaning = _meanings(labels.taxonomy)
     kinds = np.array([meaning.get(name or "", "") for name in labels.marks.types], dtype=object)
-    by_kind: dict[str, NDArray[np.bool_]] = {
-        kind: fact_marks(every, length, labels.marks.spans[kinds == kind]) for kind in (*_KINDS, "")
-    }
-    verdicts: list[str | None] = []
-    for index in range(len(every)):
-        if not wrong[index]:
-            verdicts.append("")
-        elif by_kind["contradicted"][index]:
-            verdicts.append("contradicted")
-        else:
-            verdicts.append(None if by_kind[""][index] else "unverified")
-    return verdicts
+    verdicts: NDArray[np.object_] = np.full(len(every), "", dtype=object)
+    for kind, verdict in (("unverified", "unverified"), ("", None), ("contradicted", "contradicted")):
+        verdicts[fact_marks(every, length, labels.marks.spans[kinds == kind])] = verdict  # the last one holds
+    return list(verdicts.tolist())
+
+
+def type_mapping(source: str | None, target: str) -> dict[str, str] | None:
+    """Type to type, or None where no mapping is defined."""
+    try:
+        return taxonomy(source).to(target) if source in taxonomies() and source is not None else None
+    except UsageError:
+        return None
 
 
 def _meanings(name: str | None) -> dict[str, str]:
     """Type to `contradicted` or `unverified`; empty where the taxonomy does not tell the two apart (`hat`)."""
-    if name not in taxonomies() or name is None:
-        return {}
-    try:
-        mapping = {own: other for own, other in taxonomy(name).to("support").items() if other in _KINDS}
-    except UsageError:
-        return {}
+    mapping = {own: other for own, other in (type_mapping(name, "support") or {}).items() if other in _KINDS}
     return mapping if set(mapping.values()) == _KINDS else {}
 
 
@@ -225,14 +220,15 @@ class ItemTable:
             for row in (_rows(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
         ]
         owner = np.array([row[0] for row in rows], dtype=np.int64)
+        owners = [samples[index] for index in owner.tolist()]
         support, unverified = (np.array([row[column] for row in rows], dtype=np.float64) for column in (4, 5))
         return cls(
             level,
             tuple(samples),
             owner,
             np.array([row[1:3] for row in rows], dtype=np.int32).reshape(-1, 2),
-            np.array([tag_of(samples[index].language) for index in owner.tolist()], dtype=np.str_),
-            tuple(texts[samples[index].id] for index in owner.tolist()),
+            np.array([tag_of(sample.language) for sample in owners], dtype=np.str_),
+            tuple(texts[sample.id] for sample in owners),
             np.array([row[3] for row in rows], dtype=bool),
             None if level == "word" else support,
             None if level == "word" else unverified,
@@ -414,19 +410,11 @@ def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds)
     length = len(sample.response)
     if prediction.words is None:
         graded = all(span.confidence is not None for span in spans)
-        return unit_probabilities(bounds, _by_span(length, spans)), graded or not spans
+        sure = ((span.start, span.end, 1.0 if span.confidence is None else span.confidence) for span in spans)
+        return unit_probabilities(bounds, greatest(length, sure)), graded
     if level == "sentence":
         units = {(unit.start, unit.end): unit.score for unit in judged_units(sample, prediction, "sentence") or ()}
         if all((start, end) in units for start, end in bounds.tolist()):
             return np.array([units[start, end] for start, end in bounds.tolist()], dtype=np.float64), True
     confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
     return unit_probabilities(bounds, probabilities(length, ranges(prediction.words), confidences)), True
-
-
-def _by_span(length: int, spans: Sequence[Span]) -> Array:
-    """The greatest confidence of the spans that cover each code point, 0 where none does, shape `(length,)`."""
-    result = np.zeros(length, dtype=np.float64)
-    for span in spans:
-        confidence = 1.0 if span.confidence is None else span.confidence
-        result[span.start : span.end] = np.maximum(result[span.start : span.end], confidence)
-    return result

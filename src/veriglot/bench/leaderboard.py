@@ -22,7 +22,7 @@ from veriglot.bench.results import BenchComparison, BenchCorrelations, BenchData
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
-from veriglot.metrics.estimate import MEAN, mean_of_draws, percentile, too_few
+from veriglot.metrics.estimate import MEAN, mean_of_draws, number, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS
 from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import encode
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from veriglot.bench.config import Config
     from veriglot.bench.data import DataSet
     from veriglot.bench.figures import Judgement, Measurement
-    from veriglot.bench.results import At, BenchAnswers, BenchCell, BenchConfusion, BenchFigure, BenchSystem, Level
-    from veriglot.detectors.auto import Setting
+    from veriglot.bench.results import At, BenchAnswers, BenchCell, BenchConfusion, BenchSystem, Level
     from veriglot.metrics.estimate import Resampling
     from veriglot.metrics.measures import Items
 
@@ -247,7 +246,7 @@ def comparisons(level: Level, board: Board, baseline: str, measure: str, correct
                 blank = BenchComparison(data, level, measure, at, name, baseline, correction=correction)
                 rows.append(difference(contender, reference, measured.resampling, blank, parts=parts))
     adjusted = adjust([math.nan if row.p is None else row.p for row in rows], correction)
-    return [replace(row, adjusted=_number(p)) for row, p in zip(rows, adjusted.tolist(), strict=True)]
+    return [replace(row, adjusted=number(p)) for row, p in zip(rows, adjusted.tolist(), strict=True)]
 
 
 def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Contender | None:
@@ -314,7 +313,7 @@ def correlation_matrix(
         matrix[low] = matrix.T[low]
     np.fill_diagonal(mean, 1.0)
     np.fill_diagonal(count, [sum(name in row for row in values.values()) for name in names])
-    r, p = (tuple(tuple(map(_number, line)) for line in matrix.tolist()) for matrix in (mean, largest))
+    r, p = (tuple(tuple(map(number, line)) for line in matrix.tolist()) for matrix in (mean, largest))
     return BenchCorrelations(level, method, names, r, tuple(map(tuple, count.tolist())), p)
 
 
@@ -326,10 +325,6 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
         return None if math.isnan(value) else (value, math.nan)
     tested = correlate(first[known], second[known], method=method)
     return None if tested is None else (tested.r, tested.p)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 # The results of a bench, from everything that was judged and measured.
@@ -507,24 +502,23 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
 
 def _figures(results: BenchResults, data: dict[str, BenchData], level: str, measure: str) -> Iterator[RecordedFigure]:
     systems = {
-        entry.name: entry for entry in results.systems if entry.kind == "detector" and entry.description is not None
+        entry.name: entry
+        for entry in results.systems
+        if entry.kind == "detector" and entry.description is not None and entry.made_by != "auto"
     }
     for figure in results.figures:
         system = systems.get(figure.system)
-        if (
-            system is None
-            or system.made_by == "auto"
-            or (figure.level, figure.measure) != (level, measure)
-            or figure.at == "tuned"
-        ):
+        asked = (figure.level, figure.measure) == (level, measure) and figure.at != "tuned"
+        enough = figure.clusters >= FEWEST_TEXTS and figure.coverage >= LEAST_COVERAGE and not figure.seen
+        if system is None or figure.value is None or not (asked and enough) or figure.language in {MEAN, "und"}:
             continue
-        if figure.value is None or not _counts(figure):
-            continue
+        data_set = data[figure.data]
         yield RecordedFigure(
             detector=system.description or "",
             name=system.made_by,
             language=figure.language,
-            setting=_setting(data[figure.data], figure.language),
+            # a cell of a translation belongs to two languages
+            setting="translation" if len(data_set.pairs.get(figure.language, ())) > 1 else "evidence",
             data=figure.data,
             value=round(figure.value, 4),
             low=None if figure.low is None else round(figure.low, 4),
@@ -533,14 +527,3 @@ def _figures(results: BenchResults, data: dict[str, BenchData], level: str, meas
             texts=figure.clusters,
             options=system.options,
         )
-
-
-def _counts(figure: BenchFigure) -> bool:
-    known = figure.language not in {MEAN, "und"}
-    enough = figure.clusters >= FEWEST_TEXTS and figure.coverage >= LEAST_COVERAGE
-    return known and enough and not figure.seen
-
-
-def _setting(data: BenchData, language: str) -> Setting:
-    """A cell of a translation belongs to two languages."""
-    return "translation" if len(data.pairs.get(language, ())) > 1 else "evidence"

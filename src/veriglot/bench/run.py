@@ -95,44 +95,32 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
     Raises:
         UnknownNameError: there is no such name or option, which is a slip in the bench file and nothing to work around.
     """
-    detector, scorer, why = None, None, None
-    recipe: Callable[[], Any] | None = None
+    detects = entry.detector is not None
+    recipe: Callable[[], Detector | Scorer] = partial(load_scorer, entry.made_by, **entry.options)
+    if detects:
+        recipe = partial(load, entry.made_by, **{"threshold": entry.threshold, "words": True, **entry.options})
+    maker: Any = None
+    why = None
     try:
-        if entry.detector is not None:
-            options = {"threshold": entry.threshold, "words": True, **entry.options}
-            recipe = partial(load, entry.detector, **options)
-            detector = load(entry.detector, **options)
-        else:
-            recipe = partial(load_scorer, entry.made_by, **entry.options)
-            scorer = load_scorer(entry.made_by, **entry.options)
+        maker = recipe()
     except UnknownNameError:
         raise
     except VeriglotError as error:
         why = str(error)
-    system = detector or scorer
     about = BenchSystem(
         name=entry.name,
-        kind="detector" if entry.detector is not None else "scorer",
+        kind="detector" if detects else "scorer",
         made_by=entry.made_by,
         options={key: msgspec.json.encode(value).decode() for key, value in sorted(entry.options.items())},
-        direction=_HIGHER_IS_WORSE if entry.detector is not None else (scorer.direction.value if scorer else None),
-        description=system.name if system else None,
-        signature=system.signature if system else None,
+        direction=_HIGHER_IS_WORSE if detects else maker and maker.direction.value,
+        description=maker and maker.name,
+        signature=maker and maker.signature,
         unavailable=why,
     )
-    if detector is None:
-        return System(entry, about, scorer, None if _stays(scorer) else recipe)
-    made_here = None if _stays(detector) else recipe
-    return System(entry, about, detector, made_here, None, float(detector.threshold), detector.taxonomy)
-
-
-def _stays(system: Detector | Scorer | None) -> bool:
-    """Whether it has to be asked in this process.
-
-    It counts what it spends, which others could not tell us; or it says that it is to be loaded once, since it holds a
-    network or a process of its own.
-    """
-    return hasattr(system, "spent") or bool(getattr(system, "one_process", False))
+    # What counts its calls, which other processes could not tell us, or is to be loaded once, stays in this process.
+    stays = hasattr(maker, "spent") or getattr(maker, "one_process", False)
+    own = (float(maker.threshold), maker.taxonomy) if detects and maker else (None, None)
+    return System(entry, about, maker, None if stays else recipe, None, *own)
 
 
 # One cell of a bench: a system judges a data set, row by row, into a file that a kill leaves whole.
@@ -218,20 +206,16 @@ def _answers(run: _Run, system: System, rows: Iterator[Sample]) -> Iterator[Pred
     first = next(rows, None)
     if first is None:
         return  # nothing is left to judge: no process is started
-    apart = run.jobs != 1 and system.recipe is not None
-    recipe = system.recipe if apart and system.recipe else partial(_itself, system.maker)
-    with Engine(recipe, jobs=run.jobs if apart else 1, batch_size=run.batch_size) as engine:
+    recipe, jobs = system.recipe, run.jobs
+    if recipe is None or jobs == 1:
+        recipe, jobs = lambda: system.maker, 1  # models are loaded once
+    with Engine(recipe, jobs=jobs, batch_size=run.batch_size) as engine:
         if not system.marks:
             yield from engine.scores(chain([first], rows))
             return
         for _, prediction in engine.run(chain([first], rows)):
             assert prediction is not None
             yield prediction
-
-
-def _itself(maker: Detector | Scorer | None) -> Detector | Scorer | None:
-    """The detector or scorer that was made before: models are loaded once."""
-    return maker
 
 
 def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
@@ -497,20 +481,20 @@ class _Work:
     def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
         """One cell: what became of it, and what the system said where it said anything."""
         seen = system.name in self._entry.seen
-        cell = BenchCell(system.name, self._data.name, level, "done", seen=seen)
+        blank = partial(BenchCell, system.name, self._data.name, level, seen=seen)
         if system.about.unavailable is not None:
-            return msgspec.structs.replace(cell, status="unavailable", reason=system.about.unavailable), None
+            return blank("unavailable", reason=system.about.unavailable), None
         why = self._unsuited(system, level)
         if why is not None:
-            return msgspec.structs.replace(cell, status="unsuited", reason=why), None
+            return blank("unsuited", reason=why), None
         grain: Grain = "sentence" if not system.marks and level == "sentence" else "response"
         output = self._output(system, grain, test, dev)
         if isinstance(output, VeriglotError):
-            return msgspec.structs.replace(cell, status="failed", reason=str(output)), None
+            return blank("failed", reason=str(output)), None
         if same_maker(self._data.makers, _who_answered(output.answers)):
-            return msgspec.structs.replace(cell, status="unsuited", reason=OWN_MARKS), None
+            return blank("unsuited", reason=OWN_MARKS), None
         split = len(test) if grain == "sentence" else len(self._data.test)
-        cell = with_statuses(cell, output, self._rows[grain][:split])
+        cell = with_statuses(blank("done"), output, self._rows[grain][:split])
         if not cell.coverage:
             return cell, None
         opinions = [

@@ -6,6 +6,7 @@ another run and resampled, and cost no inference after that.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from veriglot.errors import InputError, UsageError
 from veriglot.metrics.estimate import stream, weights
-from veriglot.metrics.scores import BINS, EDGES, bin_of, mid_ranks
+from veriglot.metrics.scores import BINS, EDGES, bin_of, spearman
 from veriglot.metrics.spans import (
     MATCHES,
     covered,
@@ -55,25 +56,26 @@ __all__ = [
 # 2023), the support rate of Kang et al.
 SUPPORT = ("responses", "gold", "marked", "expected", "off", "gold_squared", "expected_squared", "product")
 
+_CONFUSION, _MATCHED = ("tp", "fp", "fn", "tn"), ("matched", "predicted", "gold")
+
 # Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.
 BLOCKS: dict[str, tuple[str, ...]] = {
-    "unit": ("tp", "fp", "fn", "tn"),
+    "unit": _CONFUSION,
     "typing": ("right", "both"),
-    "exact": ("matched", "predicted", "gold"),
-    "overlap": ("matched", "predicted", "gold"),
-    "partial": ("matched", "predicted", "gold"),
-    "typed_exact": ("matched", "predicted", "gold"),
-    "typed_overlap": ("matched", "predicted", "gold"),
+    "exact": _MATCHED,
+    "overlap": _MATCHED,
+    "partial": _MATCHED,
+    "typed_exact": _MATCHED,
+    "typed_overlap": _MATCHED,
     "iou": ("sum", "responses"),
     "soft": ("sum", "responses"),
     "extent": ("marked", "characters"),
-    "fact": ("tp", "fp", "fn", "tn"),
+    "fact": _CONFUSION,
     "support": SUPPORT,
-    "sentence": ("tp", "fp", "fn", "tn"),
-    "response": ("tp", "fp", "fn", "tn"),
+    "sentence": _CONFUSION,
+    "response": _CONFUSION,
 }
 HISTOGRAMS = ("unit", "fact", "sentence", "response")
-_COLUMNS = ("positives", "negatives", "confidence", "error")
 
 
 class Histogram(NamedTuple):
@@ -312,14 +314,6 @@ def intersection_over_union(gold: Mask, predicted: Mask) -> float:
     return int(np.count_nonzero(gold & predicted)) / either if either else 1.0
 
 
-def spearman(first: Array, second: Array) -> float:
-    """Spearman's rank correlation with ties at their mean rank; NaN where either is constant."""
-    a, b = (mid_ranks(values, np.ones((1, len(values))))[0] for values in (first, second))
-    a, b = a - a.mean(), b - b.mean()
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0 else float("nan")
-
-
 def soft_correlation(gold: Array, predicted: Array) -> float:
     """Spearman's correlation of predicted probabilities with soft labels, per code point of one response.
 
@@ -329,7 +323,7 @@ def soft_correlation(gold: Array, predicted: Array) -> float:
     constant = [len(np.unique(np.round(vector, _DIGITS))) <= 1 for vector in (gold, predicted)]
     if any(constant):
         return float(all(constant))
-    return spearman(gold, predicted)
+    return float(spearman(gold, predicted, np.ones((1, len(gold))))[0])
 
 
 def support(gold: Mask, predicted: Mask, scores: Array | None) -> list[float]:
@@ -446,14 +440,9 @@ class Builder:
 
 
 def _stack(cells: Sequence[tuple[int, NDArray[np.int64], Array]]) -> Histogram:
-    if not cells:
-        return Histogram(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, len(_COLUMNS))))
-    response = np.repeat([index for index, _, _ in cells], [len(bins) for _, bins, _ in cells])
-    return Histogram(
-        response.astype(np.int64),
-        np.concatenate([bins for _, bins, _ in cells]).astype(np.int64),
-        np.concatenate([values for _, _, values in cells]),
-    )
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4))
+    columns = zip(nothing, *((np.full(len(bins), index), bins, values) for index, bins, values in cells), strict=True)
+    return Histogram(*map(np.concatenate, columns))
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -478,23 +467,18 @@ class Coverage(msgspec.Struct, frozen=True):
 
     def with_sample(self, *, labelled: bool, status: str) -> Coverage:
         """One sample more; `status` is `scored`, another status of a prediction, or `missing`."""
-        if not labelled:
-            return Coverage(self.samples + 1, self.labelled, self.scored, self.unscored)
-        if status == "scored":
-            return Coverage(self.samples + 1, self.labelled + 1, self.scored + 1, self.unscored)
-        unscored = {**self.unscored, status: self.unscored.get(status, 0) + 1}
-        return Coverage(self.samples + 1, self.labelled + 1, self.scored, unscored)
+        scored = labelled and status == "scored"
+        unscored = {status: 1} if labelled and not scored else {}
+        return Coverage.total([self, Coverage(1, int(labelled), int(scored), unscored)])
 
     @classmethod
     def total(cls, parts: Iterable[Coverage]) -> Coverage:
         """The sum of several."""
-        samples = labelled = scored = 0
-        unscored: dict[str, int] = {}
+        numbers, unscored = np.zeros(3, dtype=np.int64), Counter[str]()
         for part in parts:
-            samples, labelled, scored = samples + part.samples, labelled + part.labelled, scored + part.scored
-            for status, count in part.unscored.items():
-                unscored[status] = unscored.get(status, 0) + count
-        return cls(samples, labelled, scored, unscored)
+            numbers += (part.samples, part.labelled, part.scored)
+            unscored.update(part.unscored)
+        return cls(*numbers.tolist(), dict(unscored))
 
 
 FORMAT = "veriglot-counts-1"

@@ -32,6 +32,7 @@ __all__ = [
     "Resampling",
     "estimated",
     "mean_of_draws",
+    "number",
     "percentile",
     "stream",
     "too_few",
@@ -71,6 +72,11 @@ def percentile(values: Array) -> tuple[float | None, float | None, int]:
         return None, None, undefined
     low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high), undefined
+
+
+def number(value: float) -> float | None:
+    """A figure as a number, None for NaN."""
+    return None if np.isnan(value) else float(value)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ for which the measure is defined, and `type_accuracy` is the share of units type
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics import scores
 from veriglot.metrics.counts import Counts, Coverage, Histogram, Sums
-from veriglot.metrics.estimate import MEAN, POOLED, ClusteredEstimate, MetricResult, estimated, interval_of
+from veriglot.metrics.estimate import MEAN, POOLED, ClusteredEstimate, MetricResult, estimated, interval_of, number
 from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, bin_of, ratio, reliability
 from veriglot.records import Direction
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
     Cut = float | Array
+    Value = Callable[[Array, Array, Array, Array], Array]  # of badness, truth, weights and cuts
 
 __all__ = [
     "AT_THRESHOLD",
@@ -85,14 +87,12 @@ _WHY = {
 def _confusion(level: str, get: Callable[[Sums], Array], *more: str) -> Iterator[Measure]:
     for name in ("precision", "recall", "f1", "fpr", *more):
         score = COUNT_SCORES["recall" if name == "tpr" else name]
-        yield Measure(
-            level,
-            name,
-            lambda sums, score=score: score(get(sums)),  # type: ignore[misc]
-            _WHY[name],
-            lambda sums: get(sums).sum(axis=-1),
-            lambda sums: scores.prevalence(get(sums)),
-        )
+        yield Measure(level, name, lambda sums, score=score: score(get(sums)), _WHY[name], *_extent(get))  # type: ignore[misc]
+
+
+def _extent(get: Callable[[Sums], Array]) -> tuple[Callable[[Sums], Array], Callable[[Sums], Array]]:
+    """Size and prevalence of what a block of true and false positives and negatives counts."""
+    return lambda sums: get(sums).sum(axis=-1), lambda sums: scores.prevalence(get(sums))
 
 
 def _block(name: str, first: int = 0, size: int | None = None) -> Callable[[Sums], Array]:
@@ -111,22 +111,18 @@ def _column(block: str, name: str) -> Callable[[Sums], Array]:
 def _confidences(level: str, *, calibration: bool = True, supported: bool = False) -> Iterator[Measure]:
     """Ranking and calibration."""
 
-    def parts(sums: Sums) -> tuple[Array, Array, Array]:
-        table = sums.histograms[level]
-        return table[..., 0, :], table[..., 1, :], table[..., 2, :]
+    def parts(sums: Sums) -> Array:
+        return np.moveaxis(sums.histograms[level], -2, 0)
 
     def size(sums: Sums) -> Array:
-        total: Array = sums.histograms[level][..., :2, :].sum(axis=(-1, -2))
+        total: Array = parts(sums)[:2].sum(axis=(0, -1))
         return total
 
-    def prevalence(sums: Sums) -> Array:
-        return ratio(parts(sums)[0].sum(axis=-1), size(sums))
+    def share(row: int) -> Callable[[Sums], Array]:
+        return lambda sums: ratio(parts(sums)[row].sum(axis=-1), size(sums))
 
     def of_supported(sums: Sums) -> Array:
-        return scores.average_precision(*(part[..., ::-1] for part in parts(sums)[1::-1]))
-
-    def brier(sums: Sums) -> Array:
-        return ratio(sums.histograms[level][..., 3, :].sum(axis=-1), size(sums))
+        return scores.average_precision(*parts(sums)[1::-1, ..., ::-1])
 
     table: list[tuple[str, Callable[[Sums], Array], str]] = [
         ("average_precision", lambda sums: scores.average_precision(*parts(sums)[:2]), _ONE_CLASS),
@@ -136,21 +132,12 @@ def _confidences(level: str, *, calibration: bool = True, supported: bool = Fals
         table.append(("average_precision_supported", of_supported, _ONE_CLASS))
     if calibration:
         table += [
-            ("ece", lambda sums: scores.ece_equal_width(*parts(sums)), _NO_CONFIDENCES),
-            ("ece_equal_mass", lambda sums: scores.ece_equal_mass(*parts(sums)), _NO_CONFIDENCES),
-            ("brier", brier, _NO_CONFIDENCES),
+            ("ece", lambda sums: scores.ece_equal_width(*parts(sums)[:3]), _NO_CONFIDENCES),
+            ("ece_equal_mass", lambda sums: scores.ece_equal_mass(*parts(sums)[:3]), _NO_CONFIDENCES),
+            ("brier", share(3), _NO_CONFIDENCES),
         ]
     for name, value, why in table:
-        yield Measure(level, name, value, why, size, prevalence)
-
-
-def _unit_size(sums: Sums) -> Array:
-    size: Array = sums.blocks["unit"].sum(axis=-1)
-    return size
-
-
-def _unit_prevalence(sums: Sums) -> Array:
-    return scores.prevalence(sums.blocks["unit"])
+        yield Measure(level, name, value, why, size, share(0))
 
 
 def _category(types: Sequence[str]) -> Iterator[Measure]:
@@ -158,30 +145,27 @@ def _category(types: Sequence[str]) -> Iterator[Measure]:
         table = sums.blocks["types"]
         return table.reshape(*table.shape[:-1], len(types), 4)
 
-    def macro(score: Callable[[Array], Array]) -> Callable[[Sums], Array]:
+    def macro(score: Callable[[Array], Array], sums: Sums) -> Array:
         """The mean over the types where the score is defined."""
+        values = score(by_type(sums))
+        known = ~np.isnan(values)
+        return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
 
-        def mean(sums: Sums) -> Array:
-            values = score(by_type(sums))
-            known = ~np.isnan(values)
-            return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
+    def micro(score: Callable[[Array], Array], sums: Sums) -> Array:
+        return score(by_type(sums).sum(axis=-2))
 
-        return mean
-
-    def micro(score: Callable[[Array], Array]) -> Callable[[Sums], Array]:
-        return lambda sums: score(by_type(sums).sum(axis=-2))
-
+    units = _extent(_block("unit"))
     for name in ("precision", "recall", "f1"):
         for suffix, over in (("macro", macro), ("micro", micro)):
-            value = over(COUNT_SCORES[name])
-            yield Measure("category", f"{name}_{suffix}", value, _NO_TYPES, _unit_size, _unit_prevalence)
-    typing = _ratio("typing", "right", "both"), _NO_TYPES, _column("typing", "both"), _unit_prevalence
+            yield Measure("category", f"{name}_{suffix}", partial(over, COUNT_SCORES[name]), _NO_TYPES, *units)
+    typing = _ratio("typing", "right", "both"), _NO_TYPES, _column("typing", "both"), units[1]
     yield Measure("category", "type_accuracy", *typing)
     for index, name in enumerate(types):
         yield from _confusion(f"type:{name}", _block("types", 4 * index, 4))
 
 
 def _spans() -> Iterator[Measure]:
+    _, prevalence = _extent(_block("unit"))
     for block in ("exact", "overlap", "partial", "typed_exact", "typed_overlap"):
 
         def f1(sums: Sums, block: str = block) -> Array:
@@ -194,7 +178,7 @@ def _spans() -> Iterator[Measure]:
             ("f1", f1),
         ):
             why = _NO_TYPES if block.startswith("typed") else _WHY[name]
-            yield Measure("span", f"{block}_{name}", value, why, _column(block, "gold"), _unit_prevalence)
+            yield Measure("span", f"{block}_{name}", value, why, _column(block, "gold"), prevalence)
 
 
 def _characters() -> Iterator[Measure]:
@@ -206,18 +190,14 @@ def _characters() -> Iterator[Measure]:
         yield Measure("char", name, _ratio(block, "sum", "responses"), why, *extent)
 
 
-def _mean_support(column: str) -> Callable[[Sums], Array]:
-    """The mean over responses of one column of `SUPPORT`."""
-    return _ratio("support", column, "responses")
-
-
 def support_correlation(sums: Sums) -> Array:
     """Pearson's correlation over responses of the share that the labels support with the one that the scores expect.
 
     NaN where either is the same in every response (Kang et al., Table 6, column Pearson).
     """
     gold, expected, gold_squared, expected_squared, product = (
-        _mean_support(name)(sums) for name in ("gold", "expected", "gold_squared", "expected_squared", "product")
+        _ratio("support", name, "responses")(sums)
+        for name in ("gold", "expected", "gold_squared", "expected_squared", "product")
     )
     spread = np.maximum(gold_squared - gold**2, 0.0) * np.maximum(expected_squared - expected**2, 0.0)
     coefficient = ratio(product - gold * expected, np.sqrt(np.where(spread > 1e-18, spread, 0.0)))
@@ -225,20 +205,13 @@ def support_correlation(sums: Sums) -> Array:
 
 
 def _support() -> Iterator[Measure]:
-    for name, column in (
-        ("support", "gold"), ("support_found", "marked"), ("support_expected", "expected"), ("support_error", "off"),
-        ("support_correlation", ""),
-    ):  # fmt: skip
-        yield Measure(
-            "fact",
-            name,
-            _mean_support(column) if column else support_correlation,
-            "no facts were counted"
-            if column
-            else "every response has the same share of supported facts, in the labels or by the detector",
-            _column("support", "responses"),
-            lambda sums: 1.0 - _mean_support("gold")(sums),
-        )
+    gold = _ratio("support", "gold", "responses")
+    extent = _column("support", "responses"), lambda sums: 1.0 - gold(sums)
+    for suffix, column in (("", "gold"), ("_found", "marked"), ("_expected", "expected"), ("_error", "off")):
+        value = _ratio("support", column, "responses")
+        yield Measure("fact", f"support{suffix}", value, "no facts were counted", *extent)
+    alike = "every response has the same share of supported facts, in the labels or by the detector"
+    yield Measure("fact", "support_correlation", support_correlation, alike, *extent)
 
 
 def measures(types: Sequence[str]) -> list[Measure]:
@@ -286,46 +259,42 @@ class _Drawn(NamedTuple):
     prevalence: float
 
 
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def _draw(table: Sequence[Measure], sums: Sums) -> list[_Drawn]:
     data = sums.first()
     return [_Drawn(m.value(sums), float(m.size(data)[0]), float(m.prevalence(data)[0])) for m in table]
 
 
-@dataclass(frozen=True)
-class _Maker:
-    unit: str
-    signature: str
-
-    def figure(
-        self, measure: Measure, language: str, drawn: _Drawn, behind: _Behind, note: str | None = None
-    ) -> MetricResult:
-        value = _number(drawn.values[0])
-        low = high = None
-        if value is None:
-            note = measure.why if behind.responses else "no labelled response was scored"
-        else:
-            low, high, gap = interval_of(drawn.values, behind.resampled)
-            note = "; ".join(part for part in (note, gap) if part) or None
-        return MetricResult(
-            level=measure.level,
-            name=measure.name,
-            language=language,
-            value=value,
-            low=low,
-            high=high,
-            reason=note,
-            unit=self.unit,
-            n_responses=behind.responses,
-            n_clusters=behind.clusters,
-            n_units=round(drawn.size),
-            coverage=behind.coverage,
-            prevalence=_number(drawn.prevalence),
-            signature=f"figure:{measure.level}.{measure.name}|language:{language}|{self.signature}",
-        )
+def _figure(
+    unit: str,
+    signature: str,
+    measure: Measure,
+    language: str,
+    drawn: _Drawn,
+    behind: _Behind,
+    note: str | None = None,
+) -> MetricResult:
+    value, low, high = number(drawn.values[0]), None, None
+    if value is None:
+        note = measure.why if behind.responses else "no labelled response was scored"
+    else:
+        low, high, gap = interval_of(drawn.values, behind.resampled)
+        note = "; ".join(filter(None, (note, gap))) or None
+    return MetricResult(
+        level=measure.level,
+        name=measure.name,
+        language=language,
+        value=value,
+        low=low,
+        high=high,
+        reason=note,
+        unit=unit,
+        n_responses=behind.responses,
+        n_clusters=behind.clusters,
+        n_units=round(drawn.size),
+        coverage=behind.coverage,
+        prevalence=number(drawn.prevalence),
+        signature=f"figure:{measure.level}.{measure.name}|language:{language}|{signature}",
+    )
 
 
 def figures(
@@ -352,7 +321,7 @@ def figures(
         says which are missing. Resamples are drawn within each language, so pooled figures keep the data's mixture.
     """
     table = [m for m in measures(counts.types) if levels is None or m.level.split(":")[0] in levels]
-    maker = _Maker(counts.unit, signature)
+    figure = partial(_figure, counts.unit, signature)
     drawn: dict[str, list[_Drawn]] = {}
     behind: dict[str, _Behind] = {}
     pooled: Sums | None = None
@@ -371,39 +340,31 @@ def figures(
         any(part.resampled for part in behind.values()),
     )
     return [
-        *(maker.figure(m, tag, d, behind[tag]) for tag, row in drawn.items() for m, d in zip(table, row, strict=True)),
-        *_means(maker, table, drawn, behind, whole),
-        *(maker.figure(m, POOLED, d, whole) for m, d in zip(table, _draw(table, pooled), strict=True)),
+        *(figure(m, tag, d, behind[tag]) for tag, row in drawn.items() for m, d in zip(table, row, strict=True)),
+        *(
+            figure(measure, MEAN, *_mean({tag: row[index] for tag, row in drawn.items()}, behind, whole.coverage))
+            for index, measure in enumerate(table)
+        ),
+        *(figure(m, POOLED, d, whole) for m, d in zip(table, _draw(table, pooled), strict=True)),
     ]
 
 
-def _means(
-    maker: _Maker,
-    table: Sequence[Measure],
-    drawn: Mapping[str, Sequence[_Drawn]],
-    behind: Mapping[str, _Behind],
-    whole: _Behind,
-) -> list[MetricResult]:
-    result = []
-    for index, measure in enumerate(table):
-        parts = {tag: rows[index] for tag, rows in drawn.items()}
-        defined = {tag: part for tag, part in parts.items() if not np.isnan(part.values[0])}
-        missing = [tag for tag in parts if tag not in defined]
-        note = f"over {len(defined)} of {len(parts)} languages, without {', '.join(missing)}" if missing else None
-        shares = [part.prevalence for part in defined.values() if not np.isnan(part.prevalence)]
-        mean = _Drawn(
-            np.mean([part.values for part in defined.values()], axis=0) if defined else np.array([np.nan]),
-            sum(part.size for part in defined.values()),
-            float(np.mean(shares)) if shares else float("nan"),
-        )
-        responses = _Behind(
-            sum(behind[tag].responses for tag in defined or parts),
-            sum(behind[tag].clusters for tag in defined or parts),
-            whole.coverage,
-            all(behind[tag].resampled for tag in defined),
-        )
-        result.append(maker.figure(measure, MEAN, mean, responses, note))
-    return result
+def _mean(
+    parts: Mapping[str, _Drawn], behind: Mapping[str, _Behind], coverage: float | None
+) -> tuple[_Drawn, _Behind, str | None]:
+    """A measure over the languages where it is defined, with a note on those that are missing."""
+    defined = {tag: part for tag, part in parts.items() if not np.isnan(part.values[0])}
+    missing = [tag for tag in parts if tag not in defined]
+    note = f"over {len(defined)} of {len(parts)} languages, without {', '.join(missing)}" if missing else None
+    shares = [part.prevalence for part in defined.values() if not np.isnan(part.prevalence)]
+    mean = _Drawn(
+        np.mean([part.values for part in defined.values()], axis=0) if defined else np.array([np.nan]),
+        sum(part.size for part in defined.values()),
+        float(np.mean(shares)) if shares else np.nan,
+    )
+    languages = [behind[tag] for tag in defined or parts]
+    responses, clusters = sum(part.responses for part in languages), sum(part.clusters for part in languages)
+    return mean, _Behind(responses, clusters, coverage, all(behind[tag].resampled for tag in defined)), note
 
 
 def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
@@ -519,7 +480,7 @@ class ItemMeasure:
     summary: str
     why: str
     truth: str
-    value: Callable[[Array, Array, Array, Array], Array]
+    value: Value
     positive: Callable[[Array], Mask]
     chance: Callable[[float], float] | None
 
@@ -529,17 +490,7 @@ def _is(truth: Array) -> Mask:
     return positive
 
 
-def _is_not(truth: Array) -> Mask:
-    positive: Mask = truth <= 0
-    return positive
-
-
-def _below_one(truth: Array) -> Mask:
-    positive: Mask = truth < 1
-    return positive
-
-
-def _at(score: Callable[[Array], Array]) -> Callable[[Array, Array, Array, Array], Array]:
+def _at(score: Callable[[Array], Array]) -> Value:
     def value(bad: Array, truth: Array, weights: Array, cut: Array) -> Array:
         marked, positive = bad >= cut, _is(truth)
         cells = (marked & positive, marked & ~positive, ~marked & positive, ~marked & ~positive)
@@ -564,29 +515,28 @@ def _item_measures() -> Iterator[tuple[str, ItemMeasure]]:
         ("nonfactual", "factual", "nonfactual", alike),
         ("unverified", "verified", "unverified", no_rates),
     ):
-        for name, sign, positive in ((good, -1.0, _is_not), (bad, 1.0, _is)):
+        for name, sign, positive in ((good, -1.0, lambda share: share <= 0), (bad, 1.0, _is)):
             summary = f"area under precision and recall, positives are {name}"
             precise = _ranked(sign, positive, Ranked.average_precision)
             yield f"auc_pr_{name}", ItemMeasure("ranking", summary, why, truth, precise, positive, lambda share: share)
     summary, auroc = "chance that a non-factual item has the worse score than a factual one", Ranked.auroc
     yield "auroc", ItemMeasure("ranking", summary, alike, "nonfactual", _ranked(1.0, _is, auroc), _is, lambda _: 0.5)
     unknown = "all scores or all rates are the same, or the rates are not known"
-    for truth, sign, positive, why in (("support", -1.0, _below_one, unknown), ("unverified", 1.0, _is, no_rates)):
+    for truth, sign, positive, why in (
+        ("support", -1.0, lambda share: share < 1, unknown),
+        ("unverified", 1.0, _is, no_rates),
+    ):
         for kind, correlation in (("pearson", scores.pearson), ("spearman", scores.spearman)):
             summary = f"{kind.title()} correlation with the {truth} rate"
             value = _correlated(correlation, sign)
             yield f"{kind}_{truth}", ItemMeasure("correlation", summary, why, truth, value, positive, lambda _: 0.0)
 
 
-def _ranked(
-    sign: float, positive: Callable[[Array], Mask], score: Callable[[Ranked, Array], Array]
-) -> Callable[[Array, Array, Array, Array], Array]:
+def _ranked(sign: float, positive: Callable[[Array], Mask], score: Callable[[Ranked, Array], Array]) -> Value:
     return lambda bad, truth, weights, _: score(Ranked.of(sign * bad, positive(truth)), weights)
 
 
-def _correlated(
-    correlation: Callable[[Array, Array, Array], Array], sign: float
-) -> Callable[[Array, Array, Array, Array], Array]:
+def _correlated(correlation: Callable[[Array, Array, Array], Array], sign: float) -> Value:
     return lambda bad, truth, weights, _: correlation(sign * bad, truth, weights)
 
 

@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veriglot.errors import InputError, UsageError
-from veriglot.metrics.spans import covered, probabilities, ranges
-from veriglot.records import Kind, Prediction, Span, Status, Word
+from veriglot.metrics.spans import covered, greatest, probabilities, ranges
+from veriglot.records import Kind, Prediction, Span, Status
 from veriglot.records.taxonomy import taxonomies
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from veriglot.records import Annotation, Sample
 
-__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "reference"]
+__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "majority_type", "reference"]
 
 
 COMBINED = ("majority", "union")
@@ -114,13 +114,9 @@ def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annota
     return None if first is None else (first, first.ratings["unsupported"] == 1)
 
 
-def _clean(taxonomy: str) -> tuple[str, ...]:
-    known = taxonomies().get(taxonomy)
-    return known.clean if known else ()
-
-
 def _marks(annotation: Annotation) -> Marks:
-    clean = _clean(annotation.taxonomy)
+    known = taxonomies().get(annotation.taxonomy)
+    clean = known.clean if known else ()
     if annotation.spans is not None:
         spans = [span for span in annotation.spans if span.type not in clean]
         return Marks(ranges(spans), tuple(span.type for span in spans))
@@ -129,7 +125,6 @@ def _marks(annotation: Annotation) -> Marks:
         for unit in annotation.units or ()
         if unit.label not in clean and (unit.probability is None or unit.probability > 0.5)
     ]
-    known = taxonomies().get(annotation.taxonomy)
     types = known.types if known else {}
     places = np.array([(unit.start, unit.end) for unit in units], dtype=np.int32).reshape(-1, 2)
     return Marks(places, tuple(unit.label if unit.label in types else None for unit in units))
@@ -139,13 +134,9 @@ def _soft(annotation: Annotation, length: int) -> NDArray[np.float64] | None:
     """Soft labels of one annotation: units that all have a probability; code points in none of them have 0."""
     if annotation.units is None or any(unit.probability is None for unit in annotation.units):
         return None
-    clean = _clean(annotation.taxonomy)
-    values = np.zeros(length, dtype=np.float64)
-    for unit in annotation.units:
-        if unit.label in clean:
-            continue
-        values[unit.start : unit.end] = np.maximum(values[unit.start : unit.end], unit.probability or 0.0)
-    return values
+    known = taxonomies().get(annotation.taxonomy)
+    bad = (unit for unit in annotation.units if known is None or unit.label not in known.clean)
+    return greatest(length, ((unit.start, unit.end, unit.probability or 0.0) for unit in bad))
 
 
 def _single(sample: Sample, annotation: Annotation) -> Reference:
@@ -156,40 +147,31 @@ def _single(sample: Sample, annotation: Annotation) -> Reference:
 def merged_runs(inside: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The runs of True as half-open ranges, shape `(n, 2)`."""
     steps = np.diff(np.concatenate([[0], inside.astype(np.int8), [0]]))
-    runs: NDArray[np.int32] = np.stack([np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)], axis=1).astype(
-        np.int32
-    )
-    return runs
+    return np.stack([np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)], axis=1).astype(np.int32)
 
 
-def _majority_type(start: int, end: int, every: Sequence[Marks]) -> str | None:
-    """The type that annotators give to most code points of `[start, end)`; ties go to the first name."""
+def majority_type(start: int, end: int, marks: Iterable[tuple[int, int, str | None]]) -> str | None:
+    """The type of most code points of `[start, end)` in marks `(start, end, type)`; ties go to the first name."""
     mass: Counter[str] = Counter()
-    for marks in every:
-        for (low, high), type_ in zip(marks.spans.tolist(), marks.types, strict=True):
-            shared = min(end, high) - max(start, low)
-            if type_ is not None and shared > 0:
-                mass[type_] += shared
-    return min(mass, key=lambda name: (-mass[name], name)) if mass else None
+    for low, high, type_ in marks:
+        shared = min(end, high) - max(start, low)
+        if type_ is not None and shared > 0:
+            mass[type_] += shared
+    return min(mass, key=lambda name: (-mass[name], name), default=None)
 
 
 def _combined(sample: Sample, annotations: Sequence[Annotation], how: str) -> Reference:
     every = [_marks(annotation) for annotation in annotations]
     length = len(sample.response)
     share = np.mean([covered(length, marks.spans) for marks in every], axis=0)
+    typed = [(start, end, type_) for m in every for (start, end), type_ in zip(m.spans.tolist(), m.types, strict=True)]
     if how == "union":
-        rows = sorted(
-            {
-                (start, end, type_ or "")
-                for marks in every
-                for (start, end), type_ in zip(marks.spans.tolist(), marks.types, strict=True)
-            }
-        )
+        rows = sorted({(start, end, type_ or "") for start, end, type_ in typed})
         spans = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
         marks = Marks(spans, tuple(row[2] or None for row in rows))
     else:
         spans = merged_runs(share > 0.5)
-        marks = Marks(spans, tuple(_majority_type(int(s), int(e), every) for s, e in spans))
+        marks = Marks(spans, tuple(majority_type(start, end, typed) for start, end in spans.tolist()))
     names = {annotation.taxonomy for annotation in annotations}
     return Reference(how, annotations[0].kind, names.pop() if len(names) == 1 else None, marks, share)
 
@@ -219,13 +201,8 @@ def answer(prediction: Prediction, length: int) -> Answer:
         InputError: it marks beyond the end of the response.
     """
     spans = prediction.spans or ()
-    named: tuple[tuple[str, Sequence[Span] | Sequence[Word]], ...] = (
-        ("spans", spans),
-        ("words", prediction.words or ()),
-    )
-    for name, places in named:
-        for index in range(len(places)):
-            mark = places[index]
+    for name, places in (("spans", spans), ("words", prediction.words or ())):
+        for index, mark in enumerate(places):
             if mark.end > length:
                 raise InputError(
                     f"the prediction of {prediction.id!r} marks [{mark.start}, {mark.end}) in a response of {length}"
@@ -240,10 +217,7 @@ def answer(prediction: Prediction, length: int) -> Answer:
         return Answer(marks, by_word, by_word)
     if any(span.confidence is None for span in spans):
         return Answer(marks, None, None)
-    soft = np.zeros(length, dtype=np.float64)
-    for span in spans:
-        soft[span.start : span.end] = np.maximum(soft[span.start : span.end], span.confidence or 0.0)
-    return Answer(marks, None, soft)
+    return Answer(marks, None, greatest(length, ((span.start, span.end, span.confidence or 0.0) for span in spans)))
 
 
 def at_threshold(prediction: Prediction, threshold: float, sentences: NDArray[np.int32] | None = None) -> Prediction:

@@ -13,17 +13,16 @@ Typed matching asks for the same type as well.
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +41,7 @@ __all__ = [
     "covered",
     "fact_marks",
     "fact_scores",
+    "greatest",
     "marked",
     "probabilities",
     "ranges",
@@ -82,14 +82,8 @@ def char_bounds(text: str, language: str | None = None) -> Bounds:  # noqa: ARG0
     return np.stack([starts, starts + 1], axis=1)
 
 
-def _word_bounds(text: str, language: str | None = None) -> Bounds:
-    from veriglot.text.segmentation import word_bounds
-
-    return word_bounds(text, language)
-
-
 @lru_cache(maxsize=8)
-def _tokenizer(name: str) -> Callable[[str], list[tuple[int, int]]]:
+def _tokenizer(name: str) -> Any:
     try:
         from tokenizers import Tokenizer
     except ModuleNotFoundError as error:
@@ -107,11 +101,7 @@ def _tokenizer(name: str) -> Callable[[str], list[tuple[int, int]]]:
         ) from error
     loaded.no_truncation()
     loaded.no_padding()
-
-    def offsets(text: str) -> list[tuple[int, int]]:
-        return list(loaded.encode(text, add_special_tokens=False).offsets)
-
-    return offsets
+    return loaded
 
 
 def _fetched(name: str) -> str:
@@ -124,7 +114,8 @@ def _fetched(name: str) -> str:
 
 def token_bounds(name: str, text: str) -> Bounds:
     """The tokens that tokenizer `name` (a file, a folder with a `tokenizer.json`, or a hub name) makes of a text."""
-    raw = np.array(_tokenizer(name)(text), dtype=np.int64).reshape(-1, 2)
+    offsets = _tokenizer(name).encode(text, add_special_tokens=False).offsets
+    raw = np.array(offsets, dtype=np.int64).reshape(-1, 2)
     solid = np.flatnonzero(~is_space(text))
     if not len(solid) or not len(raw):
         return np.zeros((0, 2), dtype=np.int32)
@@ -148,7 +139,9 @@ def segmenter(unit: str) -> Segmenter:
     if unit == "char":
         return char_bounds
     if unit == "word":
-        return _word_bounds
+        from veriglot.text.segmentation import word_bounds
+
+        return word_bounds
     if unit.startswith(_PREFIX):
         name = unit.removeprefix(_PREFIX)
         if not name:
@@ -215,28 +208,22 @@ def _maximum_matching(allowed: NDArray[np.bool_]) -> dict[int, int]:
     return row_of
 
 
-def _allowed(scores: NDArray[np.bool_], types: Types | None, gold_types: Types | None) -> NDArray[np.bool_]:
-    if types is None or gold_types is None:
-        return scores
-    same = np.array([[a is not None and a == b for b in gold_types] for a in types], dtype=bool)
-    both: NDArray[np.bool_] = scores & same.reshape(scores.shape)
-    return both
+def _matched(predicted: Bounds, gold: Bounds, least: float, types: Types | None, gold_types: Types | None) -> Matched:
+    close = pairwise_iou(predicted, gold) >= least
+    if types is not None and gold_types is not None:
+        same = np.array([[a is not None and a == b for b in gold_types] for a in types], dtype=bool)
+        close &= same.reshape(close.shape)
+    return Matched(len(_maximum_matching(close)), len(predicted), len(gold))
 
 
 def exact(predicted: Bounds, gold: Bounds, types: Types | None = None, gold_types: Types | None = None) -> Matched:
     """Spans with the same start and end (and the same type, where types are given)."""
-    left = Counter(zip(map(tuple, predicted.tolist()), types or [None] * len(predicted), strict=True))
-    right = Counter(zip(map(tuple, gold.tolist()), gold_types or [None] * len(gold), strict=True))
-    shared = left & right
-    if types is not None and gold_types is not None:
-        shared = Counter({key: count for key, count in shared.items() if key[1] is not None})
-    return Matched(shared.total(), len(predicted), len(gold))
+    return _matched(predicted, gold, 1.0, types, gold_types)
 
 
 def overlap(predicted: Bounds, gold: Bounds, types: Types | None = None, gold_types: Types | None = None) -> Matched:
     """The most pairs with an intersection over union of at least one half, and the same type where types are given."""
-    close = _allowed(pairwise_iou(predicted, gold) >= IOU_THRESHOLD, types, gold_types)
-    return Matched(len(_maximum_matching(close)), len(predicted), len(gold))
+    return _matched(predicted, gold, IOU_THRESHOLD, types, gold_types)
 
 
 def partial(predicted: Bounds, gold: Bounds) -> Matched:
@@ -313,11 +300,18 @@ def unit_probabilities(bounds: Bounds, by_character: NDArray[np.float64]) -> NDA
     if not len(bounds):
         return np.zeros(0, dtype=np.float64)
     widths = bounds[:, 1] - bounds[:, 0]
-    places = np.repeat(bounds[:, 0] - np.concatenate([[0], np.cumsum(widths)[:-1]]), widths) + np.arange(widths.sum())
-    result: NDArray[np.float64] = np.maximum.reduceat(
-        by_character[places], np.concatenate([[0], np.cumsum(widths)[:-1]])
-    )
+    firsts = np.cumsum(widths) - widths
+    places = np.repeat(bounds[:, 0] - firsts, widths) + np.arange(widths.sum())
+    result: Array = np.maximum.reduceat(by_character[places], firsts)
     return result
+
+
+def greatest(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
+    """The greatest value of the ranges `(start, end, value)` that cover each code point, 0 for none; `(length,)`."""
+    values = np.zeros(length, dtype=np.float64)
+    for start, end, value in marks:
+        values[start:end] = np.maximum(values[start:end], value)
+    return values
 
 
 # From the confidences of words to the scores of what they make up: atomic facts, and sentences from their facts.

@@ -13,8 +13,9 @@ from judged_samples import arabic, chinese, english, hebrew
 from rich.cells import cell_len
 
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
+from veriglot.records.languages import language_name
 from veriglot.report.terminal import line_breaks
-from veriglot.report.text_layout import direction, excerpt, language_name, misfits, note_words, printable
+from veriglot.report.text_layout import direction, excerpt, misfits, note_words, printable
 
 NOTES = (
     "calibration:default", "calibration:none", "language:from_response", "language:unknown_tag",

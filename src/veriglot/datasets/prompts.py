@@ -7,9 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from veriglot.records.languages import find_language
+from veriglot.records.languages import find_language, language_name
 
-__all__ = ["by_language", "filled", "language_name", "load_prompts", "prompt_version"]
+__all__ = ["by_language", "filled", "load_prompts", "prompt_version"]
 
 
 @cache
@@ -33,9 +33,3 @@ def by_language(name: str, tag: str) -> Any:
     """What a table has in the language of a BCP 47 tag; its English `fallback`, which names the language, beyond."""
     table, entry = load_prompts(name), find_language(tag)
     return table["languages"].get(entry.tag if entry else tag, table["fallback"])
-
-
-def language_name(tag: str) -> str:
-    """The English name of a language; the tag where it is not known."""
-    entry = find_language(tag)
-    return entry.name if entry else tag

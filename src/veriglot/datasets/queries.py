@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from veriglot.datasets.generation import LanguageModel, generate, in_waves
-from veriglot.datasets.prompts import by_language, filled, language_name, load_prompts, prompt_version
+from veriglot.datasets.prompts import by_language, filled, load_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
 from veriglot.llm.client import AnswerError, Request, Settings
 from veriglot.records import Evidence, Sample, Status, Task
-from veriglot.records.languages import same_language
+from veriglot.records.languages import language_name, same_language
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.identification import identify

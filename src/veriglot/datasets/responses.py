@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from veriglot.datasets.generation import generate
-from veriglot.datasets.prompts import by_language, language_name, prompt_version
+from veriglot.datasets.prompts import by_language, prompt_version
 from veriglot.errors import UsageError
 from veriglot.llm.client import Message, Request, Settings, ask_all, split_thoughts
 from veriglot.records import Generator, Sample
+from veriglot.records.languages import language_name
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.identification import identify

@@ -478,7 +478,8 @@ class Coverage(msgspec.Struct, frozen=True):
         for part in parts:
             numbers += (part.samples, part.labelled, part.scored)
             unscored.update(part.unscored)
-        return cls(*numbers.tolist(), dict(unscored))
+        samples, labelled, scored = numbers.tolist()
+        return cls(samples, labelled, scored, dict(unscored))
 
 
 FORMAT = "veriglot-counts-1"

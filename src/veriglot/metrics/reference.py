@@ -201,19 +201,19 @@ def answer(prediction: Prediction, length: int) -> Answer:
         InputError: it marks beyond the end of the response.
     """
     spans = prediction.spans or ()
-    for name, places in (("spans", spans), ("words", prediction.words or ())):
-        for index, mark in enumerate(places):
-            if mark.end > length:
-                raise InputError(
-                    f"the prediction of {prediction.id!r} marks [{mark.start}, {mark.end}) in a response of {length}"
-                    " code points",
-                    field=f"{name}[{index}]",
-                    remedy="Was it made from another version of the data?",
-                )
-    marks = Marks(ranges(spans), tuple(span.type for span in spans))
+    bounds, words = ranges(spans), ranges(prediction.words or ())
+    for name, places in (("spans", bounds), ("words", words)):
+        for index in np.flatnonzero(places[:, 1] > length).tolist():
+            start, end = places[index]
+            raise InputError(
+                f"the prediction of {prediction.id!r} marks [{start}, {end}) in a response of {length} code points",
+                field=f"{name}[{index}]",
+                remedy="Was it made from another version of the data?",
+            )
+    marks = Marks(bounds, tuple(span.type for span in spans))
     if prediction.words is not None:
         confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
-        by_word = probabilities(length, ranges(prediction.words), confidences)
+        by_word = probabilities(length, words, confidences)
         return Answer(marks, by_word, by_word)
     if any(span.confidence is None for span in spans):
         return Answer(marks, None, None)

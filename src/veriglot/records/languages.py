@@ -23,6 +23,7 @@ __all__ = [
     "base_tag",
     "find_language",
     "get_language",
+    "language_name",
     "languages",
     "same_language",
     "tag_of",
@@ -121,6 +122,12 @@ def find_language(name: str) -> Language | None:
         return get_language(name)
     except UnknownNameError:
         return None
+
+
+def language_name(tag: str | None) -> str:
+    """The English name of a language tag; the tag itself where the table does not know it."""
+    known = find_language(tag) if tag else None
+    return known.name if known is not None else (tag or "unknown")
 
 
 @cache

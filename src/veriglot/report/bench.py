@@ -12,10 +12,11 @@ from rich.text import Text
 from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
+from veriglot.records.languages import language_name
 from veriglot.report.bench_tables import ALL, View, bench_tables
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table
-from veriglot.report.text_layout import count, language_name, number, percent, printable
+from veriglot.report.text_layout import count, number, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from veriglot.datasets.checks.findings import checks
+from veriglot.records.languages import language_name
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
-from veriglot.report.text_layout import count, language_name, language_with_tag, number, percent, printable
+from veriglot.report.text_layout import count, language_with_tag, number, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

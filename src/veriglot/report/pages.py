@@ -23,6 +23,7 @@ from markupsafe import Markup
 
 from veriglot.errors import UsageError
 from veriglot.records import Prediction, Sample, Status
+from veriglot.records.languages import language_name
 from veriglot.records.taxonomy import taxonomies
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.tables import Table, escape_markdown
@@ -32,7 +33,6 @@ from veriglot.report.text_layout import (
     excerpt,
     fits,
     interval,
-    language_name,
     language_with_tag,
     misfits,
     note_words,

@@ -15,9 +15,10 @@ from rich.text import Text
 from veriglot.errors import UnknownNameError
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
+from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table, escape_markdown
-from veriglot.report.text_layout import count, interval, language_name, percent, printable
+from veriglot.report.text_layout import count, interval, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

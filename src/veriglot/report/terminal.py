@@ -18,13 +18,13 @@ from rich.text import Text
 
 from veriglot.errors import UsageError
 from veriglot.records import Status
+from veriglot.records.languages import language_name
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.text_layout import (
     count,
     direction,
     excerpt,
     fits,
-    language_name,
     misfits,
     note_words,
     percent,

@@ -7,8 +7,7 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from veriglot.errors import UnknownNameError
-from veriglot.records.languages import Language, get_language
+from veriglot.records.languages import find_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +18,6 @@ __all__ = [
     "direction",
     "excerpt",
     "fits",
-    "language_name",
     "misfits",
     "note_words",
     "printable",
@@ -225,7 +223,7 @@ def direction(text: str, tag: str | None) -> Direction:
     known language the majority of strong letters decides; a text without any is `auto`.
     """
     left, right = letters_run(text)
-    known = _known(tag)
+    known = find_language(tag) if tag else None
     if known is not None:
         here, there = (right, left) if known.direction == "rtl" else (left, right)
         if here or not there:
@@ -241,25 +239,10 @@ def letters_run(text: str) -> tuple[int, int]:
     return classes.count("L"), classes.count("R") + classes.count("AL")
 
 
-def language_name(tag: str | None) -> str:
-    """The English name of a language tag; the tag itself where the table does not know it."""
-    known = _known(tag)
-    return known.name if known is not None else (tag or "unknown")
-
-
 def language_with_tag(tag: str | None) -> str:
     """The English name of a language with its tag: `German (de)`; the tag alone where the table does not know it."""
-    known = _known(tag)
+    known = find_language(tag) if tag else None
     return f"{known.name} ({tag})" if known is not None else tag or "not stated"
-
-
-def _known(tag: str | None) -> Language | None:
-    if not tag:
-        return None
-    try:
-        return get_language(tag)
-    except UnknownNameError:
-        return None
 
 
 # Text from anywhere made safe to print: what would steer the terminal or the reader's eye becomes visible instead.

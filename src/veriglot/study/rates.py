@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.pipeline.engine import Description, Watch
-    from veriglot.records import ErrorProfile, Kind, LanguageProfile, Prediction, Sample, Span, Word
+    from veriglot.records import ErrorProfile, Kind, LanguageProfile, Prediction, Sample
     from veriglot.study.config import Config, Folder, StudyEntry
     from veriglot.study.responses import Plan
 
@@ -116,8 +116,8 @@ class Tallying:
         Raises:
             InputError: the prediction belongs to another response, or marks beyond its end.
         """
-        if prediction is not None and prediction.id != sample.id:
-            raise InputError(f"the prediction of {prediction.id!r} cannot be held against the response {sample.id!r}")
+        if prediction is not None:
+            prediction.check_is_of(sample)
         judged = self._units(sample, prediction) if prediction and prediction.status is Status.SCORED else None
         generator = sample.generator
         name, seed = (generator.name, generator.seed) if generator is not None else (None, None)
@@ -133,32 +133,13 @@ class Tallying:
 
     def _units(self, sample: Sample, prediction: Prediction) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
         """Which units are marked, and how confident the detector was of each."""
+        marks, by_character, _ = answer(prediction, len(sample.response))
         words = prediction.words
-        spans, places = (
-            _within(sample, part or (), name) for part, name in ((prediction.spans, "span"), (words, "word"))
-        )
         if self.unit == "word" and words is not None:  # the same words, already taken apart
-            confidences = np.array([word.confidence for word in words])
-            return marked(places, spans), confidences
+            return marked(ranges(words), marks.spans), np.array([word.confidence for word in words])
         bounds = self._segment(sample.response, sample.language or prediction.language)
-        if words is None:
-            return marked(bounds, spans), None
-        by_character = answer(prediction, len(sample.response)).probability
-        assert by_character is not None
-        return marked(bounds, spans), unit_probabilities(bounds, by_character)
-
-
-def _within(sample: Sample, marks: Sequence[Span] | Sequence[Word], name: str) -> NDArray[np.int32]:
-    """Spans or words as ranges, shape `(n, 2)`, none of which goes beyond the response."""
-    bounds = ranges(marks)
-    length = len(sample.response)
-    if len(bounds) and bounds[:, 1].max() > length:
-        raise InputError(
-            f"the prediction of {sample.id!r} has a {name} up to {bounds[:, 1].max()} in a response of {length} code"
-            " points",
-            remedy="Was it made from another version of the response?",
-        )
-    return bounds
+        confidences = None if by_character is None else unit_probabilities(bounds, by_character)
+        return marked(bounds, marks.spans), confidences
 
 
 def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -553,16 +534,14 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     Raises:
         InputError: a file was changed after it was made, or labels do not fit.
     """
-    entry = config.labels
+    entry, unit = config.labels, config.study.unit
     gold = Gold()
     if entry is not None:
-        places = config.places(entry.path)
-        gold = Gold.read(
-            places, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format, columns=entry.columns
-        )
+        paths = config.places(entry.path)
+        gold = Gold.read(paths, unit=unit, annotator=entry.annotator, format_name=entry.format, columns=entry.columns)
     passes = []
     for judging in judgings:
-        tallying = Tallying(config.study.unit, ids=bool(gold))
+        tallying = Tallying(unit, ids=bool(gold))
         for model in plan.models:
             for sample, prediction in pairs(folder.responses(model), folder.predictions(judging.label, model)):
                 tallying.add(sample, prediction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -178,15 +178,13 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
     labels = tuple(entry.unique_name for entry in config.detectors)
     if config.responses is not None:
         watch.begin("reading responses", None)
-        given = _take_given(config, folder, watch)
-        models = {
-            model: {tag: {"-": count} for tag, count in counts.items()} for model, counts in given.languages.items()
-        }
-        if given.left_out:
-            watch.say(f"{given.left_out:,} responses are in languages that the study does not ask for.")
-        made = Plan(config.title, labels, models, asked=False)
+        models, left_out, failed = _take_given(config, folder, watch)
+        if left_out:
+            watch.say(f"{left_out:,} responses are in languages that the study does not ask for.")
+        given = {model: {tag: {"-": count} for tag, count in counts.items()} for model, counts in models.items()}
+        made = Plan(config.title, labels, given, asked=False)
         write_json(folder.plan, made)
-        return made, given.failed
+        return made, failed
     asked = config.asked
     planned: dict[str, dict[str, int]] = {}
     for row in plan(_queries(config), "", design=asked.design, seeds=asked.seeds):
@@ -272,17 +270,14 @@ def _limits(config: Config, folder: Folder) -> Limits | None:
 
 
 def _connect(config: Config, entry: ModelEntry, folder: Folder, limits: Limits | None) -> Client:
-    options: dict[str, Any] = dict(entry.options)
-    if entry.base_url is not None:
-        options["base_url"] = entry.base_url
-    if entry.key is not None:
-        options["key"] = entry.key
-    if entry.script is not None:
-        options["rules"] = config.place(entry.script)
-    if entry.client == "transformers":
-        options["model"] = _server_name(config, entry)
-    if entry.revision is not None and entry.client != "scripted":
-        options["revision"] = entry.revision
+    stated = {
+        "base_url": entry.base_url,
+        "key": entry.key,
+        "rules": None if entry.script is None else config.place(entry.script),
+        "model": _server_name(config, entry) if entry.client == "transformers" else None,
+        "revision": None if entry.client == "scripted" else entry.revision,
+    }
+    options: dict[str, Any] = entry.options | {name: value for name, value in stated.items() if value is not None}
     return connect(entry.client, cache=folder.cache, limits=limits, **options)
 
 
@@ -306,18 +301,18 @@ def _key(config: Config, entry: ModelEntry) -> str:
     return digest([encode(entry), encode(config.asked), prompt, *config.languages, *hashes])
 
 
-class _Given(NamedTuple):
-    """What was brought in: model to language (`und` where none is stated) to responses, and the rows that were not."""
-
-    languages: dict[str, Counter[str]]
-    left_out: int
-    failed: int
-
-
-def _take_given(config: Config, folder: Folder, watch: Watch) -> _Given:
-    """Sort the given responses by model into the run's folder; rows that cannot be read go to `given.failed.jsonl`."""
+def _given_rows(config: Config) -> Iterator[Sample | FailedRow]:
     entry = config.responses
     assert entry is not None
+    paths = all_files(config.places(entry.path))
+    return rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns)
+
+
+def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str, Counter[str]], int, int]:
+    """Sort the given responses by model into the run's folder; rows that cannot be read go to `given.failed.jsonl`.
+
+    Returns model to language (`und` where none is stated) to responses; how many are in other languages, or unreadable.
+    """
     failed_path = folder.path / "responses" / "given.failed.jsonl"
     failed_path.parent.mkdir(parents=True, exist_ok=True)
     declared = [model.name for model in config.models]
@@ -326,9 +321,7 @@ def _take_given(config: Config, folder: Folder, watch: Watch) -> _Given:
     failed = left_out = 0
     with ExitStack() as stack:
         failures = stack.enter_context(open_whole(failed_path))
-        paths = all_files(config.places(entry.path))
-        rows = rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns)
-        for number, row in enumerate(rows):
+        for number, row in enumerate(_given_rows(config)):
             watch.advance()
             if isinstance(row, FailedRow):
                 failures.write(encode(msgspec.structs.replace(row, row=number)) + b"\n")
@@ -344,7 +337,7 @@ def _take_given(config: Config, folder: Folder, watch: Watch) -> _Given:
         _all_there(declared, files)
     if not failed:
         failed_path.unlink()
-    return _Given(languages, left_out, failed)
+    return languages, left_out, failed
 
 
 def _model_of(sample: Sample, declared: Collection[str]) -> str:
@@ -416,7 +409,7 @@ def rehearse(config: Config, folder: Folder) -> Rehearsal:
     Raises:
         InputError: a file of the study cannot be read.
     """
-    models, unreadable = _asked(config, folder) if config.queries is not None else _given(config)
+    models, unreadable = (_asked(config, folder), 0) if config.queries is not None else _given(config)
     limits = config.limits
     return Rehearsal(
         title=config.title,
@@ -429,7 +422,7 @@ def rehearse(config: Config, folder: Folder) -> Rehearsal:
     )
 
 
-def _asked(config: Config, folder: Folder) -> tuple[list[ModelCost], int]:
+def _asked(config: Config, folder: Folder) -> list[ModelCost]:
     asked, costs = config.asked, []
     for entry in config.models:
         needed = budget(_queries(config), respondent_of(config, entry), design=asked.design, seeds=asked.seeds)
@@ -438,16 +431,13 @@ def _asked(config: Config, folder: Folder) -> tuple[list[ModelCost], int]:
             cost = (needed.tokens_in * entry.price_in + needed.tokens_out * entry.price_out) / 1e6
         done = Progress.of(folder.responses(entry.name)).done
         costs.append(ModelCost(**msgspec.structs.asdict(needed), model=entry.name, done=done, cost=cost))
-    return costs, 0
+    return costs
 
 
 def _given(config: Config) -> tuple[list[ModelCost], int]:
-    entry = config.responses
-    assert entry is not None
     counts: dict[str, Counter[str]] = {model.name: Counter() for model in config.models}
     unreadable = 0
-    paths = all_files(config.places(entry.path))
-    for row in rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns):
+    for row in _given_rows(config):
         if isinstance(row, FailedRow):
             unreadable += 1
         elif _is_wanted(row, config.languages):
@@ -462,10 +452,7 @@ def _given(config: Config) -> tuple[list[ModelCost], int]:
 def _enough(models: list[ModelCost], calls: int | None, tokens: int | None) -> bool | None:
     if calls is not None and sum(model.calls for model in models) > calls:
         return False
-    if tokens is None:
-        return True
-    if sum(model.tokens_in for model in models) > tokens:
-        return False
-    if any(model.tokens_out is None for model in models):
-        return None
-    return sum(model.tokens_in + (model.tokens_out or 0) for model in models) <= tokens
+    # What replies take is not always known: that of prompts alone may be too much already.
+    known = all(model.tokens_out is not None for model in models)
+    enough = tokens is None or sum(model.tokens_in + (model.tokens_out or 0) for model in models) <= tokens
+    return enough if tokens is None or known or not enough else None

@@ -32,7 +32,7 @@ from veriglot.records import (
     Status,
     encode,
 )
-from veriglot.records.languages import languages as known_languages
+from veriglot.records.languages import language_name
 from veriglot.signatures import __version__, digest, signature
 from veriglot.study.rates import language_of
 from veriglot.study.responses import data_hashes, pairs, respondent_of
@@ -301,16 +301,6 @@ class _Survey:
             cell.best = (most, Example(sample, shown))
 
 
-def _survey(config: Config, folder: Folder, models: Iterable[str], detector: str, watch: Watch) -> _Survey:
-    """Look at every response and at what one detector (by its label) said of it."""
-    survey = _Survey(config.study.unit)
-    for model in models:
-        for sample, prediction in pairs(folder.responses(model), folder.predictions(detector, model)):
-            survey.add(model, sample, prediction)
-            watch.advance()
-    return survey
-
-
 # Models held against each other, and rates held against size, languages and length (mFAVA, section 4.2).
 
 
@@ -429,7 +419,7 @@ def _related(
     tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
     if tested is None:
         return None
-    return Correlation(name, of, tested.r, tested.p, tested.points, tested.method, low=tested.low, high=tested.high)
+    return Correlation(name, of, **msgspec.structs.asdict(tested))
 
 
 def _mean_length(cells: Sequence[Cell], tag: str) -> float | None:
@@ -456,7 +446,7 @@ def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlat
         first, second = (_replicate_means(cells, model.name, shared) for model in (large, small))
         test = t_test(first, second, "student", confidence=level)
         if test is not None:
-            where = f"{len(shared)} language{'' if len(shared) == 1 else 's'}"
+            where = _count(len(shared), "language")
             name = f"{family}: {large.name} against {small.name} in {where} (standardised difference, Hedges' g)"
             results.append(Correlation(name, "replicates", test.g, test.p, sum(test.counts), _SPREAD))
     return results
@@ -625,8 +615,7 @@ def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _named(tags: Sequence[str]) -> str:
-    known = known_languages()
-    return ", ".join(known[tag].name if tag in known else tag for tag in tags)
+    return ", ".join(map(language_name, tags))
 
 
 def _count(number: int, noun: str) -> str:
@@ -644,16 +633,25 @@ def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, l
 
     `watch` is told of every response that is looked at, with what the first detector said of it.
     """
-    survey = _survey(config, folder, plan.models, estimated.judgings[0].label, watch)
-    models = _models(config, plan)
-    names = [model.name for model in models]
+    study, survey, names = config.study, _Survey(config.study.unit), list(plan.models)
+    for name in names:
+        detected = folder.predictions(estimated.judgings[0].label, name)
+        for sample, prediction in pairs(folder.responses(name), detected):
+            survey.add(name, sample, prediction)
+            watch.advance()
+    declared = {entry.name: entry for entry in config.models}
+    models = tuple(_model(config, declared.get(name), name) for name in names)
     languages = estimated.languages
     cells = tuple(_cell(plan, estimated, survey, name, tag) for name in names for tag in languages)
-    level = config.study.confidence
+    level = study.confidence
     by_model = {name: _average(name, [(name, tag) for tag in languages], estimated, level) for name in names}
     by_language = {tag: _average(tag, [(name, tag) for name in names], estimated, level) for tag in languages}
-    compared, related, missing = _tests(config, estimated, models, languages, by_model, by_language, cells)
-    study = config.study
+    compared, related, missing = [], [], []
+    try:
+        compared = comparisons(config, estimated.cells, names, languages)
+        related = correlations(config, models, by_model, by_language, cells, estimated.cells)
+    except MissingExtraError as error:
+        missing = [f"Models are not compared and relations are not tested: {error}"]
     return StudyResults(
         title=config.title,
         unit=study.unit,
@@ -675,11 +673,6 @@ def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, l
         warnings=(*missing, *warnings_in_words(config, cells, estimated, lost)),
         signature=_signature(config, estimated),
     )
-
-
-def _models(config: Config, plan: Plan) -> tuple[Model, ...]:
-    declared = {entry.name: entry for entry in config.models}
-    return tuple(_model(config, declared.get(name), name) for name in plan.models)
 
 
 def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
@@ -729,27 +722,6 @@ def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated,
 
 def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:
     return tuple(sorted(averages, key=lambda mean: (mean.mean is None, mean.mean or 0.0, mean.name)))
-
-
-def _tests(
-    config: Config,
-    estimated: Estimated,
-    models: tuple[Model, ...],
-    languages: tuple[str, ...],
-    by_model: dict[str, Average],
-    by_language: dict[str, Average],
-    cells: tuple[Cell, ...],
-) -> tuple[list[Comparison], list[Correlation], list[str]]:
-    """Comparisons and relations, or the warning that they need packages which are not installed."""
-    names = [model.name for model in models]
-    try:
-        return (
-            comparisons(config, estimated.cells, names, languages),
-            correlations(config, models, by_model, by_language, cells, estimated.cells),
-            [],
-        )
-    except MissingExtraError as error:
-        return [], [], [f"Models are not compared and relations are not tested: {error}"]
 
 
 def _signature(config: Config, estimated: Estimated) -> str:

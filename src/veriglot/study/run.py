@@ -6,6 +6,7 @@ Responses and predictions are kept row by row (`storage.checkpoint`), calls in a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,7 +23,7 @@ from veriglot.study.responses import Plan, all_files, made_samples, make_respons
 from veriglot.study.results import assemble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from veriglot.pipeline.engine import Description, Watch
@@ -133,10 +134,7 @@ def _judge(folder: Folder, entry: DetectorEntry, model: str, engine: Engine, wat
         if prediction is not None:
             watch.advance()
 
-    def rows() -> Iterable[Sample]:
-        return made_samples(source)
-
-    return run_jobs([OutputJob(rows, checkpoint)], engine, seen=tell).statuses["failed"]
+    return run_jobs([OutputJob(partial(made_samples, source), checkpoint)], engine, seen=tell).statuses["failed"]
 
 
 def _recipe(tools: Tools, entry: DetectorEntry, profile: ErrorProfile | None) -> Callable[[], Any]:

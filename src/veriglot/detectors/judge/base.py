@@ -21,7 +21,7 @@ from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Requ
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
 from veriglot.records import Status
-from veriglot.records.languages import find_language
+from veriglot.records.languages import language_name
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from veriglot.records import JudgedUnit, Prediction, Sample, Span, Word
     from veriglot.storage.checkpoint import Usage
 
-__all__ = ["Case", "Judge", "Outcome", "language_name", "load_prompt", "tagged"]
+__all__ = ["Case", "Judge", "Outcome", "load_prompt", "tagged"]
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -501,9 +501,3 @@ def _has_words(sample: Sample) -> bool:
     """Whether both texts say anything: marks and symbols alone cannot be judged."""
     evidence = "".join(passage.text for passage in sample.evidence)
     return all(any(map(str.isalnum, text)) for text in (sample.response, evidence))
-
-
-def language_name(tag: str) -> str:
-    """The English name of a language for a prompt; the tag itself where the language table lacks it."""
-    entry = find_language(tag)
-    return tag if entry is None else entry.name

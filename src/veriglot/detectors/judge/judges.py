@@ -18,13 +18,14 @@ from veriglot.detectors.judge.answers import (
     spans_of,
     voted,
 )
-from veriglot.detectors.judge.base import Case, Judge, Outcome, language_name, load_prompt, tagged
+from veriglot.detectors.judge.base import Case, Judge, Outcome, load_prompt, tagged
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
 from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
 from veriglot.llm.client import AnswerError, estimate_tokens, schema_of
 from veriglot.records import JudgedUnit, Span, Status, Word
+from veriglot.records.languages import language_name
 from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences, words

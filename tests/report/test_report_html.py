@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_samples import Pair, chinese, clean, empty, english, every_kind, long_evidence, unchecked
 
-from veriglot.errors import UsageError
+from veriglot.errors import InputError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.report.pages import sample_blocks, write_html
 
@@ -206,7 +206,7 @@ def test_pointers_that_lead_nowhere_are_named(tmp_path: Path) -> None:
 def test_a_pair_of_different_ids_is_refused_and_leaves_no_file(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     target.write_text("an older report")
-    with pytest.raises(UsageError, match=r"en-clean.*en-lighthouse"):
+    with pytest.raises(InputError, match=r"en-clean.*en-lighthouse"):
         write_html([english(), (english()[0], clean()[1])], target, title="x")
     assert target.read_text() == "an older report"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

@@ -22,7 +22,7 @@ from judged_samples import (
 from rich.cells import cell_len
 from rich.console import Console
 
-from veriglot.errors import UsageError
+from veriglot.errors import InputError
 from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status
 from veriglot.report.terminal import render_terminal
 from veriglot.report.text_layout import status_words
@@ -146,7 +146,7 @@ def test_hostile_text_cannot_steer_the_terminal_or_forge_marks() -> None:
 
 
 def test_a_prediction_for_another_sample_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"en-clean.*en-lighthouse"):
+    with pytest.raises(InputError, match=r"en-clean.*en-lighthouse"):
         render_terminal(english()[0], clean()[1], Console(file=io.StringIO()))
 
 

@@ -449,8 +449,8 @@ class Measurement:
             low=result.low,
             high=result.high,
         )
-        where, coverage = (result.language, result.name, "own"), result.coverage or 0.0
-        self._append(judgement, where, estimate, coverage, f"{result.signature}|{self.suffix}")
+        where: tuple[str, str, At] = (result.language, result.name, "own")
+        self._append(judgement, where, estimate, result.coverage or 0.0, f"{result.signature}|{self.suffix}")
 
     def answers(self) -> Iterator[BenchAnswers]:
         """What every system said of data without labels, in each language and in the mean over languages.

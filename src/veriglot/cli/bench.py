@@ -199,7 +199,7 @@ def statistics(
     # One row a statistic, one column a language: there are more statistics than fit beside each other.
     names = next(iter(by_language.values()), {})
     cells = [(name, *(_shown(row[name]) for row in by_language.values())) for name in names]
-    Table("", "", ("", *by_language), cells).print()
+    Table("", ("", *by_language), cells).print()
 
 
 def _shown(value: float | None) -> str:

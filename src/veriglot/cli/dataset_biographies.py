@@ -453,7 +453,7 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     ]
     if len(rows) > 1:
         rows.append(("all", "", *(f"{total[name]:,}" for name in _COLUMNS), "", "", ""))
-    Table("", "", (*heads, "right", "most in", "words"), rows, lead=2).print()
+    Table("", (*heads, "right", "most in", "words"), rows, lead=2).print()
     cost = f"{total['tokens_in']:,} tokens of prompts, {total['tokens_out']:,} of replies"
     if manifest.money is not None:
         cost += f", {manifest.money:,.2f} at the prices given"

@@ -174,7 +174,7 @@ def show_quality(responses: Queries, *, json: bool) -> None:
         )
         for (model, tag), quality in qualities.items()
     ]
-    Table("", "", ("model", "language", *heads), cells, lead=2).print()
+    Table("", ("model", "language", *heads), cells, lead=2).print()
 
 
 _SHARES = {

@@ -212,7 +212,7 @@ def _show(account: Account) -> None:
         for reason, count in cleaned.drop_reasons.items()
         if count and reason != "kept"
     ]
-    Table("", "", ("lines", f"{cleaned.lines:,}"), [*dropped, ("clean", f"{cleaned.clean:,}")], totals=1).print()
+    Table("", ("lines", f"{cleaned.lines:,}"), [*dropped, ("clean", f"{cleaned.clean:,}")], totals=1).print()
     if sample is None:
         return
     rows = [
@@ -230,13 +230,13 @@ def _show(account: Account) -> None:
     ]
     print()
     heads = ("scorer", "scored", "worst", "up to", "percentile", "up to", "drawn", "in sample")
-    Table("", "", heads, rows).print()
+    Table("", heads, rows).print()
     print(
         f"\n{sample.worst:,} worst + {sample.drawn:,} drawn = {sample.union:,}; {sample.sample:,} in the sample, in"
         f" {sample.groups:,} groups of near-duplicates, the largest of {sample.largest_group:,}."
     )
     parts = [(name, f"{part.lines:,}") for name, part in sample.parts.items()]
-    Table("", "", ("sample", f"{sample.sample:,}"), parts).print()
+    Table("", ("sample", f"{sample.sample:,}"), parts).print()
 
 
 def _languages(counts: dict[str, int], shown: int = 10) -> str:

@@ -100,7 +100,7 @@ def show_measured(rows: Sequence[Measured], title: str, notes: Sequence[str]) ->
         first = next(iter(by_column.values()))
         figures = [_figure(by_column.get(column)) for column in columns]
         cells.append((level, script, f"{first.units:,}", f"{first.texts:,}", _NAMES.get(name, name), *figures))
-    Table("", title, ("level", "script", "n", "texts", "figure", *columns), cells, lead=5).print()
+    Table(title, ("level", "script", "n", "texts", "figure", *columns), cells, lead=5).print()
     print("\n".join(notes))
 
 

@@ -295,7 +295,7 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
             )
             for plan in plans
         ]
-        sys.stdout.write(Table("", "", heads, rows).to_csv())
+        sys.stdout.write(Table("", heads, rows).to_csv())
         return
     plan_rows = [
         (
@@ -307,9 +307,7 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
         for plan in plans
     ]
     title = f"Intervals of at most {half_width:.2%} to either side, by {estimator}"
-    Table(
-        "", title, ("model", "language", "half-width now", "responses needed", "or labelled"), plan_rows, lead=2
-    ).print()
+    Table(title, ("model", "language", "half-width now", "responses needed", "or labelled"), plan_rows, lead=2).print()
     print(
         "Responses: with the labels that there are. Labelled: with the responses that there are. Both count those that"
         " there are already. 'never' says which half-width remains however many are added."
@@ -333,7 +331,7 @@ def _show_rates(options: EstimateOptions, rates: Sequence[Rate]) -> None:
     elif options.to == "csv":
         fields = Rate.__struct_fields__
         rows = [[getattr(rate, name) for name in fields] for rate in rates]
-        sys.stdout.write(Table("", "", fields, rows).to_csv())
+        sys.stdout.write(Table("", fields, rows).to_csv())
     else:
         _print_rates(rates)
 
@@ -356,7 +354,7 @@ def _print_rates(rates: Sequence[Rate]) -> None:
         (*(names[name][index] for name in shown), *_numbers(rate), "" if rate.status == "ok" else "unreliable")
         for index, rate in enumerate(rates)
     ]
-    Table("", "", heads, rows, lead=len(shown)).print()
+    Table("", heads, rows, lead=len(shown)).print()
     for text in dict.fromkeys(f"{rate.model or '-'}, {rate.language}: {rate.reason}." for rate in rates if rate.reason):
         print(text)
     for line in dict.fromkeys(_without_language(rate.signature) for rate in rates):

@@ -378,7 +378,7 @@ def _show_summary(evaluation: Evaluation) -> None:
     if any(figure.coverage is not None for figure in evaluation.figures):  # else nothing was labelled
         title = f"{about['detector']}, threshold {about['threshold']}, labels of {about['annotator']}"
         heads = ("language", "n", "wrong", *(head.format("token" if unit == "hf" else unit) for head, _, _ in _SUMMARY))
-        Table("", title, heads, rows, totals=1 if len(rows) > 1 else 0, lead=3).print(console)
+        Table(title, heads, rows, totals=1 if len(rows) > 1 else 0, lead=3).print(console)
         beside = _INTERVALS.replace("Under", "Beside") if console.width >= _WIDE else _INTERVALS
         print(_SUMMARY_LEGEND + (beside if any(figure.low is not None for figure in evaluation.figures) else ""))
     for note in evaluation.notes:
@@ -483,7 +483,7 @@ def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, na
         rows.append((tag, *counts, *cells))
     if rows:
         heads = ("language", "n", "scored", counted, "prevalence", *present)
-        Table("", title, heads, rows, totals=2 if len(rows) > 1 else 0, lead=5).print()
+        Table(title, heads, rows, totals=2 if len(rows) > 1 else 0, lead=5).print()
 
 
 def _print_types(evaluation: Evaluation) -> None:
@@ -502,7 +502,7 @@ def _print_types(evaluation: Evaluation) -> None:
     if rows:
         unit = evaluation.counts.unit
         heads = ("type", unit, "prevalence", *_RATES, "mean F1")
-        Table("", f"Units ({unit}), each type against the rest, pooled", heads, rows).print()
+        Table(f"Units ({unit}), each type against the rest, pooled", heads, rows).print()
 
 
 def _print_reliability(evaluation: Evaluation) -> None:
@@ -516,7 +516,7 @@ def _print_reliability(evaluation: Evaluation) -> None:
     ]
     if rows:
         heads = ("from", "below", unit, "mean confidence", "unsupported")
-        Table("", f"Confidence of units ({unit}) against labels, pooled", heads, rows).print()
+        Table(f"Confidence of units ({unit}) against labels, pooled", heads, rows).print()
 
 
 def _short(value: float) -> str:

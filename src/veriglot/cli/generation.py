@@ -349,7 +349,7 @@ def show_account(
     heads, together = zip(*cells(total), strict=True)
     if len(rows) != 1 or [text for _, text in next(iter(rows.values()))] != list(together):
         rows["all"] = list(cells(total))
-    Table("", "", ("language", *heads), [(tag, *(text for _, text in row)) for tag, row in rows.items()]).print()
+    Table("", ("language", *heads), [(tag, *(text for _, text in row)) for tag, row in rows.items()]).print()
     spent = f" {total.calls:,} calls, {total.tokens_in:,} tokens of prompts, {total.tokens_out:,} of replies"
     if prices is not None:
         spent += f", {total.money(*prices):,.2f} at the prices given"

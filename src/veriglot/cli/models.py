@@ -57,7 +57,7 @@ def list_models(
         )
         for model in models
     ]
-    Table("", "", ("model", "state", "MB", "licence", "registry", "what it is"), rows).print()
+    Table("", ("model", "state", "MB", "licence", "registry", "what it is"), rows).print()
     print(f"The folder of models is {registry.folder()}.")
 
 

@@ -451,7 +451,7 @@ def _agreement_table(title: str, rows: Sequence[AgreementRow], lead: tuple[str, 
         for name, figures in by_name.items()
     ]
     heads = [_HEADS[measure] + ("\ntyped" if scope == "typed" else "") for scope, measure in columns]
-    return Table("", title, (*lead, "texts", *heads), cells, totals=int(("all",) in by_name), lead=len(lead) + 1)
+    return Table(title, (*lead, "texts", *heads), cells, totals=int(("all",) in by_name), lead=len(lead) + 1)
 
 
 def _agreement(row: AgreementRow | None) -> Cell:

@@ -140,7 +140,7 @@ def _print_status(status: Status) -> None:
     ]
     for name, there in (("rates", status.rates), ("results", status.results), ("report", status.report)):
         rows.append((name, "", "", "", "", "finished" if there else "not made yet"))
-    Table("", status.title, ("", "of", "done", "planned", "failed", ""), rows).print()
+    Table(status.title, ("", "of", "done", "planned", "failed", ""), rows).print()
     if status.running:
         print("A process is at work in the folder.")
     elif not status.finished:
@@ -161,7 +161,7 @@ def _print_rehearsal(rehearsal: Rehearsal) -> None:
         for model in rehearsal.models
     ]
     heads = ("model", "responses", "calls to make", "prompt tokens", "reply tokens at most", "cost at most")
-    Table("", rehearsal.title, heads, rows).print()
+    Table(rehearsal.title, heads, rows).print()
     languages = sorted({tag for model in rehearsal.models for tag in model.languages})
     print(
         f"{rehearsal.calls:,} calls to make, {rehearsal.judgements:,} judgements,"

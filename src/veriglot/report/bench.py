@@ -74,7 +74,7 @@ def _board_table(view: View, board: Board) -> Table:
             mean = Cell(number(row.mean), f"(of {len(row.unseen)})", value=row.mean)
         cells += [mean] if several else []
         rows.append((row.system.name, *cells, _win_cell(row.win, view.texts(board.level, ALL))))
-    return Table("", board.title, heads, rows, look=_BOARD)
+    return Table(board.title, heads, rows, look=_BOARD)
 
 
 def _figure_cell(figure: BenchFigure | None) -> Cell:
@@ -115,7 +115,7 @@ def _measure_table(view: View, level: str, data: str, *, at: str | None = None) 
         if any(figure is not None for figure in figures):
             rows.append((row.system.name, *map(_figure_cell, figures)))
     where = "at the systems' own thresholds" if at == "own" else "thresholds tuned on dev"
-    return Table("", f"{data}, {level}s: {where}", ("system", *measures), rows, look=_BOARD)
+    return Table(f"{data}, {level}s: {where}", ("system", *measures), rows, look=_BOARD)
 
 
 def _language_table(view: View, level: str, data: str) -> Table:
@@ -128,7 +128,7 @@ def _language_table(view: View, level: str, data: str) -> Table:
         name, at = row.system.name, view.at(rank_by)
         rows.append((name, *(_figure_cell(view.figure(level, rank_by, at, data, name, tag)) for tag in tags)))
     heads = ("system", *map(language_name, tags))
-    return Table("", f"{rank_by} of {level}s by language: {data}", heads, rows, look=_BOARD)
+    return Table(f"{rank_by} of {level}s by language: {data}", heads, rows, look=_BOARD)
 
 
 def _win_table(view: View, level: str) -> Table:
@@ -143,7 +143,7 @@ def _win_table(view: View, level: str) -> Table:
     cells = ([_win_cell(win, view.texts(level, scope)) for win in column] for scope, column in wins.items())
     names = [row.system.name for row in board.rows]
     title = f"Win rates by {board.measure} of {level}s, with ties credited to all"
-    return Table("", title, ("system", *wins), list(zip(names, *cells, strict=True)), look=_BOARD)
+    return Table(title, ("system", *wins), list(zip(names, *cells, strict=True)), look=_BOARD)
 
 
 def _comparison_table(view: View) -> Table:
@@ -160,7 +160,7 @@ def _comparison_table(view: View) -> Table:
         f" p-values corrected by {view.results.correction.capitalize()} within a level"
     )
     heads = ("system", "data", "level", "difference", "95% interval", "p", "corrected", "items / texts", "note")
-    return Table("", title, heads, rows)
+    return Table(title, heads, rows)
 
 
 def _p(value: float | None) -> str:
@@ -178,7 +178,7 @@ def _cost_table(view: View) -> Table:
     rows = [_cost_row(cell) for cell in view.results.cells if cell.status not in {"unsuited", "unavailable"}]
     filled = [index for index, column in enumerate(zip(*rows, strict=True)) if set(column) != {"–"}]
     shown = [tuple(row[index] for index in filled) for row in rows]
-    return Table("", "Cost and coverage", [heads[index] for index in filled], shown)
+    return Table("Cost and coverage", [heads[index] for index in filled], shown)
 
 
 def _cost_row(cell: BenchCell) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _reason_table(title: str, heads: Sequence[str], reasons: Iterable[tuple[str,
     systems: dict[tuple[str, ...], dict[str, None]] = {}
     for system, reason in reasons:
         systems.setdefault(reason, {})[system] = None
-    return Table("", title, heads, [(", ".join(names), *reason) for reason, names in systems.items()])
+    return Table(title, heads, [(", ".join(names), *reason) for reason, names in systems.items()])
 
 
 def _missing_table(view: View) -> Table:
@@ -235,7 +235,7 @@ def _data_table(view: View) -> Table:
             )
         )  # fmt: skip
     heads = ("data", "languages", "test", "texts", "dev", "items of the test part", "licence", "split", "note")
-    return Table("", "Data", heads, rows)
+    return Table("Data", heads, rows)
 
 
 def _unsupported(data: BenchData, level: str) -> str:
@@ -255,7 +255,7 @@ def _answer_tables(view: View) -> list[Table]:
         rows.setdefault((a.data, a.level), []).append(row)
     heads = ("system", "language", "items / texts", "coverage", "marked", "mean of its numbers")
     return [
-        Table("", f"{data}, {level}s: what systems say, without labels", heads, of_one)
+        Table(f"{data}, {level}s: what systems say, without labels", heads, of_one)
         for (data, level), of_one in rows.items()
     ]
 
@@ -284,7 +284,7 @@ def _statistics_table(view: View) -> Table:
     names = list(_SHOWN_STATISTICS)
     filled = [n for n in range(1, len(names) + 1) if any(row[n] != "–" for row in rows)]
     heads = ("data", *(_SHOWN_STATISTICS[names[n - 1]] for n in filled))
-    return Table("", "Statistics of the test parts", heads, [(row[0], *(row[n] for n in filled)) for row in rows])
+    return Table("Statistics of the test parts", heads, [(row[0], *(row[n] for n in filled)) for row in rows])
 
 
 def _statistic(name: str, value: float | None) -> str:
@@ -308,7 +308,7 @@ def _correlation_tables(view: View, levels: Iterable[str]) -> list[Table]:
             for name, values, counts in zip(matrix.systems, matrix.r, matrix.cells, strict=True)
         ]
         title += ", averaged over languages"
-        tables.append(Table("", title, ("system", *matrix.systems), rows, look=_BOARD))
+        tables.append(Table(title, ("system", *matrix.systems), rows, look=_BOARD))
     return tables
 
 
@@ -351,7 +351,7 @@ def _type_table(confusion: BenchConfusion) -> Table:
     ]
     seen = _SEEN if confusion.seen else ""
     title = f"{confusion.system} on {confusion.data}{seen}, types of {confusion.of}s ({confusion.taxonomy})"
-    return Table("", title, ("label", *confusion.answers, "all"), rows, look="board types")
+    return Table(title, ("label", *confusion.answers, "all"), rows, look="board types")
 
 
 def _type_cell(confusion: BenchConfusion, row: int, column: int) -> Cell:
@@ -512,7 +512,7 @@ def _latex_board(view: View, board: Board) -> str:
         caption += f" {FEW_TEXTS}"
     if any(figure.seen for figure in shown):
         caption += f" {_SEEN}: the system was trained on the data, which is in no mean and win."
-    table = Table("", board.title, ("System", *best, "Mean", "Wins (%)"), rows)
+    table = Table(board.title, ("System", *best, "Mean", "Wins (%)"), rows)
     return f"{table.to_latex_float(caption=caption, label=f'tab:bench-{board.level}')}% {view.results.signature}\n"
 
 

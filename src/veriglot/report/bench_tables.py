@@ -223,25 +223,21 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 def bench_tables(results: BenchResults) -> dict[str, Table]:
     """Every table of a bench that has rows, by name."""
     view = View(results)
-    boards = (_board_rows(view.board(level), f"leaderboard_{level}") for level in view.levels)
-    wins = _records(view, "wins")
+    of = {name: Table.of(title, getattr(results, name), *fields) for name, (title, *fields) in _FIELDS.items()}
+    wins = of["wins"]
     texts = [(*row, view.texts(win.level, win.scope)) for row, win in zip(wins.rows, results.wins, strict=True)]
-    tables = (
-        *boards, _languages(view), Table("wins", wins.title, (*wins.columns, "texts"), texts),
-        _records(view, "comparisons"), _records(view, "answers"), _correlations(view), _types(view),
-        _records(view, "cells"), _coverage(view), _records(view, "thresholds"), _data(view), _records(view, "systems"),
-        _records(view, "figures"),
-    )  # fmt: skip
-    return {table.name: table for table in tables if table.rows}
+    tables = {
+        **{f"leaderboard_{level}": _board_rows(view.board(level)) for level in view.levels},
+        "languages": _languages(view),
+        "wins": Table(wins.title, (*wins.columns, "texts"), texts),
+        "comparisons": of["comparisons"], "answers": of["answers"], "correlations": _correlations(view),
+        "type_confusions": _types(view), "cells": of["cells"], "coverage": _coverage(view),
+        "thresholds": of["thresholds"], "data": _data(view), "systems": of["systems"], "figures": of["figures"],
+    }  # fmt: skip
+    return {name: table for name, table in tables.items() if table.rows}
 
 
-def _records(view: View, name: str) -> Table:
-    """A table of records, whose columns are their fields."""
-    title, fields, *columns = _FIELDS[name]
-    return Table.of(name, title, getattr(view.results, name), fields, *columns)
-
-
-def _board_rows(board: Board, name: str) -> Table:
+def _board_rows(board: Board) -> Table:
     """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `Board.ranks`."""
     columns = ["rank", "system", "kind"]
     for data in board.data:
@@ -257,7 +253,7 @@ def _board_rows(board: Board, name: str) -> Table:
         values += [row.mean, len(row.unseen)]
         values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
         rows.append(tuple(values))
-    return Table(name, board.title, tuple(columns), rows)
+    return Table(board.title, tuple(columns), rows)
 
 
 def _languages(view: View) -> Table:
@@ -269,7 +265,7 @@ def _languages(view: View) -> Table:
         if f.measure == rank_by and f.at == view.at(rank_by) and f.language != MEAN
     ]
     columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen", "texts")
-    return Table("languages", f"{rank_by} in each language", columns, rows)
+    return Table(f"{rank_by} in each language", columns, rows)
 
 
 def _correlations(view: View) -> Table:
@@ -281,7 +277,7 @@ def _correlations(view: View) -> Table:
         if column > row
     ]
     columns = ("level", "first", "second", "r", "cells", "largest_p", "method")
-    return Table("correlations", "How systems' numbers go together", columns, rows)
+    return Table("How systems' numbers go together", columns, rows)
 
 
 def _types(view: View) -> Table:
@@ -300,7 +296,7 @@ def _types(view: View) -> Table:
             ]
         first, last = (c.system, c.data, c.language, c.of, c.taxonomy), (c.left_out, c.seen, c.reason, c.signature)
         rows += [(*first, *cell, *last) for cell in cells]
-    return Table("type_confusions", "Which types are taken for which", columns, rows)
+    return Table("Which types are taken for which", columns, rows)
 
 
 def _coverage(view: View) -> Table:
@@ -311,7 +307,7 @@ def _coverage(view: View) -> Table:
         for tag, counts in c.statuses.items()
     ]
     columns = ("system", "data", "level", "language", *statuses)
-    return Table("coverage", "What became of the test samples, by language", columns, rows)
+    return Table("What became of the test samples, by language", columns, rows)
 
 
 def _data(view: View) -> Table:
@@ -324,4 +320,4 @@ def _data(view: View) -> Table:
         test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
         given = (data.name, test, texts, data.dev, data.unlabelled, data.bad_rows, " ".join(data.languages))
         rows.append((*given, data.license, data.split, data.note, *(data.statistics.get(name) for name in names)))
-    return Table("data", "The data sets, and statistics of their test parts", columns, rows)
+    return Table("The data sets, and statistics of their test parts", columns, rows)

@@ -127,7 +127,7 @@ class _View:
             for finding in self.findings()
         )  # fmt: skip
         heads = ("finding", "level", "number", "of", "unit", "share", "by", "in a cleaned copy", "name of the check")
-        return Table("", "Findings", heads, rows)
+        return Table("Findings", heads, rows)
 
     def by_file(self, finding: Finding) -> Table:
         """One finding, file by file."""
@@ -135,7 +135,7 @@ class _View:
             (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
             for path, count in finding.files.items()
         )
-        return Table("", checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
+        return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
 
     def _agreement(self) -> Table:
         rows = tuple(
@@ -152,7 +152,7 @@ class _View:
             "language", "by", "texts", "annotations", "pairs", "the same", "overlap (Dice)", "Krippendorff's alpha",
             "same type",
         )  # fmt: skip
-        return Table("", "Agreement of several annotations of one text, in code points", heads, rows)
+        return Table("Agreement of several annotations of one text, in code points", heads, rows)
 
     def _labels(self) -> Table:
         rows = tuple(
@@ -165,7 +165,7 @@ class _View:
             for labels in self.report.labels
         )  # fmt: skip
         heads = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
-        return Table("", "Labels", heads, rows)
+        return Table("Labels", heads, rows)
 
     def _types(self) -> Table:
         by_set: dict[str, list[LabelSet]] = {}
@@ -178,7 +178,7 @@ class _View:
             total = sum(counts.values())
             cells = (f"{counts[type_]:,} ({_percent(counts[type_], total)})" for type_ in names)
             rows.append((name, f"{total:,}", *cells))
-        return Table("", "Types of spans", ("labels", "spans", *(name or "no type" for name in names)), tuple(rows))
+        return Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), tuple(rows))
 
     def _shared(self) -> Table:
         rows = tuple(
@@ -189,13 +189,13 @@ class _View:
             for pair in self.report.shared
         )  # fmt: skip
         heads = ("file", "and", "passages in both", "of the smaller", "different languages")
-        return Table("", "Files with references in common", heads, rows)
+        return Table("Files with references in common", heads, rows)
 
     def _leaks(self) -> Table:
         rows = tuple(
             (leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks
         )
-        return Table("", "Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
+        return Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
 
     def _files(self) -> Table:
         rows = tuple(
@@ -207,15 +207,15 @@ class _View:
             for file in self.report.files
         )  # fmt: skip
         heads = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
-        return Table("", "Files", heads, rows)
+        return Table("Files", heads, rows)
 
     def _skipped(self) -> Table:
         rows = tuple((checks()[name].title, why) for name, why in self.report.not_looked_for.items())
-        return Table("", "Not looked for: nothing is known about these", ("check", "why"), rows)
+        return Table("Not looked for: nothing is known about these", ("check", "why"), rows)
 
     def _unread(self) -> Table:
         rows = tuple((self.file(path), why) for path, why in self.report.unread.items())
-        return Table("", "Files left aside", ("file", "why"), rows)
+        return Table("Files left aside", ("file", "why"), rows)
 
     def cleaned(self) -> list[str]:
         """What became of the cleaned copy, in sentences; empty where none was written."""

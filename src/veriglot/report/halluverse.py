@@ -172,7 +172,7 @@ def _yield_table(summary: Summary) -> Table:
         counts = (part.pages, used, part.asked, part.facts, part.pairs)
         types = (f"{each.taken:,} of {each.asked:,}" for each in part.types.values())
         rows.append((name, *(f"{n:,}" for n in counts), *types, number(part.balance, 3), f"{part.people:,}"))
-    return Table("", "Yield", heads, tuple(rows))
+    return Table("Yield", heads, tuple(rows))
 
 
 def _word_table(summary: Summary) -> Table:
@@ -185,7 +185,7 @@ def _word_table(summary: Summary) -> Table:
         for name, part in _rows(summary)
     )  # fmt: skip
     heads = ("language", "pairs", "words, original", "words, edited", "a sentence, original", "a sentence, edited")
-    return Table("", "Words", heads, rows)
+    return Table("Words", heads, rows)
 
 
 def _reason_table(summary: Summary) -> Table:
@@ -199,7 +199,7 @@ def _reason_table(summary: Summary) -> Table:
     rows = tuple(
         (what, reason, *(f"{counts.get(tag, 0):,}" for tag in tags)) for (what, reason), counts in by_reason.items()
     )
-    return Table("", "Not taken, by reason", ("what", "reason", *tags), rows)
+    return Table("Not taken, by reason", ("what", "reason", *tags), rows)
 
 
 def _reasons(part: LanguageSummary) -> Iterator[tuple[str, dict[str, int]]]:
@@ -236,7 +236,7 @@ def _diversity_table(groups: dict[str, Diversity]) -> Table:
                 else f"{_year(births.earliest)} to {_year(births.latest)}",
             )
         )  # fmt: skip
-    return Table("", "Diversity in figures", heads, tuple(rows))
+    return Table("Diversity in figures", heads, tuple(rows))
 
 
 def _figures(spread: Spread) -> tuple[str, ...]:
@@ -259,4 +259,4 @@ def _spread_table(groups: dict[str, Diversity], which: str, title: str) -> Table
         (item.label, item.item, *(f"{counts[name].get(item.item, 0):,}" for name in groups))
         for item in widest.categories
     )
-    return Table("", title, ("name", "item", *groups), rows)
+    return Table(title, ("name", "item", *groups), rows)

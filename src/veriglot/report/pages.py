@@ -21,7 +21,6 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from veriglot.errors import UsageError
 from veriglot.records import Prediction, Sample, Status
 from veriglot.records.languages import language_name
 from veriglot.records.taxonomy import taxonomies
@@ -313,13 +312,9 @@ def write_report(
 # them to its own UTF-16 units.
 
 
-def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[str, str]:
+def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[Markup, Markup]:
     """The two blocks of one sample: what the list shows and searches, and the rest."""
-    if sample.id != prediction.id:
-        raise UsageError(
-            f"The prediction for {prediction.id!r} was paired with the sample {sample.id!r}.",
-            remedy="Give samples and predictions in the same order.",
-        )
+    prediction.check_is_of(sample)
     return _script_safe(_listed(sample, prediction)), _script_safe(_shown(sample, prediction))
 
 
@@ -334,8 +329,9 @@ def _meanings() -> dict[str, str]:
 
 def _listed(sample: Sample, prediction: Prediction) -> dict[str, Any]:
     tag = prediction.language or sample.language
-    spans = prediction.spans or ()
-    types = {type_: [_hundredths(span) for span in spans if span.type == type_] for type_ in (s.type for s in spans)}
+    types: dict[str | None, list[int | None]] = {}
+    for span in prediction.spans or ():
+        types.setdefault(span.type, []).append(_hundredths(span))
     return {
         "id": sample.id,
         "tag": tag,
@@ -463,12 +459,12 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
         How many samples were written.
 
     Raises:
-        UsageError: a prediction is paired with a sample of another id.
+        InputError: a prediction is paired with a sample of another id.
         OSError: the file cannot be written.
     """
     page = _render(
         "samples.html", title, folder="assets/samples", scripts=_SAMPLE_SCRIPTS, styles=_SAMPLE_STYLES,
-        meta=_script_safe({"meanings": _meanings()}),
+        meta=_script_safe({"meanings": _meanings()}), form="", data=Markup("<!-- data -->\n"),
     )  # fmt: skip
     head, tail = page.split("<!-- data -->\n")
     written = 0
@@ -500,8 +496,7 @@ def fragment(prediction: Prediction, sample: Sample | None) -> str:
             marked += [(span.text or f"[{span.start}, {span.end})", label, True), ("\n", "", False)]
         shown = {"dir": "auto", "tag": tag, "parts": marked}
         return str(macro("fragment", "fragment.html")(head, note, shown, []))
-    if sample.id != prediction.id:
-        raise UsageError(f"The prediction for {prediction.id!r} does not belong to the sample {sample.id!r}.")
+    prediction.check_is_of(sample)
     response = _run(sample.response, spans, labels, tag or sample.language)
     passages = []
     for passage in sample.evidence:
@@ -535,24 +530,15 @@ def sample_page(title: str, form: Markup, data: Mapping[str, Any]) -> Page:
         form: what stands under the heading.
         data: what scripts read, as JSON by the id of its element.
     """
-    meta, empty = _script_safe({"meanings": _meanings()}), Markup("")
-    head = {"title": title, "script": empty, "style": empty, "policy": empty}
-    html = _templates().get_template("samples.html").render(head, meta=meta)
     nothing = Prediction("response", Status.FAILED, "none", reason="nothing was asked")
-    blocks = zip(("listed", "shown"), sample_blocks(Sample("response", ""), nothing), strict=True)
-    texts: list[tuple[str, str, str]] = [("id", name, _script_safe(value)) for name, value in data.items()]
-    texts += [("class", name, text) for name, text in blocks]
-    scripts = "".join(f'<script type="application/json" {key}="{name}">{text}</script>\n' for key, name, text in texts)
-    for old, new in (
-        (r"<meta http-equiv=[^>]*>\n", ""),
-        (r"<style></style>", '<link rel="stylesheet" href="/page/page.css">'),
-        (r"<script></script>", '<script src="/page/page.js"></script>'),
-        (r"<body>", '<body class="unasked">'),
-        (r"</header>\n", f"</header>\n{form}"),
-        (r"<!-- data -->\n", scripts),
-    ):
-        html, count = re.subn(old, lambda _, new=new: new, html, count=1)  # type: ignore[misc]
-        assert count == 1, old
+    listed, shown = sample_blocks(Sample("response", ""), nothing)
+    texts = [("id", name, _script_safe(value)) for name, value in data.items()]
+    texts += [("class", "listed", listed), ("class", "shown", shown)]
+    blocks = [f'<script type="application/json" {key}="{name}">{text}</script>\n' for key, name, text in texts]
+    html = _templates().get_template("samples.html").render(
+        title=title, policy="", style="", script="", meta=_script_safe({"meanings": _meanings()}), form=form,
+        data=Markup("".join(blocks)),  # noqa: S704
+    )  # fmt: skip
     scripts = "\n".join(_asset("assets/samples", name) for name in _SAMPLE_SCRIPTS)
     styles = "\n".join(_asset("assets/samples", name) for name in _SAMPLE_STYLES)
     return Page(html, _palette_css() + styles, scripts)

@@ -242,7 +242,7 @@ def _with_ranges(reasons: list[str]) -> str:
 
 def study_tables(results: StudyResults) -> dict[str, Table]:
     """Every table of a study that has rows, by name."""
-    return {table.name: table for table in _tables(View(results)) if table.rows}
+    return {name: table for name, table in _tables(View(results)) if table.rows}
 
 
 _RATE_COLUMNS = (
@@ -251,24 +251,24 @@ _RATE_COLUMNS = (
 )  # fmt: skip
 
 
-def _tables(view: View) -> Iterator[Table]:
+def _tables(view: View) -> Iterator[tuple[str, Table]]:
     results, cells = view.results, list(view.cells)
     rates = [_rate_row(rate) for cell in cells for rate in cell.rates]
-    yield Table("rates", "Rates by model, language and estimator", _RATE_COLUMNS, rates)
+    yield "rates", Table("Rates by model, language and estimator", _RATE_COLUMNS, rates)
     average = "name mean low high sd cells unreliable"
     columns = "model mean low high sd languages unreliable_left_out"
-    yield Table.of("models", "Mean rate of each model over languages", results.by_model, average, columns)
+    yield "models", Table.of("Mean rate of each model over languages", results.by_model, average, columns)
     columns = "language mean low high sd models unreliable_left_out"
-    yield Table.of("languages", "Mean rate in each language over models", results.by_language, average, columns)
-    yield Table.of("ranks", "Ranks with their intervals", results.ranks, "language model rank low high")
+    yield "languages", Table.of("Mean rate in each language over models", results.by_language, average, columns)
+    yield "ranks", Table.of("Ranks with their intervals", results.ranks, "language model rank low high")
     title = "Differences between models, first minus second"
     fields = "first second language difference low high p p_adjusted effect paired queries method"
-    yield Table.of("comparisons", title, results.comparisons, fields)
+    yield "comparisons", Table.of(title, results.comparisons, fields)
     title = "Relations of rates with other things"
-    yield Table.of("correlations", title, results.correlations, "name of r low high p points method")
+    yield "correlations", Table.of(title, results.correlations, "name of r low high p points method")
     title = "Marked units by type, as the first detector marked them (raw counts)"
     types = [(c.model, c.language, *item, results.unit) for c in cells for item in sorted(c.types.items())]
-    yield Table("types", title, ("model", "language", "type", "marked_units", "unit"), types)
+    yield "types", Table(title, ("model", "language", "type", "marked_units", "unit"), types)
     statuses = sorted({status for cell in cells for status in cell.coverage.statuses})
     coverage = [
         (c.model, c.language, n.planned, n.answered, n.failed, *(n.statuses.get(name, 0) for name in statuses))
@@ -276,23 +276,23 @@ def _tables(view: View) -> Iterator[Table]:
         for n in (c.coverage,)
     ]
     heads = ("model", "language", "planned", "answered", "failed", *statuses)
-    yield Table("coverage", "What became of the responses", heads, coverage)
+    yield "coverage", Table("What became of the responses", heads, coverage)
     shares = "detectable most_frequent_language right_language refused repetitive truncated empty"
     fields = " ".join(f"quality.{name}" for name in f"words sentences {shares}".split())
     columns = f"model language mean_words mean_sentences {shares}"
-    yield Table.of("quality", "Quality of the responses", cells, f"model language {fields}", columns)
+    yield "quality", Table.of("Quality of the responses", cells, f"model language {fields}", columns)
     title = "Mean and standard deviation over detectors and seeds, and mean length"
     heads = ("model", "language", "replicates_mean", "replicates_sd", "mean_length", "unit")
-    yield Table("cells", title, heads, [(c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells])
+    yield "cells", Table(title, heads, [(c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells])
     replicates = [_rate_row(rate) for cell in cells for rate in cell.replicates]
-    yield Table("replicates", "Rates by detector and seed", _RATE_COLUMNS, replicates)
+    yield "replicates", Table("Rates by detector and seed", _RATE_COLUMNS, replicates)
     keys = sorted({key for model in results.models for key in model.settings})
     settings = [
         (model.name, model.family, model.parameters, model.languages, *(model.settings.get(key) for key in keys))
         for model in results.models
     ]
     heads = ("model", "family", "parameters_billions", "declared_languages", *keys)
-    yield Table("settings", "The models and what they were asked with", heads, settings)
+    yield "settings", Table("The models and what they were asked with", heads, settings)
     title = "Marks of the examples; offsets are code points, half-open"
     heads = ("model", "language", "sample", "start", "end", "type", "confidence", "text", "detector")
     marks = [
@@ -304,7 +304,7 @@ def _tables(view: View) -> Iterator[Table]:
         for sample in (example.sample,)
         for span in example.prediction.spans or ()
     ]  # fmt: skip
-    yield Table("examples", title, heads, marks)
+    yield "examples", Table(title, heads, marks)
 
 
 def _rate_row(rate: Rate) -> tuple[Value, ...]:
@@ -420,7 +420,7 @@ def _rate_table(view: View) -> Table:
         rows.append((TableCell(view.language(tag), f"({tag})"), *rates, _mean_cell(view.average(tag))))
     means = (_mean_cell(view.average(name)) for name in view.models)
     rows.append(("Mean", *means, _mean_cell(view.results.overall)))
-    return Table("", "", ("Language", *view.models, "Mean"), rows, totals=1)
+    return Table("", ("Language", *view.models, "Mean"), rows, totals=1)
 
 
 def _rate_cell(rate: Rate | None) -> TableCell:
@@ -456,4 +456,4 @@ def _model_table(view: View) -> Table:
             )
         )  # fmt: skip
     heads = ("model", "mean", "interval", "rank", "not excluded", "languages")
-    return Table("", "Models, over languages", heads, rows)
+    return Table("Models, over languages", heads, rows)

@@ -234,7 +234,7 @@ def _correction(view: View) -> Section | None:
         )
         for cell in view.cells
     ]
-    table = Table("", "Every estimate", ("Model", "Language", *names), rows)
+    table = Table("Every estimate", ("Model", "Language", *names), rows)
     points = list(_against_raw(view))
     axis = Axis.of([value for point in points if not point.doubtful for value in (point.x, point.y)])
     body = _html("correction", view, names, _SHAPE_OF, _estimator_chart(view, names), points, axis, table)
@@ -380,7 +380,7 @@ def _rank_table(view: View, by_language: Mapping[str, Sequence[RankInterval]]) -
         )
         rows += [(_language(view, tag), *cells)] if ranks else []
     title = "Rank in each language, with the ranks that the data do not exclude"
-    return Table("", title, ("Language", *_model_labels(view)), rows)
+    return Table(title, ("Language", *_model_labels(view)), rows)
 
 
 def _matrix(view: View, comparisons: dict[tuple[str, str], Comparison]) -> Table:
@@ -389,7 +389,7 @@ def _matrix(view: View, comparisons: dict[tuple[str, str], Comparison]) -> Table
         for first in view.models
     ]
     title = "Differences of mean rates over all languages, row minus column"
-    return Table("", title, ("", *_model_labels(view)), rows, look="matrix")
+    return Table(title, ("", *_model_labels(view)), rows, look="matrix")
 
 
 def _difference(view: View, comparisons: dict[tuple[str, str], Comparison], first: str, second: str) -> TableCell:
@@ -415,7 +415,7 @@ def _comparison_table(view: View, comparisons: Iterable[Comparison]) -> Table:
         )
         for c in comparisons
     ]  # fmt: skip
-    return Table("", "First minus second, in percentage points", heads, rows)
+    return Table("First minus second, in percentage points", heads, rows)
 
 
 def _p_text(p: float) -> str:
@@ -461,7 +461,7 @@ def _relations(view: View) -> Section | None:
         *({"points": drawn, "axis": Axis.of([p.y for p in drawn if not p.doubtful])} for drawn in (shares, amounts)),
         Axis.of([point.x for point in shares]),
         [plot for plot in plots if plot is not None],
-        Table("", "Relations of rates with other things", heads, rows),
+        Table("Relations of rates with other things", heads, rows),
     )
     if len(shares) < _ONE_PLOT and not rows:
         return None
@@ -533,8 +533,8 @@ def _responses(view: View) -> Section:
         slots,
         view.judged_of_planned[1],
         charts,
-        Table("", "Mean over the answered responses", ("Model", *_NAMES), quality),
-        Table("", "Quality in each language", ("Model", "Language", "Most frequent", *_NAMES), by_cell),
+        Table("Mean over the answered responses", ("Model", *_NAMES), quality),
+        Table("Quality in each language", ("Model", "Language", "Most frequent", *_NAMES), by_cell),
     )
     return Section("responses", "Coverage and quality", "Coverage", (body,), ("coverage", "quality"))
 
@@ -749,5 +749,5 @@ def _method(view: View, tables: Mapping[str, Table]) -> Section:
                 "–" if model.languages is None else f"{model.languages:,}",
             )
         )
-    body = _html("method", view, tables, Table("", "What the study file declares", heads, rows))
+    body = _html("method", view, tables, Table("What the study file declares", heads, rows))
     return Section("methods", "Methods and assumptions", "Methods", (body,), ("settings",))

@@ -71,7 +71,6 @@ class Table:
     """One table.
 
     Attributes:
-        name: short name, also of its file; empty where it is only shown.
         title: what it holds, in words.
         columns: heads of the columns; the first names the rows.
         rows: a `Value` or a `Cell` for each column. Shares are between 0 and 1 unless they are text already.
@@ -80,7 +79,6 @@ class Table:
         look: classes of the table on a page.
     """
 
-    name: str
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -89,18 +87,17 @@ class Table:
     look: str = "sortable"
 
     @classmethod
-    def of(cls, name: str, title: str, records: Iterable[object], fields: str, columns: str | None = None) -> Table:
+    def of(cls, title: str, records: Iterable[object], fields: str, columns: str | None = None) -> Table:
         """A row for each record, with its fields as values; several values in one are parted by semicolons.
 
         Args:
-            name: of the table.
             title: of the table.
             records: the rows.
             fields: names of fields, also of fields of fields (`cost.wall`), parted by spaces.
             columns: their heads, likewise; None for the names themselves.
         """
         values = attrgetter(*fields.split())
-        return cls(name, title, tuple((columns or fields).split()), [tuple(map(_value, values(r))) for r in records])
+        return cls(title, tuple((columns or fields).split()), [tuple(map(_value, values(r))) for r in records])
 
     @property
     def numeric(self) -> list[bool]:
@@ -130,7 +127,7 @@ class Table:
         """The table without its title, and a line break."""
         head, *rows = ([escape_markdown(_plain(value)) for value in row] for row in (self.columns, *self.rows))
         rule = ["---:" if right else "---" for right in self.numeric]
-        return "".join(_markdown_row(cells) + "\n" for cells in (head, rule, *rows))
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
     def to_latex(self) -> str:
         """A `tabular` for the package booktabs."""
@@ -244,13 +241,6 @@ def open_console(file: TextIO | None = None) -> Console:
 
 _DIGIT = re.compile(r"\d").search
 _FIGURE = re.compile(r"(about )?[(\[]?[<>+\N{MINUS SIGN}-]?\.?\d|[–-]?$").match
-_LONG = 48  # characters from which a text that begins with a digit is a sentence
-
-
-def _is_figure(text: str) -> bool:
-    return len(text) <= _LONG and _FIGURE(text) is not None
-
-
 _STYLES = {"strong": "bold", "doubtful": "bold yellow", "absent": "dim", "watch": "bold", "right": "bold"}
 
 
@@ -311,11 +301,6 @@ _BOOKTABS = r"% needs \usepackage{booktabs}"
 def escape_markdown(text: str) -> str:
     """Text on one line of Markdown, with nothing in it that marks anything up."""
     return _MARKDOWN.sub(r"\\\1", " ".join(printable(text).split()))
-
-
-def _markdown_row(cells: Iterable[str]) -> str:
-    """A row of a table from cells that are Markdown already."""
-    return f"| {' | '.join(cells)} |"
 
 
 def _escape_latex(text: str) -> str:

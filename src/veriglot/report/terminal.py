@@ -16,7 +16,6 @@ from rich.cells import cell_len, chop_cells
 from rich.style import Style
 from rich.text import Text
 
-from veriglot.errors import UsageError
 from veriglot.records import Status
 from veriglot.records.languages import language_name
 from veriglot.report.palette import UNTYPED, palette, slot_of
@@ -99,10 +98,9 @@ def render_terminal(sample: Sample, prediction: Prediction, console: Console) ->
         console: where to print. Without colours (NO_COLOR, a pipe) spans are bracketed; on a pipe no line is wrapped.
 
     Raises:
-        UsageError: the prediction is for another sample.
+        InputError: the prediction is for another sample.
     """
-    if sample.id != prediction.id:
-        raise UsageError(f"The prediction for {prediction.id!r} does not belong to the sample {sample.id!r}.")
+    prediction.check_is_of(sample)
     _Drawing(sample, prediction, console).show()
 
 

@@ -200,8 +200,7 @@ def mean_of_draws(parts: Sequence[Array]) -> Array:
             count is undefined is undefined.
     """
     defined = [part for part in parts if not np.isnan(part[0])]
-    mean: Array = np.mean(defined, axis=0) if defined else np.full(len(parts[0]), np.nan)
-    return mean
+    return np.mean(defined, axis=0) if defined else np.full(len(parts[0]), np.nan)
 
 
 POOLED = "pooled"

@@ -459,8 +459,7 @@ class Items:
     @property
     def scored(self) -> Mask:
         """Which items the system scored, shape `(n,)`; figures stand on these alone."""
-        scored: Mask = ~np.isnan(self.badness)
-        return scored
+        return ~np.isnan(self.badness)
 
     def select(self, mask: Mask) -> Items:
         """Some of the items; `mask` has shape `(n,)`."""
@@ -486,8 +485,7 @@ class ItemMeasure:
 
 
 def _is(truth: Array) -> Mask:
-    positive: Mask = truth > 0
-    return positive
+    return truth > 0
 
 
 def _at(score: Callable[[Array], Array]) -> Value:

@@ -133,8 +133,7 @@ def coarse_bin(fine: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
         fine: bins of the grid.
         bins: how many equal ones; a divisor of 600, so that no bin of the grid lies in two.
     """
-    coarse: NDArray[np.int64] = np.searchsorted(_starts(bins), fine, side="right") - 1
-    return coarse
+    return np.searchsorted(_starts(bins), fine, side="right") - 1
 
 
 def average_precision(positives: Array, negatives: Array) -> Array:

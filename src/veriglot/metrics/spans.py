@@ -173,8 +173,7 @@ def pairwise_iou(first: Bounds, second: Bounds) -> NDArray[np.float64]:
     high = np.minimum(first[:, None, 1], second[None, :, 1])
     shared = np.maximum(high - low, 0)
     sizes = (first[:, 1] - first[:, 0])[:, None] + (second[:, 1] - second[:, 0])[None, :]
-    result: NDArray[np.float64] = shared / (sizes - shared) if shared.size else np.zeros(shared.shape)
-    return result
+    return shared / (sizes - shared) if shared.size else np.zeros(shared.shape)
 
 
 def _maximum_matching(allowed: NDArray[np.bool_]) -> dict[int, int]:
@@ -264,8 +263,7 @@ def marked(bounds: Bounds, spans: Bounds) -> NDArray[np.bool_]:
         hit = after > first
         np.add.at(steps, first[hit], 1)
         np.add.at(steps, after[hit], -1)
-    touched: NDArray[np.bool_] = np.cumsum(steps[:-1]) > 0
-    return touched
+    return np.cumsum(steps[:-1]) > 0
 
 
 def covered(length: int, spans: Bounds) -> NDArray[np.bool_]:
@@ -273,8 +271,7 @@ def covered(length: int, spans: Bounds) -> NDArray[np.bool_]:
     steps = np.zeros(length + 1, dtype=np.int64)
     np.add.at(steps, spans[:, 0], 1)
     np.add.at(steps, spans[:, 1], -1)
-    inside: NDArray[np.bool_] = np.cumsum(steps[:-1]) > 0
-    return inside
+    return np.cumsum(steps[:-1]) > 0
 
 
 def probabilities(length: int, words: Bounds, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -302,8 +299,7 @@ def unit_probabilities(bounds: Bounds, by_character: NDArray[np.float64]) -> NDA
     widths = bounds[:, 1] - bounds[:, 0]
     firsts = np.cumsum(widths) - widths
     places = np.repeat(bounds[:, 0] - firsts, widths) + np.arange(widths.sum())
-    result: Array = np.maximum.reduceat(by_character[places], firsts)
-    return result
+    return np.maximum.reduceat(by_character[places], firsts)
 
 
 def greatest(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:

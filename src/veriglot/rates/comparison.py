@@ -292,8 +292,7 @@ def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float
 def _student_draws(freedom: float, draws: int, generator: np.random.Generator) -> Array:
     """Student's t, evenly spread over its quantiles: the interval then agrees with the p-value."""
     quantiles = statistics("A comparison").t.ppf((np.arange(draws) + 0.5) / draws, freedom)
-    drawn: Array = generator.permutation(quantiles)
-    return drawn
+    return generator.permutation(quantiles)
 
 
 def _p(difference: float, error: float, freedom: float) -> float:
@@ -385,8 +384,7 @@ def _errors(centred: Array) -> Array:
     squares = variances[:, None] + variances[None, :] - 2 * covariance
     # Rounding leaves dust where two models share every draw.
     squares[squares < 1e-12 * np.maximum(variances[:, None], variances[None, :])] = 0.0
-    errors: Array = np.sqrt(squares)
-    return errors
+    return np.sqrt(squares)
 
 
 # Means over cells, t-tests with standardised effects, correlations, and p-values corrected for many comparisons.

@@ -217,8 +217,7 @@ class Share:
 def share_draws(value: float, effective: float, freedom: float, units: int, number: int, generator: Generator) -> Array:
     """Draws of a share of so many units, shape `(number,)`; see `Share`."""
     worth = np.clip(effective * (generator.chisquare(freedom, number) / freedom), 1.0, units)
-    drawn: Array = generator.beta(value * worth + 0.5, (1.0 - value) * worth + 0.5)
-    return drawn
+    return generator.beta(value * worth + 0.5, (1.0 - value) * worth + 0.5)
 
 
 @dataclass(frozen=True)

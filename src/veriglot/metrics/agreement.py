@@ -17,6 +17,7 @@ import numpy as np
 
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
+from veriglot.metrics.scores import ratio
 from veriglot.metrics.spans import MATCHES
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ def _corrected(tables: Array, expected: Array) -> Array:
     total = tables.sum(axis=(-2, -1))
     observed, most = np.trace(tables, axis1=-2, axis2=-1) * total, total * total
     room = most - expected
-    with np.errstate(divide="ignore", invalid="ignore"):
-        coefficient: Array = np.where(room > 1e-12 * most, (observed - expected) / room, np.nan)
-    return coefficient
+    return ratio(observed - expected, np.where(room > 1e-12 * most, room, 0.0))
 
 
 def coincidences(labels: NDArray[np.int64], values: int) -> Array:
@@ -83,9 +82,7 @@ def alpha(tables: Array) -> Array:
     apart = 1.0 - np.eye(counts.shape[-1])
     observed = (tables * apart).sum(axis=(-2, -1))
     expected = (counts[..., :, None] * counts[..., None, :] * apart).sum(axis=(-2, -1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        coefficient: Array = np.where(expected > 0, 1 - (total - 1) * observed / expected, np.nan)
-    return coefficient
+    return 1 - ratio((total - 1) * observed, expected)
 
 
 # Gamma: agreement on where spans are and of which type at once (Mathet, Widlöcher and Métivier 2015).
@@ -98,7 +95,6 @@ def alpha(tables: Array) -> Array:
 SAMPLES = 30
 """Random annotations of a text that gamma is held against, as in the paper's section 5.3."""
 
-_EMPTY = 1.0  # dissimilarity of a span and no span
 _MOST = 2_000_000  # groups of spans that are weighed against each other at most
 
 
@@ -116,44 +112,43 @@ def disorder(annotators: Sequence[Placed]) -> float:
     return total / (sum(sizes) / len(sizes))
 
 
-def _optimize() -> Any:
+def _scipy(name: str) -> Any:
     try:
-        return import_module("scipy.optimize")
+        return import_module(f"scipy.{name}")
     except ModuleNotFoundError as error:
         raise MissingExtraError("Gamma", "stats") from error
 
 
 def _dissimilarity(first: Placed, second: Placed) -> Array:
     """Of each span of one and each of the other, with one row and column more for no span (equation 2)."""
-    table = np.full((len(first.spans) + 1, len(second.spans) + 1), _EMPTY)
-    if len(first.spans) and len(second.spans):
+    table = np.ones((len(first.spans) + 1, len(second.spans) + 1))  # a span and no span: 1
+    if table.size > 1:
         a, b = first.spans[:, None, :].astype(np.float64), second.spans[None, :, :].astype(np.float64)
         lengths = (a[..., 1] - a[..., 0]) + (b[..., 1] - b[..., 0])
         position = (np.abs(a - b).sum(axis=-1) / lengths) ** 2
-        table[:-1, :-1] = (position + (first.types[:, None] != second.types[None, :])) * _EMPTY
+        table[:-1, :-1] = position + (first.types[:, None] != second.types[None, :])
     return table
 
 
 def _pair_disorder(first: Placed, second: Placed) -> float:
     """Spans are matched one to one, or left alone."""
     n, m = len(first.spans), len(second.spans)
-    costs = np.full((n + m, n + m), _EMPTY)
+    costs = np.ones((n + m, n + m))
     costs[:n, :m] = _dissimilarity(first, second)[:n, :m]
     costs[n:, m:] = 0.0  # what stands for no span on both sides
-    rows, columns = _optimize().linear_sum_assignment(costs)
+    rows, columns = _scipy("optimize").linear_sum_assignment(costs)
     return float(costs[rows, columns].sum())
 
 
 def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float:
     """Every span is in exactly one group of at most one span an annotator; the groups' costs are least."""
-    optimize = _optimize()
+    optimize = _scipy("optimize")
     groups, costs = _groups(annotators, sizes)
     before = np.concatenate([[0], np.cumsum(sizes)])
     member, column = np.nonzero(groups < np.array(sizes))
     row = before[column] + groups[member, column]
-    members = import_module("scipy.sparse").csr_array(
-        (np.ones(len(row)), (row, member)), shape=(int(before[-1]), len(groups))
-    )
+    shape = (int(before[-1]), len(groups))
+    members = _scipy("sparse").csr_array((np.ones(len(row)), (row, member)), shape=shape)
     solution = optimize.milp(
         costs,
         integrality=np.ones(len(groups)),
@@ -185,11 +180,11 @@ def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[NDArray
         groups = np.column_stack([np.repeat(groups, size, axis=0), np.tile(np.arange(size), len(groups))])
         for other in range(column):
             costs += _dissimilarity(annotators[other], annotators[column])[groups[:, other], groups[:, column]]
-        possible = costs <= pairs * _EMPTY * number
+        possible = costs <= pairs * number
         groups, costs = groups[possible], costs[possible]
     spans = (groups < np.array(sizes)).sum(axis=1)
     costs = costs / pairs
-    possible = (spans > 0) & ((spans == 1) | (costs <= spans * _EMPTY))
+    possible = (spans > 0) & ((spans == 1) | (costs <= spans))
     return groups[possible], costs[possible]
 
 
@@ -298,13 +293,8 @@ def _sums(
         first, second = (text.layers[annotator] for annotator in pair)
         flat = labels[pair[0]] * values + labels[pair[1]]
         table = np.bincount(flat, minlength=values * values).reshape(values, values).astype(np.float64)
-        matched = [
-            2.0
-            * MATCHES[match](
-                first.spans, second.spans, *((None, None) if names is None else (first.types, second.types))
-            )[0]
-            for match in ("overlap", "exact")
-        ]
+        types = (None, None) if names is None else (first.types, second.types)
+        matched = [2.0 * MATCHES[match](first.spans, second.spans, *types)[0] for match in ("overlap", "exact")]
         pairs[pair] = table, (float(len(first.spans) + len(second.spans)), *matched)
     together = coincidences(np.stack(list(labels.values())), values)
     disordered = _disorders(text, names, gamma, seed) if wanted is None and gamma else None
@@ -443,12 +433,8 @@ class _Work:
                 by_pair[(ALL, ALL) if anonymous else pair].append((index, table, spans))
         cells = {pair: self._cell(rows, anonymous) for pair, rows in sorted(by_pair.items())}
         measures = ("pi" if anonymous else "kappa", "span_f1", "span_f1_exact")
-        each = [
-            self._figure(measure, pair, 1, *cell[measure])
-            for pair, cell in cells.items()
-            for measure in measures
-            if not anonymous
-        ]
+        named = {} if anonymous else cells
+        each = [self._figure(measure, pair, 1, *cell[measure]) for pair, cell in named.items() for measure in measures]
         return each + [self._mean(measure, [cell[measure] for cell in cells.values()]) for measure in measures]
 
     def _cell(
@@ -461,12 +447,10 @@ class _Work:
         units = int(tables[0].sum())
         marked = units, units - int(tables[0, 0, 0])
         counted = int(spans[0, 0]), int(spans[0, 0])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            f1 = [np.where(spans[:, 0] > 0, spans[:, column] / spans[:, 0], np.nan) for column in (1, 2)]
         return {
             "pi" if anonymous else "kappa": ((pi if anonymous else kappa)(tables), marked, places),
-            "span_f1": (f1[0], counted, places),
-            "span_f1_exact": (f1[1], counted, places),
+            "span_f1": (ratio(spans[:, 1], spans[:, 0]), counted, places),
+            "span_f1_exact": (ratio(spans[:, 2], spans[:, 0]), counted, places),
         }
 
     def _mean(self, measure: str, cells: Sequence[tuple[Array, tuple[int, int], list[int]]]) -> AgreementFigure:
@@ -488,8 +472,7 @@ class _Work:
         rows = np.array([(observed * spans, chance * spans) for _, (observed, chance, spans) in disorders])
         places = [index for index, _ in disorders]
         sums = self._add(rows.reshape(-1, 2), places)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            draws = np.where(sums[:, 1] > 0, 1 - sums[:, 0] / sums[:, 1], np.nan)
+        draws = 1 - ratio(sums[:, 0], sums[:, 1])
         spans = round(sum(spans * len(self._texts[index].annotators) for index, (_, _, spans) in disorders))
         return self._figure("gamma", (ALL, ALL), self._all_pairs(), draws, (spans, spans), places)
 

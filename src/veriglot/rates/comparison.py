@@ -144,10 +144,7 @@ class Difference(Interval, frozen=True):
             effect=sum(effects) / n if len(effects) == n else None,
             paired=all(difference.paired for difference in differences),
             queries=sum(difference.queries for difference in differences),
-            left_out=(
-                sum(difference.left_out[0] for difference in differences),
-                sum(difference.left_out[1] for difference in differences),
-            ),
+            left_out=(sum(each.left_out[0] for each in differences), sum(each.left_out[1] for each in differences)),
             error=error,
             freedom=freedom,
             draws=drawn,
@@ -548,14 +545,11 @@ def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: floa
     tied = min(len(np.unique(first)), len(np.unique(second))) < points
     if method == "spearman" and points <= _PERMUTED and not tied:
         p = _order_p(stats, first, second)
-    low: float | None = r
-    high: float | None = r
     if points < 4:
-        low = high = None
-    elif abs(r) < 1:
-        spread = 1.0 if method == "pearson" else 1 + r * r / 2
-        reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (points - 3))
-        low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
+        return Correlated(r, p, points, method)
+    spread = 1.0 if method == "pearson" else 1 + r * r / 2
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (points - 3))
+    low, high = (math.tanh(math.atanh(r) + step) if abs(r) < 1 else r for step in (-reach, reach))
     return Correlated(r, p, points, method, low=low, high=high)
 
 

@@ -75,11 +75,9 @@ class _Components:
         are worth.
         """
         if self.by_cluster is None:
-            unsupported, supported = (
-                _redrawn(shares, worth, number, generator)
-                for shares, worth in zip((self.unsupported, self.supported), self.measured, strict=True)
-            )
-            return unsupported, supported
+            tpr, fpr = self.measured
+            unsupported = _redrawn(self.unsupported, tpr, number, generator)
+            return unsupported, _redrawn(self.supported, fpr, number, generator)
         k = len(self.by_cluster)
         drawn = np.empty((number, CONFIDENCE_BINS, 2))
         for start in range(0, number, _BLOCK):
@@ -471,14 +469,15 @@ _LEAST_MISFIT = 0.02
 _SURE = 0.025
 
 
+_TOO_FEW = f"fewer than {FEWEST_CLUSTERS} give no interval that holds"
+
+
 def study_findings(share: Share | None) -> list[str]:
     """Too little to estimate from."""
     if share is None:
         return ["no unit was judged"]
-    if share.clusters < FEWEST_CLUSTERS:
-        return [f"the study has {share.clusters} independent texts or queries, and fewer than {FEWEST_CLUSTERS}"
-                " give no interval that holds"]  # fmt: skip
-    return []
+    enough = share.clusters >= FEWEST_CLUSTERS
+    return [] if enough else [f"the study has {share.clusters} independent texts or queries, and {_TOO_FEW}"]
 
 
 def profile_findings(rates: DetectorRates) -> list[str]:
@@ -504,11 +503,9 @@ def profile_findings(rates: DetectorRates) -> list[str]:
 def label_findings(clusters: int, unsupported: int, supported: int) -> list[str]:
     """Too few labels from the study itself: labelled texts or queries, and those with a unit of each kind."""
     if clusters < FEWEST_CLUSTERS:
-        return [f"{clusters} independent texts or queries are labelled, and fewer than {FEWEST_CLUSTERS} give no"
-                " interval that holds"]  # fmt: skip
+        return [f"{clusters} independent texts or queries are labelled, and {_TOO_FEW}"]
     return [
-        f"{number} of {clusters} labelled texts or queries hold {kind} unit, and fewer than {FEWEST_CLUSTERS} give no"
-        " interval that holds"
+        f"{number} of {clusters} labelled texts or queries hold {kind} unit, and {_TOO_FEW}"
         for number, kind in ((unsupported, "an unsupported"), (supported, "a supported"))
         if number < FEWEST_CLUSTERS
     ]
@@ -581,8 +578,7 @@ class _Correction(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Method:
+class _Method(NamedTuple):
     """An estimator."""
 
     correct: Callable[[_Case], _Correction]

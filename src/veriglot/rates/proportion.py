@@ -87,18 +87,11 @@ class Tallies:
         if not parts:
             nothing = np.zeros(0, dtype=np.int64)
             return cls(nothing, nothing, nothing)
-        confidence_arrays = [part.confidences for part in parts]
-        confidences = (
-            None
-            if any(each is None for each in confidence_arrays)
-            else np.concatenate([e for e in confidence_arrays if e is not None])
-        )
-        return cls(
-            np.concatenate([part.marked for part in parts]),
-            np.concatenate([part.units for part in parts]),
-            np.concatenate([part.cluster for part in parts]),
-            confidences,
-        )
+        confidences = [part.confidences for part in parts if part.confidences is not None]
+        columns = zip(*((part.marked, part.units, part.cluster) for part in parts), strict=True)
+        whole = np.concatenate(confidences) if len(confidences) == len(parts) else None
+        marked, units, cluster = map(np.concatenate, columns)
+        return cls(marked, units, cluster, whole)
 
 
 @dataclass(frozen=True)

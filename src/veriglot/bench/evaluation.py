@@ -7,7 +7,7 @@ shown as coverage. What was not scored is never counted as clean.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -83,7 +83,7 @@ def holding(types: Collection[str], preferred: str | None = None) -> str | None:
     return next((name for name in order if name and set(types) <= set(taxonomy(name).types)), None)
 
 
-def compare_types(data: str | None, detector: str | None, asked: str | None, given: set[str]) -> Types:
+def compare_types(data: str | None, detector: str | None, asked: str | None, given: Collection[str]) -> Types:
     """Decide in which taxonomy types are compared.
 
     That is the one asked for, or the data's own if the detector's types lead to it, or else the detector's if the
@@ -281,26 +281,20 @@ def measured(
     return Evaluation(stored, results, line, notes)
 
 
-@dataclass
 class Evaluator:
     """Takes one sample with its prediction after another; memory grows with the counts, not with the texts."""
 
-    settings: Settings
-    _types: Types | None = None
-    _builder: Builder | None = None
-    _coverage: dict[str, Coverage] = field(default_factory=dict)
-    _hashes: list[str] = field(default_factory=list)
-    _kinds: set[Kind] = field(default_factory=set)
-    _annotators: set[str] = field(default_factory=set)
-    _models: set[str] = field(default_factory=set)
-    _own: int = 0
-    _whole: int = 0
-    _seen: set[str] = field(default_factory=set)
-    _strange: dict[str, int] = field(default_factory=dict)
-    _without_rules: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._segment = segmenter(self.settings.unit)
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._segment = segmenter(settings.unit)
+        self._types: Types | None = None
+        self._builder: Builder | None = None
+        self._coverage: dict[str, Coverage] = {}
+        self._hashes: list[str] = []
+        self._kinds: set[Kind] = set()
+        self._annotators, self._models, self._seen, self._without_rules = (set[str]() for _ in range(4))
+        self._strange = Counter[str]()
+        self._own = self._whole = 0
 
     def add(self, sample: Sample, prediction: Prediction | None) -> None:
         """Count one sample; `prediction` is None where there is none.
@@ -332,8 +326,7 @@ class Evaluator:
         types = self._types_for(labels)
         if prediction is not None and prediction.status is Status.SCORED:
             assert self._builder is not None
-            judged = self._judged(sample, prediction, labels, tag, types)
-            self._builder.add(replace(judged, unsupported=whole))
+            self._builder.add(replace(self._judged(sample, prediction, labels, tag, types), unsupported=whole))
 
     def _note_model(self, sample: Sample, labels: Reference, prediction: Prediction | None) -> None:
         self._models.add(labels.annotator)
@@ -343,11 +336,9 @@ class Evaluator:
 
     def _types_for(self, labels: Reference) -> Types:
         if self._types is None:
-            chosen = self.settings
-            self._types = compare_types(
-                labels.taxonomy, chosen.detector_taxonomy, chosen.taxonomy, set(chosen.detector_types)
-            )
-            self._builder = Builder(self.settings.unit, self._types.names)
+            asked = self.settings
+            self._types = compare_types(labels.taxonomy, asked.detector_taxonomy, asked.taxonomy, asked.detector_types)
+            self._builder = Builder(asked.unit, self._types.names)
         return self._types
 
     def _judged(
@@ -364,7 +355,9 @@ class Evaluator:
             self._without_rules.add(tag)
         got = answer(prediction, length)
         gold_types = types.of_reference(labels.taxonomy, labels.marks.types)
-        self._note_strange(labels, gold_types)
+        mapped = zip(labels.marks.types, gold_types, strict=True)
+        lost = (before for before, after in mapped if before is not None and after is None)
+        self._strange.update(f"{labels.taxonomy}:{name}" for name in lost)
         return JudgedResponse(
             id=sample.id,
             language=tag,
@@ -381,12 +374,6 @@ class Evaluator:
             facts=facts(sample.response, tag),
             threshold=self.settings.threshold,
         )
-
-    def _note_strange(self, labels: Reference, mapped: Sequence[str | None]) -> None:
-        for before, after in zip(labels.marks.types, mapped, strict=True):
-            if before is not None and after is None:
-                key = f"{labels.taxonomy}:{before}"
-                self._strange[key] = self._strange.get(key, 0) + 1
 
     def stored(self) -> CountsFile:
         """The counts so far.

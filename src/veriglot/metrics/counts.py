@@ -521,23 +521,10 @@ class CountsFile(msgspec.Struct, frozen=True):
 
     def save(self, path: Path) -> None:
         """Write the counts as one JSON object."""
-        counts = self.counts
-        plain = _File(
-            format=FORMAT,
-            about=self.about,
-            coverage=self.coverage,
-            unit=counts.unit,
-            types=counts.types,
-            grid=_GRID,
-            ids=counts.ids,
-            languages=counts.languages,
-            clusters=counts.clusters,
-            blocks={name: block.tolist() for name, block in counts.blocks.items()},
-            histograms={
-                level: _Cells(*(column.tolist() for column in cells)) for level, cells in counts.histograms.items()
-            },
-        )
-        path.write_bytes(msgspec.json.encode(plain) + b"\n")
+        head = {"format": FORMAT, "about": self.about, "coverage": self.coverage, "grid": _GRID}
+        histograms = {level: cells._asdict() for level, cells in self.counts.histograms.items()}
+        plain = head | vars(self.counts) | {"histograms": histograms}
+        path.write_bytes(msgspec.json.encode(plain, enc_hook=np.ndarray.tolist) + b"\n")
 
     @staticmethod
     def is_at(path: Path) -> bool:

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
     from veriglot.records import Annotation, Sample
 
-__all__ = ["COMBINED", "Marks", "Reference", "answer", "at_threshold", "labelled", "majority_type", "reference"]
+__all__ = [
+    "COMBINED",
+    "Marks",
+    "Reference",
+    "answer",
+    "at_threshold",
+    "labelled",
+    "majority_type",
+    "merged_runs",
+    "reference",
+]
 
 
 COMBINED = ("majority", "union")

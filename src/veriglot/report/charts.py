@@ -168,7 +168,7 @@ def strip_table(
     *,
     caption: str,
     heads: Sequence[str],
-    tick: Callable[[float], str],
+    tick: Callable[[float], str] | None = None,
     class_: str = "",
 ) -> Markup:
     """A table of strips on one axis.
@@ -178,10 +178,10 @@ def strip_table(
         axis: the common axis.
         caption: what the chart shows.
         heads: of the label, the chart and each column of figures.
-        tick: how a value of the axis is written.
+        tick: how a value of the axis is written; None for a share.
         class_: further classes of the table.
     """
-    return macro("strips")(strips, axis, caption, heads, tick, class_)
+    return macro("strips")(strips, axis, caption, heads, tick or axis.percent, class_)
 
 
 def share_chart(
@@ -209,4 +209,4 @@ def share_chart(
                 title = f"{name}: {number:,} ({percent(number / total)})"
                 marks.append(Mark("bar", start / total, end / total, f"slot-{slots(name)}", title))
         strips.append(Strip(label, marks, figures))
-    return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.percent, class_="stacked")
+    return strip_table(strips, axis, caption=caption, heads=heads, class_="stacked")

@@ -12,7 +12,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from veriglot.metrics.reference import merged_runs
+from veriglot.metrics.spans import covered
 from veriglot.report.charts import Axis, HeatScale, Mark, Point, Strip, share_chart, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
@@ -90,10 +93,6 @@ def _html(name: str, *values: Any, **named: Any) -> Markup:
 
 def _language(view: View, tag: str) -> Markup:
     return _html("language_of", view, tag)
-
-
-def _model_labels(view: View) -> list[Markup]:
-    return [_html("model", name) for name in view.models]
 
 
 # The findings, which claim no more than the intervals.
@@ -210,7 +209,7 @@ def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> 
         strips.append(Strip(label, marks, (words, f"{average.cells}{left_out}")))
     heads = (head, "Rate", "Mean and interval", of.capitalize())
     caption = f"Mean rate of each {head.lower()} over {of}"
-    return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.percent)
+    return strip_table(strips, axis, caption=caption, heads=heads)
 
 
 def _estimate(value: float, low: float | None, high: float | None, look: str, title: str) -> Mark:
@@ -259,7 +258,7 @@ def _estimator_chart(view: View, names: list[str]) -> Markup | None:
         return None
     heads = ("Model", "Rate", *names, "Languages")
     caption = "Mean of each estimator over the languages in which all of them are reliable"
-    return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.percent)
+    return strip_table(strips, axis, caption=caption, heads=heads)
 
 
 def _against_raw(view: View) -> Iterator[Point]:
@@ -289,7 +288,7 @@ def _panels(view: View) -> Section:
 
     def panel(caption: Markup, head: str, rows: Iterable[tuple[str, str, str]]) -> Markup:
         strips = [_panel_strip(view, model, tag, name) for model, tag, name in rows]
-        return strip_table(strips, axis, caption=caption, heads=(head, "Rate", "Figures"), tick=axis.percent)
+        return strip_table(strips, axis, caption=caption, heads=(head, "Rate", "Figures"))
 
     languages = {tag: view.language(tag) for tag in view.languages}
     by_language = [panel(_language(view, tag), "Model", [(m, tag, m) for m in view.models]) for tag in languages]
@@ -326,7 +325,8 @@ def _models(view: View) -> Section:
     by_language: dict[str, list[RankInterval]] = {}
     for rank in view.results.ranks:
         by_language.setdefault(rank.language, []).append(rank)
-    overall_ranks = by_language.pop(ALL, None)
+    overall_ranks = by_language.pop(ALL, [])
+    settled = any(rank.low > 1 or rank.high < len(overall_ranks) for rank in overall_ranks)
     shared, every = len(view.shared_languages), len(view.languages)
     over = "Rank over all languages"
     if shared not in {0, every}:
@@ -338,7 +338,7 @@ def _models(view: View) -> Section:
         view,
         _mean_chart(view, view.results.by_model, "Model", "languages"),
         over,
-        _rank_chart(overall_ranks, over) if overall_ranks and _settle_any(overall_ranks) else None,
+        _rank_chart(overall_ranks, over) if settled else None,
         _rank_table(view, by_language) if by_language else None,
         {
             "matrix": _matrix(view, overall) if overall else None,
@@ -349,11 +349,6 @@ def _models(view: View) -> Section:
         len(within),
     )
     return Section("models", "Models", "Models", (body,), ("models", "ranks", "comparisons", "settings"))
-
-
-def _settle_any(ranks: Sequence[RankInterval]) -> bool:
-    """Whether the data exclude any rank of any model."""
-    return any(rank.low > 1 or rank.high < len(ranks) for rank in ranks)
 
 
 def _rank_chart(ranks: Sequence[RankInterval], caption: str) -> Markup:
@@ -380,16 +375,17 @@ def _rank_table(view: View, by_language: Mapping[str, Sequence[RankInterval]]) -
         )
         rows += [(_language(view, tag), *cells)] if ranks else []
     title = "Rank in each language, with the ranks that the data do not exclude"
-    return Table(title, ("Language", *_model_labels(view)), rows)
+    return Table(title, ("Language", *(_html("model", name) for name in view.models)), rows)
 
 
 def _matrix(view: View, comparisons: dict[tuple[str, str], Comparison]) -> Table:
+    labels = {name: _html("model", name) for name in view.models}
     rows = [
-        (_html("model", first), *(_difference(view, comparisons, first, second) for second in view.models))
-        for first in view.models
+        (label, *(_difference(view, comparisons, first, second) for second in labels))
+        for first, label in labels.items()
     ]
     title = "Differences of mean rates over all languages, row minus column"
-    return Table(title, ("", *_model_labels(view)), rows, look="matrix")
+    return Table(title, ("", *labels.values()), rows, look="matrix")
 
 
 def _difference(view: View, comparisons: dict[tuple[str, str], Comparison], first: str, second: str) -> TableCell:
@@ -578,22 +574,24 @@ def _quality(parts: Sequence[tuple[Quality, int]]) -> Iterator[TableCell]:
 
 def _profile(view: View) -> Section | None:
     """Shares of the types among what was marked; None where nothing has a type."""
-    total = sum((Counter(cell.types) for cell in view.results.cells), Counter[str]())
+    total = _all_types(view.results.cells)
     types = [name for name, times in total.most_common() if times]
     if not types:
         return None
-    models, languages = (
-        [(label, sum((Counter(cell.types) for cell in cells), Counter[str]())) for label, cells in rows]
-        for rows in _grouped_cells(view)
-    )
+    models, languages = _grouped_cells(view)
     charts = [_type_chart(models, types, "Model", view), _type_chart(languages, types, "Language", view)]
     body = _html("profile", view, types, total[types[0]], charts if len(types) > 1 else [])
     return Section("types", "Type profile", "Types", (body,), ("types",))
 
 
-def _type_chart(rows: Iterable[tuple[Markup, Counter[str]]], types: Sequence[str], head: str, view: View) -> Markup:
+def _all_types(cells: Iterable[Cell]) -> Counter[str]:
+    return sum((Counter(cell.types) for cell in cells), Counter[str]())
+
+
+def _type_chart(rows: Iterable[tuple[Markup, Sequence[Cell]]], types: Sequence[str], head: str, view: View) -> Markup:
     strips = []
-    for label, counts in rows:
+    for label, cells in rows:
+        counts = _all_types(cells)
         largest = _html("absent", "nothing marked")
         if counts.total():
             name, most = min(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -679,13 +677,7 @@ def _windows(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
     if len(text) <= _LONG:
         return [(0, len(text))]
     parts = [(0, _AROUND), *((max(0, s.start - _AROUND), min(len(text), s.end + _AROUND)) for s in spans)]
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(parts):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((start, end))
-    return merged
+    return [(first, last) for first, last in merged_runs(covered(len(text), np.array(parts))).tolist()]
 
 
 def _look(covering: Sequence[Span]) -> tuple[str, str]:

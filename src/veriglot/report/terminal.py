@@ -134,19 +134,19 @@ class _Drawing:
         self.rtl = direction(sample.response, self.language) == "rtl"
 
     def show(self) -> None:
-        self._lines(self._title(), rtl=False)
-        self._lines(self._verdict(), rtl=False)
+        self._lines(self._title())
+        self._lines(self._verdict())
         for problem in misfits(self.sample, self.prediction):
-            self._lines(Text(f"! {_one_line(problem)}", _WARNING), rtl=False)
+            self._lines(Text(f"! {_one_line(problem)}", _WARNING))
         self._line(Text())
         self._lines(self._response(), self.rtl)
         if self.spans:
             self._line(Text())
             self._list()
-            self._lines(self._legend(), rtl=False)
+            self._lines(self._legend())
         self._units()
         for note in self.prediction.notes:
-            self._lines(Text(f"Note: {_one_line(note_words(note))}", _DIM), rtl=False)
+            self._lines(Text(f"Note: {_one_line(note_words(note))}", _DIM))
 
     def _title(self) -> Text:
         title = Text.assemble((_one_line(self.sample.id), Style(bold=True)))
@@ -215,7 +215,7 @@ class _Drawing:
         for number, span in enumerate(self.spans, 1):
             line = Text.assemble(f"{number:>3}  ", (f" {_name(span)} ", self._style((number - 1,))))
             line.append(f" {share(span.confidence)}" if span.confidence is not None else "")
-            self._lines(line, rtl=False)
+            self._lines(line)
             quoted = excerpt(self.sample.response, span.start, min(span.end, len(self.sample.response)), around=0)
             if quoted.quoted:
                 self._lines(Text(f"“{_one_line(quoted.quoted)}”"), self.rtl, _INDENT)
@@ -258,7 +258,7 @@ class _Drawing:
             legend.append(f" {name} ", self._tint(type_)).append(f" {times}   ")
         return legend
 
-    def _lines(self, text: Text, rtl: bool, indent: int = 0) -> None:
+    def _lines(self, text: Text, rtl: bool = False, indent: int = 0) -> None:
         """Print text from elsewhere; each line of one that runs right to left says so with its first code point."""
         lead = Text((_RLM if rtl else "") + " " * indent)
         for paragraph in text.split("\n", allow_blank=True):

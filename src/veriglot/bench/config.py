@@ -14,7 +14,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
 from veriglot.metrics.spans import segmenter
 from veriglot.records.languages import base_tag, find_language, get_language, tag_of
-from veriglot.records.settings import errors_of, paths_in, read_toml_records, require, require_unique
+from veriglot.records.settings import errors_of, paths_in, read_toml_records, require, require_files, require_unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -339,8 +339,8 @@ def _check_data(config: Config) -> None:
     labels = {entry.name for entry in config.systems}
     for number, entry in enumerate(config.data):
         where = f"data[{number}]"
-        _require_files(config, entry.path, f"{where}.path")
-        _require_files(config, entry.dev or (), f"{where}.dev")
+        require_files(config.path.parent, entry.path, f"{where}.path")
+        require_files(config.path.parent, entry.dev or (), f"{where}.dev")
         require(entry.levels, "a data set has a level or more", f"{where}.levels")
         require(
             entry.dev is not None or 0.0 < entry.dev_share < 1.0,
@@ -353,12 +353,6 @@ def _check_data(config: Config) -> None:
             get_language(tag)
         for label in entry.seen:
             _require_known("system of this bench", label, labels)
-
-
-def _require_files(config: Config, paths: Paths, field: str) -> None:
-    remedy = "Paths of data and predictions are relative to the folder of the bench file."
-    for path in config.places(paths):
-        require(path.exists(), f"there is no file {path}", field, remedy)
 
 
 def _check_systems(config: Config) -> None:
@@ -404,7 +398,7 @@ def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:
             "Take it out, or make the predictions with it.",
         )
     require(entry.files, "there are no files of predictions", f"{where}.predictions")
-    _require_files(config, entry.files, f"{where}.predictions")
+    require_files(config.path.parent, entry.files, f"{where}.predictions")
     require(
         entry.data or len(config.data) == 1,
         "predictions are joined with samples by id, and several data sets may have the same ids",

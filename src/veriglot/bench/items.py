@@ -19,7 +19,15 @@ from veriglot.detectors.units import judged_units
 from veriglot.errors import UsageError
 from veriglot.metrics.measures import Items, badness_of
 from veriglot.metrics.reference import labelled, reference
-from veriglot.metrics.spans import fact_marks, greatest, marked, probabilities, ranges, segmenter, unit_probabilities
+from veriglot.metrics.spans import (
+    fact_marks,
+    greatest,
+    marked,
+    ranges,
+    segmenter,
+    unit_probabilities,
+    word_probabilities,
+)
 from veriglot.records import Direction, Kind, Prediction, Status, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
@@ -414,7 +422,7 @@ def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds)
         return unit_probabilities(bounds, greatest(length, sure)), graded
     if level == "sentence":
         units = {(unit.start, unit.end): unit.score for unit in judged_units(sample, prediction, "sentence") or ()}
-        if all((start, end) in units for start, end in bounds.tolist()):
-            return np.array([units[start, end] for start, end in bounds.tolist()], dtype=np.float64), True
-    confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
-    return unit_probabilities(bounds, probabilities(length, ranges(prediction.words), confidences)), True
+        places = list(map(tuple, bounds.tolist()))
+        if units.keys() >= set(places):
+            return np.array([units[place] for place in places], dtype=np.float64), True
+    return unit_probabilities(bounds, word_probabilities(length, prediction.words)), True

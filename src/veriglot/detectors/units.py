@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from veriglot.judging.base import DIGITS, has_fact_rules
-from veriglot.metrics.spans import RULE, fact_scores, probabilities, ranges, sentence_scores
+from veriglot.metrics.spans import RULE, fact_scores, sentence_scores, word_probabilities
 from veriglot.records import JudgedUnit, Status
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
@@ -111,8 +111,7 @@ def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[
     if prediction.words is None:
         return None
     language = prediction.language or sample.language
-    confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
-    by_character = probabilities(len(sample.response), ranges(prediction.words), confidences)
+    by_character = word_probabilities(len(sample.response), prediction.words)
     claims = facts(sample.response, language)
     scores = fact_scores(claims, by_character)
     if level == "fact":

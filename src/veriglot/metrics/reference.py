@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veriglot.errors import InputError, UsageError
-from veriglot.metrics.spans import covered, greatest, probabilities, ranges
+from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
 from veriglot.records import Kind, Prediction, Span, Status
 from veriglot.records.taxonomy import taxonomies
 
@@ -211,8 +211,8 @@ def answer(prediction: Prediction, length: int) -> Answer:
         InputError: it marks beyond the end of the response.
     """
     spans = prediction.spans or ()
-    bounds, words = ranges(spans), ranges(prediction.words or ())
-    for name, places in (("spans", bounds), ("words", words)):
+    bounds = ranges(spans)
+    for name, places in (("spans", bounds), ("words", ranges(prediction.words or ()))):
         for index in np.flatnonzero(places[:, 1] > length).tolist():
             start, end = places[index]
             raise InputError(
@@ -222,8 +222,7 @@ def answer(prediction: Prediction, length: int) -> Answer:
             )
     marks = Marks(bounds, tuple(span.type for span in spans))
     if prediction.words is not None:
-        confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
-        by_word = probabilities(length, words, confidences)
+        by_word = word_probabilities(length, prediction.words)
         return Answer(marks, by_word, by_word)
     if any(span.confidence is None for span in spans):
         return Answer(marks, None, None)

@@ -48,6 +48,7 @@ __all__ = [
     "segmenter",
     "sentence_scores",
     "unit_probabilities",
+    "word_probabilities",
 ]
 
 
@@ -290,6 +291,11 @@ def probabilities(length: int, words: Bounds, confidences: NDArray[np.float64]) 
     values[1::2] = values_of_words
     values[2:-1:2] = np.minimum(values_of_words[:-1], values_of_words[1:])
     return np.repeat(values, np.diff(edges))
+
+
+def word_probabilities(length: int, words: Sequence[Word]) -> Array:
+    """The probability of each code point from words with their confidences; see `probabilities`."""
+    return probabilities(length, ranges(words), np.array([word.confidence for word in words], dtype=np.float64))
 
 
 def unit_probabilities(bounds: Bounds, by_character: NDArray[np.float64]) -> NDArray[np.float64]:

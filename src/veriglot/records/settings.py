@@ -88,6 +88,13 @@ def paths_in(folder: Path, paths: str | Iterable[str]) -> list[Path]:
     return [folder / Path(path).expanduser() for path in ((paths,) if isinstance(paths, str) else paths)]
 
 
+def require_files(folder: Path, paths: str | Iterable[str], field: str) -> None:
+    """Refuse a path that leads nowhere."""
+    for path in paths_in(folder, paths):
+        remedy = "Paths are relative to the folder of the file that names them."
+        require(path.exists(), f"there is no file {path}", field, remedy)
+
+
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """A file of TOML as plain data; `what` it is stands in messages.
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
 from rich.text import Text
 
 from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
@@ -15,7 +14,7 @@ from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
 from veriglot.records.languages import language_name
 from veriglot.report.bench_tables import ALL, View, bench_tables
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
-from veriglot.report.tables import Cell, Table
+from veriglot.report.tables import Cell, Table, as_json
 from veriglot.report.text_layout import count, number, percent, printable
 
 if TYPE_CHECKING:
@@ -176,9 +175,13 @@ def _cost_table(view: View) -> Table:
         "money",
     )  # fmt: skip
     rows = [_cost_row(cell) for cell in view.results.cells if cell.status not in {"unsuited", "unavailable"}]
-    filled = [index for index, column in enumerate(zip(*rows, strict=True)) if set(column) != {"–"}]
-    shown = [tuple(row[index] for index in filled) for row in rows]
-    return Table("Cost and coverage", [heads[index] for index in filled], shown)
+    return _without_dashes("Cost and coverage", heads, rows)
+
+
+def _without_dashes(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    """A table without the columns in which nothing is known."""
+    shown = [index for index, column in enumerate(zip(*rows, strict=True)) if set(column) != {"–"}]
+    return Table(title, [heads[index] for index in shown], [tuple(row[index] for index in shown) for row in rows])
 
 
 def _cost_row(cell: BenchCell) -> tuple[str, ...]:
@@ -204,14 +207,12 @@ def _reason_table(title: str, heads: Sequence[str], reasons: Iterable[tuple[str,
 
 def _missing_table(view: View) -> Table:
     """Cells without figures, or with figures of a part of the samples, and why."""
-    cells = [cell for cell in view.results.cells if cell.status not in {"done", "unsuited"}]
     reasons = (
-        ("all" if cell.status == "unavailable" else f"{cell.data} ({cell.level})", cell.status, cell.reason or "")
-        for cell in cells
+        (c.system, ("all" if c.status == "unavailable" else f"{c.data} ({c.level})", c.status, c.reason or ""))
+        for c in view.results.cells
+        if c.status not in {"done", "unsuited"}
     )
-    heads = ("systems", "data", "status", "why")
-    systems = (cell.system for cell in cells)
-    return _reason_table("Not judged, and why", heads, zip(systems, reasons, strict=True))
+    return _reason_table("Not judged, and why", ("systems", "data", "status", "why"), reasons)
 
 
 def _undefined_table(view: View, level: str) -> Table:
@@ -281,10 +282,7 @@ def _statistics_table(view: View) -> Table:
         for data in view.results.data
         if data.labelled
     ]
-    names = list(_SHOWN_STATISTICS)
-    filled = [n for n in range(1, len(names) + 1) if any(row[n] != "–" for row in rows)]
-    heads = ("data", *(_SHOWN_STATISTICS[names[n - 1]] for n in filled))
-    return Table("Statistics of the test parts", heads, [(row[0], *(row[n] for n in filled)) for row in rows])
+    return _without_dashes("Statistics of the test parts", ("data", *_SHOWN_STATISTICS.values()), rows)
 
 
 def _statistic(name: str, value: float | None) -> str:
@@ -483,7 +481,7 @@ def bench_document(results: BenchResults, format: str, *, table: str | None = No
     if format not in _FORMATS:
         raise UnknownNameError("format of a leaderboard", format, _FORMATS)
     if format == "json":
-        return msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n"
+        return as_json(results)
     if format == "csv":
         tables = bench_tables(results)
         if (table or "figures") not in tables:

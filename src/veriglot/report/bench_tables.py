@@ -50,16 +50,8 @@ class Board(NamedTuple):
 
         A system without a figure on data that counts has no place.
         """
-        places: list[int | None] = []
-        previous: tuple[int, tuple[float | None, str]] | None = None
-        for row in self.rows:
-            if row.mean is None:
-                places.append(None)
-                continue
-            if previous is None or row.standing != previous[1]:
-                previous = sum(rank is not None for rank in places) + 1, row.standing
-            places.append(previous[0])
-        return places
+        standings = [row.standing for row in self.rows if row.mean is not None]
+        return [None if row.mean is None else standings.index(row.standing) + 1 for row in self.rows]
 
 
 class Row(NamedTuple):

@@ -94,10 +94,6 @@ class _View:
             f"{layer} {count:,} of {of:,} ({_percent(count, of)})" for layer, (count, of) in finding.layers.items()
         )
 
-    def meaning(self, finding: Finding) -> str:
-        """What a finding says, in words."""
-        return checks()[finding.check].meaning
-
     def examples(self, finding: Finding) -> Iterator[tuple[str, ...]]:
         """Where each example is, what is wrong, and the text where there is any."""
         for example in finding.examples:
@@ -265,7 +261,7 @@ def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
 
 
 def _details(view: _View, finding: Finding) -> Fold:
-    parts: list[Part] = [view.meaning(finding), f"In a cleaned copy: {view.cleaning(finding)}."]
+    parts: list[Part] = [checks()[finding.check].meaning, f"In a cleaned copy: {view.cleaning(finding)}."]
     parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
     parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
     examples = list(view.examples(finding))
@@ -303,10 +299,8 @@ def render_check(report: CheckReport, console: Console) -> None:
     """Print what was found, errors first."""
     view = _View(report)
     _line(console, f"{view.title()}: {view.summary()}", "bold")
-    for level in _TERMINAL_STYLES:
-        for finding in report.findings:
-            if finding.level == level:
-                _print(view, finding, console)
+    for finding in view.findings():
+        _print(view, finding, console)
     for name, grid in view.grids().items():
         if name in {"agreement", "leaks", "skipped", "unread"}:
             console.print()
@@ -325,7 +319,7 @@ def _print(view: _View, finding: Finding, console: Console) -> None:
     head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
     head.append(printable(view.headline(finding)), style="bold")
     console.print(head)
-    _line(console, f"  {view.meaning(finding)}", "dim")
+    _line(console, f"  {checks()[finding.check].meaning}", "dim")
     _line(console, f"  where: {view.where(finding)}")
     if len(finding.layers) > 1:
         _line(console, f"  by: {view.layers(finding)}")

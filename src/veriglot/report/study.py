@@ -9,7 +9,6 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from rich.text import Text
 
 from veriglot.errors import UnknownNameError
@@ -17,7 +16,7 @@ from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
 from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
-from veriglot.report.tables import Table, escape_markdown
+from veriglot.report.tables import Table, as_json, escape_markdown
 from veriglot.report.text_layout import count, interval, percent, printable
 
 if TYPE_CHECKING:
@@ -340,7 +339,7 @@ def study_table(results: StudyResults, format: str, *, table: str | None = None)
         return tables[name].to_csv() if name in tables else ""
     if format == "json":
         data: Any = tables[table].records() if table is not None else _records(results, tables)
-        return msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8") + "\n"
+        return as_json(data)
     if table is None:
         return (_markdown if format == "markdown" else _latex)(View(results))
     return tables[table].to_markdown() if format == "markdown" else tables[table].to_latex()

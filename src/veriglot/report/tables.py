@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import msgspec
+
 from veriglot.report.text_layout import printable
 from veriglot.storage.files import open_whole
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-__all__ = ["Cell", "Table", "Value", "escape_markdown", "open_console", "write_csv"]
+__all__ = ["Cell", "Table", "Value", "as_json", "escape_markdown", "open_console", "write_csv"]
 
 _PLAIN_WIDTH = 200  # columns of output that is no terminal, which says that it has 80: a guess
 _GAP = 3  # columns between two columns of a table
@@ -223,6 +225,11 @@ def write_csv(tables: Mapping[str, Table], folder: str | Path) -> list[Path]:
         with open_whole(path) as file:
             file.write(table.to_csv().encode())
     return paths
+
+
+def as_json(data: Any) -> str:
+    """Any record as indented JSON with a line break."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
 
 
 def open_console(file: TextIO | None = None) -> Console:

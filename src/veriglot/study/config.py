@@ -16,7 +16,15 @@ from veriglot.llm.client import Settings
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator
 from veriglot.records.languages import get_language
-from veriglot.records.settings import errors_of, paths_in, read_json_record, read_toml_records, require, require_unique
+from veriglot.records.settings import (
+    errors_of,
+    paths_in,
+    read_json_record,
+    read_toml_records,
+    require,
+    require_files,
+    require_unique,
+)
 from veriglot.signatures import digest
 from veriglot.storage.files import partial_path
 
@@ -260,7 +268,7 @@ def _check_sources(config: Config) -> None:
     for field, entry in (("queries", queries), ("responses", responses), ("labels", config.labels)):
         if entry is not None:
             require(entry.path, "no file is named", f"{field}.path")
-            _require_files(config, entry.path, f"{field}.path")
+            require_files(config.path.parent, entry.path, f"{field}.path")
     seeds = (0,) if queries is None else queries.seeds
     require(
         seeds and len(set(seeds)) == len(seeds),
@@ -274,11 +282,6 @@ def _check_sources(config: Config) -> None:
     )
     for name, value, minimum in (("calls", limits.calls, 0), ("tokens", limits.tokens, 0), ("jobs", limits.jobs, 1)):
         require(value is None or value >= minimum, f"this has to be at least {minimum}", f"limits.{name}")
-
-
-def _require_files(config: Config, paths: Paths, field: str) -> None:
-    for path in config.places(paths):
-        require(path.exists(), f"there is no file {path}", field, "Paths are relative to the folder of the study file.")
 
 
 def _check_models(config: Config) -> None:
@@ -311,7 +314,7 @@ def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
     ):
         wanting = model.client == client and not getattr(model, key)
         require(not wanting, f"the client {client} needs {needed}", f"{field}.{key}")
-    _require_files(config, model.script or (), f"{field}.script")
+    require_files(config.path.parent, model.script or (), f"{field}.script")
 
 
 def _check_given_model(model: ModelEntry, field: str) -> None:
@@ -342,9 +345,9 @@ def _check_detectors(config: Config) -> None:
             field,
         )
         if entry.labelled is not None:
-            _require_files(config, entry.labelled, f"{field}.labelled")
+            require_files(config.path.parent, entry.labelled, f"{field}.labelled")
         if entry.profile is not None:
-            _require_files(config, entry.profile, f"{field}.profile")
+            require_files(config.path.parent, entry.profile, f"{field}.profile")
             unit, own = read_profile(config.place(entry.profile)).unit, config.study.unit
             require(unit == own, f"the profile counts {unit!r}, and the study {own!r}", f"{field}.profile", REMEASURE)
         require(

@@ -25,6 +25,7 @@ from veriglot.metrics.reference import (
     Reference,
     answer,
     at_threshold,
+    check_pair,
     labelled,
     majority_type,
     reference,
@@ -304,7 +305,7 @@ class Evaluator:
             UsageError: the reference cannot be chosen without a name, or the threshold cannot be applied.
         """
         if prediction is not None:
-            prediction.check_is_of(sample)
+            check_pair(sample, prediction)
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
         labels, whole = reference(sample, self.settings.annotator), None
@@ -533,7 +534,7 @@ def type_confusion(
     """
     rows: list[tuple[Sample, Prediction, Reference | None]] = []
     for sample, prediction in zip(samples, predictions, strict=True):
-        prediction.check_is_of(sample)
+        check_pair(sample, prediction)
         rows.append((sample, prediction, reference(sample, annotator)))
     name = next((labels.taxonomy for *_, labels in rows if labels is not None and labels.taxonomy), None)
     if name is None:

@@ -192,6 +192,16 @@ def _combined(sample: Sample, annotations: Sequence[Annotation], how: str) -> Re
 Array = NDArray[np.float64]
 
 
+def check_pair(sample: Sample, prediction: Prediction) -> None:
+    """Refuse a prediction that is of another sample.
+
+    Raises:
+        InputError: the ids differ.
+    """
+    if prediction.id != sample.id:
+        raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
+
+
 class Answer(NamedTuple):
     """What a scored prediction says of its response."""
 

@@ -359,15 +359,6 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         """The prediction in one word."""
         return Verdict.NOT_CHECKED if self.spans is None else Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
 
-    def check_is_of(self, sample: Sample) -> None:
-        """Refuse to be held against another sample.
-
-        Raises:
-            InputError: its id is another.
-        """
-        if self.id != sample.id:
-            raise InputError(f"the prediction of {self.id!r} cannot be held against the sample {sample.id!r}")
-
     def __post_init__(self) -> None:
         if self.status is Status.SCORED:
             if self.spans is None or self.score is None:

@@ -21,6 +21,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from veriglot.metrics.reference import check_pair
 from veriglot.records import Prediction, Sample, Status
 from veriglot.records.languages import language_name
 from veriglot.records.taxonomy import taxonomies
@@ -314,7 +315,7 @@ def write_report(
 
 def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[Markup, Markup]:
     """The two blocks of one sample: what the list shows and searches, and the rest."""
-    prediction.check_is_of(sample)
+    check_pair(sample, prediction)
     return _script_safe(_listed(sample, prediction)), _script_safe(_shown(sample, prediction))
 
 
@@ -496,7 +497,7 @@ def fragment(prediction: Prediction, sample: Sample | None) -> str:
             marked += [(span.text or f"[{span.start}, {span.end})", label, True), ("\n", "", False)]
         shown = {"dir": "auto", "tag": tag, "parts": marked}
         return str(macro("fragment", "fragment.html")(head, note, shown, []))
-    prediction.check_is_of(sample)
+    check_pair(sample, prediction)
     response = _run(sample.response, spans, labels, tag or sample.language)
     passages = []
     for passage in sample.evidence:

@@ -16,6 +16,7 @@ from rich.cells import cell_len, chop_cells
 from rich.style import Style
 from rich.text import Text
 
+from veriglot.metrics.reference import check_pair
 from veriglot.records import Status
 from veriglot.records.languages import language_name
 from veriglot.report.palette import UNTYPED, palette, slot_of
@@ -100,7 +101,7 @@ def render_terminal(sample: Sample, prediction: Prediction, console: Console) ->
     Raises:
         InputError: the prediction is for another sample.
     """
-    prediction.check_is_of(sample)
+    check_pair(sample, prediction)
     _Drawing(sample, prediction, console).show()
 
 

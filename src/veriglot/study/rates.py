@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError
-from veriglot.metrics.reference import answer, reference
+from veriglot.metrics.reference import answer, check_pair, reference
 from veriglot.metrics.scores import BINS, bin_of, coarse_bin
 from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
@@ -117,7 +117,7 @@ class Tallying:
             InputError: the prediction belongs to another response, or marks beyond its end.
         """
         if prediction is not None:
-            prediction.check_is_of(sample)
+            check_pair(sample, prediction)
         judged = self._units(sample, prediction) if prediction and prediction.status is Status.SCORED else None
         generator = sample.generator
         name, seed = (generator.name, generator.seed) if generator is not None else (None, None)

@@ -33,6 +33,7 @@ __all__ = [
     "Reference",
     "answer",
     "at_threshold",
+    "check_pair",
     "labelled",
     "majority_type",
     "merged_runs",

@@ -434,12 +434,6 @@ class Evaluator:
         return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=notes)
 
 
-def _batches(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
-    source = iter(samples)
-    while batch := list(islice(source, _BATCH)):
-        yield batch
-
-
 def evaluate(
     samples: Iterable[Sample],
     detector: Detector,
@@ -474,8 +468,8 @@ def evaluate(
         annotator=annotator,
         taxonomy=taxonomy,
     )
-    evaluator = Evaluator(settings)
-    for batch in _batches(samples):
+    evaluator, source = Evaluator(settings), iter(samples)
+    while batch := list(islice(source, _BATCH)):
         for sample, prediction in zip(batch, detector.predict(batch), strict=True):
             evaluator.add(sample, prediction)
     return evaluator.result(seed=seed, resamples=resamples)

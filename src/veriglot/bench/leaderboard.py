@@ -344,19 +344,21 @@ class State:
     def results(self, config: Config) -> BenchResults:
         """Everything that views show; the same answers give the same record."""
         notes: list[str] = []
-        groups = _groups(config, self)
-        baseline = _baseline(config, self)
+        bench, labelled = config.bench, [data for data in self.data if data.labelled]
+        cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
+        groups = scopes(cells, bench.groups, config.groups)
+        able = (system.name for system in self.systems if system.unavailable is None)
+        baseline = bench.baseline or next(able, None)
         matrices, compared = [], []
         for level, board in self.boards.items():
             if baseline is not None:
-                compared += comparisons(level, board, baseline, config.bench.rank_by, config.bench.correction)
+                compared += comparisons(level, board, baseline, bench.rank_by, bench.correction)
             for method in METHODS:
                 try:
                     matrices.append(correlations(level, board, method))
                 except MissingExtraError as error:
                     notes.append(f"Correlations are not tested: {error}")
         done = [result for board in self.boards.values() for result in board.values()]
-        bench = config.bench
         return BenchResults(
             title=config.title,
             measures={level: config.measures(level) for level in self.boards},
@@ -380,20 +382,6 @@ class State:
             confusions=tuple(self.confusions),
             answers=tuple(self.answers),
         )
-
-
-def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
-    """Scope to its cells, over all data sets."""
-    labelled = [data for data in state.data if data.labelled]
-    cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
-    return scopes(cells, config.bench.groups, config.groups)
-
-
-def _baseline(config: Config, state: State) -> str | None:
-    """The baseline that the file names, or the first system that can be made."""
-    if config.bench.baseline is not None:
-        return config.bench.baseline
-    return next((system.name for system in state.systems if system.unavailable is None), None)
 
 
 def _described(state: State, data: DataSet) -> BenchData:

@@ -263,11 +263,7 @@ class PredictedLabels:
 
 
 def _check_belongs(prediction: Prediction, sample: Sample) -> None:
-    """Refuse a prediction that shows that it was made of another text.
-
-    What shows it: a mark beyond the end of the response, a span whose `text` is not what stands there, and another
-    language. Scripts are not held against each other: a detector goes by the text where a tag does not name one.
-    """
+    """Refuse a prediction of another text or language; scripts may differ, for a tag does not always name one."""
     check_marks(prediction, sample)
     if prediction.language is None or sample.language is None:
         return

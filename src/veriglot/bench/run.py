@@ -174,11 +174,7 @@ class _Run:
 def _judge(
     run: _Run, system: System, data: str, samples: Sequence[Sample], data_hash: str, grain: Grain
 ) -> SystemOutput:
-    """Have a system judge all samples, or those that it has not judged yet.
-
-    Raises:
-        VeriglotError: the system broke off. What it had judged is kept.
-    """
+    """Have a system judge all samples, or those that it has not judged yet; what it had judged is kept."""
     key, made = _signed(system, data_hash, grain)
     name = "-".join(_UNSAFE.sub("_", part)[:40] for part in (data, system.name))
     cell = run.folder / "cells" / f"{name}-{key[:16]}"

@@ -254,11 +254,7 @@ class _Seen:
 
 
 class _Survey:
-    """Takes each response with what the first detector said of it; memory grows with models and languages only.
-
-    Args:
-        unit: what types are counted in.
-    """
+    """Takes each response with what the first detector said of it; memory grows with models and languages only."""
 
     def __init__(self, unit: str) -> None:
         self._segment = segmenter(unit)

@@ -55,7 +55,6 @@ __all__ = [
     "made_by",
     "same_maker",
     "tag_of",
-    "type_mapping",
 ]
 
 
@@ -91,11 +90,11 @@ class ItemLabels(NamedTuple):
 
     start: int
     end: int
-    nonfactual: bool
-    facts: int
-    support: float | None
-    contradicted: float | None
-    unverified: float | None
+    nonfactual: bool = False
+    facts: int = 0
+    support: float | None = None
+    contradicted: float | None = None
+    unverified: float | None = None
 
 
 def item_labels(sample: Sample, level: str = "response", annotator: str | None = None) -> list[ItemLabels] | None:
@@ -223,21 +222,22 @@ class ItemTable:
             labelled: whether they have labels.
         """
         rows = [
-            (index, *row)
+            (index, item)
             for index, sample in enumerate(samples)
-            for row in (_rows(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
+            for item in (_labelled(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
         ]
-        owner = np.array([row[0] for row in rows], dtype=np.int64)
+        owner, items = np.array([index for index, _ in rows], dtype=np.int64), [item for _, item in rows]
         owners = [samples[index] for index in owner.tolist()]
-        support, unverified = (np.array([row[column] for row in rows], dtype=np.float64) for column in (4, 5))
+        support = np.array([item.support for item in items], dtype=np.float64)
+        unverified = np.array([item.unverified for item in items], dtype=np.float64)
         return cls(
             level,
             tuple(samples),
             owner,
-            np.array([row[1:3] for row in rows], dtype=np.int32).reshape(-1, 2),
+            np.array([item[:2] for item in items], dtype=np.int32).reshape(-1, 2),
             np.array([tag_of(sample.language) for sample in owners], dtype=np.str_),
             tuple(texts[sample.id] for sample in owners),
-            np.array([row[3] for row in rows], dtype=bool),
+            np.array([item.nonfactual for item in items], dtype=bool),
             None if level == "word" else support,
             None if level == "word" else unverified,
             labelled,
@@ -274,22 +274,18 @@ class ItemTable:
         ]
 
 
-_Row = tuple[int, int, bool, float | None, float | None]  # start, end, nonfactual, support, unverified
-
-
-def _rows(sample: Sample, level: Level, annotator: str | None, unit: str) -> list[_Row]:
+def _labelled(sample: Sample, level: Level, annotator: str | None, unit: str) -> list[ItemLabels]:
     if level != "word":
-        items = item_labels(sample, level, annotator) or ()
-        return [(item.start, item.end, item.nonfactual, item.support, item.unverified) for item in items]
+        return item_labels(sample, level, annotator) or []
     labels = reference(sample, annotator)
     if labels is None:
         return []
     bounds = segmenter(unit)(sample.response, tag_of(sample.language))
     bad = marked(bounds, labels.marks.spans).tolist()
-    return [(start, end, wrong, None, None) for (start, end), wrong in zip(bounds.tolist(), bad, strict=True)]
+    return [ItemLabels(start, end, wrong) for (start, end), wrong in zip(bounds.tolist(), bad, strict=True)]
 
 
-def _bare(sample: Sample, level: Level, unit: str) -> list[_Row]:
+def _bare(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
     """The items of a sample without labels."""
     from veriglot.text.segmentation import sentences
 
@@ -298,7 +294,7 @@ def _bare(sample: Sample, level: Level, unit: str) -> list[_Row]:
         places = [(0, len(sample.response))]
     else:
         places = segmenter(unit)(sample.response, tag).tolist() if level == "word" else sentences(sample.response, tag)
-    return [(start, end, False, None, None) for start, end in places]
+    return [ItemLabels(start, end) for start, end in places]
 
 
 # Labels that a model made: in a bench they count only where its file names their annotator, and never for their maker.
@@ -424,5 +420,5 @@ def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds)
         units = {(unit.start, unit.end): unit.score for unit in judged_units(sample, prediction, "sentence") or ()}
         places = list(map(tuple, bounds.tolist()))
         if units.keys() >= set(places):
-            return np.array([units[place] for place in places], dtype=np.float64), True
+            return np.array([units[start_end] for start_end in places], dtype=np.float64), True
     return unit_probabilities(bounds, word_probabilities(length, prediction.words)), True

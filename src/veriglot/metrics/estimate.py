@@ -32,7 +32,6 @@ __all__ = [
     "Resampling",
     "estimated",
     "mean_of_draws",
-    "number",
     "percentile",
     "stream",
     "too_few",

@@ -35,8 +35,6 @@ __all__ = [
     "at_threshold",
     "check_pair",
     "labelled",
-    "majority_type",
-    "merged_runs",
     "reference",
 ]
 

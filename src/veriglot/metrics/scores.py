@@ -31,7 +31,6 @@ __all__ = [
     "ReliabilityBin",
     "bin_of",
     "coarse_bin",
-    "mid_ranks",
     "ratio",
     "reliability",
 ]

@@ -208,8 +208,10 @@ def _maximum_matching(allowed: NDArray[np.bool_]) -> dict[int, int]:
     return row_of
 
 
-def _matched(predicted: Bounds, gold: Bounds, least: float, types: Types | None, gold_types: Types | None) -> Matched:
-    close = pairwise_iou(predicted, gold) >= least
+def _matched(
+    predicted: Bounds, gold: Bounds, threshold: float, types: Types | None, gold_types: Types | None
+) -> Matched:
+    close = pairwise_iou(predicted, gold) >= threshold
     if types is not None and gold_types is not None:
         same = np.array([[a is not None and a == b for b in gold_types] for a in types], dtype=bool)
         close &= same.reshape(close.shape)

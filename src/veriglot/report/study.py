@@ -6,6 +6,7 @@ A rate that is `unreliable` stands in columns of its own, so that nobody who rea
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -130,10 +131,14 @@ class View:
     @cached_property
     def by_reason(self) -> dict[str, dict[str, list[Rate]]]:
         """The unreliable rates by the reason and the model; reasons that differ in numbers only are one."""
-        groups: dict[str, list[Rate]] = {}
+        groups: dict[str, dict[str, list[Rate]]] = defaultdict(lambda: defaultdict(list))
+        reasons: dict[str, list[str]] = defaultdict(list)
         for rate in self.unreliable:
-            groups.setdefault(_NUMBER.sub("#", _reason(rate)), []).append(rate)
-        return {_with_ranges([_reason(rate) for rate in rates]): _by_model(rates) for rates in groups.values()}
+            reason = rate.reason or "there is no estimate"
+            wording = _NUMBER.sub("#", reason)
+            groups[wording][rate.model or "unnamed"].append(rate)
+            reasons[wording].append(reason)
+        return {_with_ranges(reasons[wording]): by_model for wording, by_model in groups.items()}
 
     @cached_property
     def shared_languages(self) -> tuple[str, ...]:
@@ -212,17 +217,6 @@ class View:
 def rank_reach(rank: RankInterval) -> str:
     """The ranks that the data do not exclude: `2`, `1–3`."""
     return str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
-
-
-def _reason(rate: Rate) -> str:
-    return rate.reason or "there is no estimate"
-
-
-def _by_model(rates: Iterable[Rate]) -> dict[str, list[Rate]]:
-    groups: dict[str, list[Rate]] = {}
-    for rate in rates:
-        groups.setdefault(rate.model or "unnamed", []).append(rate)
-    return groups
 
 
 def _with_ranges(reasons: list[str]) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-__all__ = ["Cell", "Table", "Value", "as_json", "escape_markdown", "open_console", "write_csv"]
+__all__ = ["Cell", "Table", "Value", "escape_markdown", "open_console", "write_csv"]
 
 _PLAIN_WIDTH = 200  # columns of output that is no terminal, which says that it has 80: a guess
 _GAP = 3  # columns between two columns of a table

@@ -44,10 +44,10 @@ class Excerpt(NamedTuple):
     after: str
 
 
-def excerpt(text: str, start: int, end: int, *, mark: str = "", around: int = 40, longest: int = 160) -> Excerpt:
+def excerpt(text: str, start: int, end: int, *, mark: str = "", around: int = 40) -> Excerpt:
     """Up to `around` code points on either side of `[start, end)`; no number is cut, nor parted from its unit.
 
-    A place over `longest` loses its middle but for what the `mark` is about: numbers where it has any, and its words.
+    A place over 160 code points loses its middle but for what `mark` is about: numbers where it has any, and its words.
     """
     first = max(0, start - around)
     last = min(len(text), end + around)
@@ -60,8 +60,8 @@ def excerpt(text: str, start: int, end: int, *, mark: str = "", around: int = 40
         unit = _UNIT.match(text, last) if text[last - 1].isdigit() else None
         last = unit.end() if unit else last
     quoted = text[start:end]
-    if len(quoted) > longest:
-        quoted = _without_middle(quoted, longest // 2, mark)
+    if len(quoted) > 160:
+        quoted = _without_middle(quoted, 80, mark)
     return Excerpt(
         ("…" if first else "") + text[first:start], quoted, text[end:last] + ("…" if last < len(text) else "")
     )

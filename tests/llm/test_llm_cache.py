@@ -22,7 +22,7 @@ from misbehaving import Faults, ModelServer
 from veriglot.errors import VeriglotError
 from veriglot.llm import client as llm
 from veriglot.llm.client import Reply, Token
-from veriglot.llm.registry import Cached
+from veriglot.llm.registry import Cached, spent_in
 from veriglot.storage.checkpoint import Usage
 
 HERE = Path(__file__).parent
@@ -78,10 +78,8 @@ def test_a_finished_call_is_not_made_again(tmp_path: Path) -> None:
     first = Cached(client, tmp_path).ask(ask("x"))
     again = Cached(client, tmp_path)
     assert again.ask(ask("x")) == first
-    assert (client.asked, again.hits) == (1, 1)
-    assert again.has(ask("x"))
-    assert not again.has(ask("y"))
-    assert again.spent() == Usage(1, 3, 4)
+    assert client.asked == 1
+    assert spent_in(tmp_path) == Usage(1, 3, 4)
 
 
 def test_failures_are_not_kept(tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_another_call_is_no_hit(tmp_path: Path, other: dict[str, Any]) -> None:
     cached = Cached(client, tmp_path)
     cached.ask(ask("x", seed=1))
     cached.ask(msgspec.structs.replace(ask("x", seed=1), **other))
-    assert (client.asked, cached.hits) == (2, 0)
+    assert client.asked == 2
 
 
 def test_another_client_is_no_hit(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.errors import UsageError
+from veriglot.errors import UsageError, WeightsError
 from veriglot.llm import client as llm
 from veriglot.llm.registry import connect
 
@@ -139,7 +139,7 @@ def test_what_it_cannot_do_it_refuses(client: Client, folder: Path) -> None:
         ask(client, folder, frequency_penalty=0.5)
     with pytest.raises(UsageError, match="another"):
         client.ask(llm.Request("another", prompt="x"))
-    with pytest.raises(UsageError, match="cannot be loaded"):
+    with pytest.raises(WeightsError, match="There is no folder"):
         connect("transformers", model=str(folder / "nothing"))
 
 

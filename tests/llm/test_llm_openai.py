@@ -188,11 +188,6 @@ def test_faults_pass_and_each_call_is_paid_once() -> None:
     assert sum(server.received.values()) > 60
 
 
-def test_the_models_of_a_server(server: ModelServer) -> None:
-    client = connect(server)
-    assert client.models() == ["m", "n"]  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("answer", "text", "finish"),
     [

@@ -19,12 +19,12 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.registry import OFFLINE, Licence, find, models, offline
+from veriglot.hub.registry import OFFLINE, Licence, find, models, offline, permissive_licences
 from veriglot.plugins import packaged
 from veriglot.signatures import checkpoint_revision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import torch
     from numpy.typing import NDArray
@@ -255,6 +255,7 @@ def positions(tokenizer: Any, network: Any) -> int | None:
     return min(bounds, default=None)
 
 
+_OF_TOKENIZERS = ("revision", "trust_remote_code", "gguf_file", "local_files_only")
 _DEFAULT_ROOM = 512  # tokens of an input where the model sets no bound
 
 
@@ -314,6 +315,7 @@ def load_pretrained(
     device: str | None = None,
     dtype: str = "float32",
     trust_remote_code: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Pretrained:
     """A checkpoint with its tokenizer, on a device.
 
@@ -326,6 +328,7 @@ def load_pretrained(
         device: as `device_for` takes it.
         dtype: of the weights.
         trust_remote_code: run code that comes with the model.
+        options: further arguments of `from_pretrained`.
 
     Raises:
         WeightsError: it cannot be loaded, or was trained for something else.
@@ -335,12 +338,14 @@ def load_pretrained(
     import transformers
 
     source, words = checkpoint(model), checkpoint(tokenizer or model)
-    options = {"trust_remote_code": trust_remote_code, **hub_options(source, revision)}
+    given = {"trust_remote_code": trust_remote_code, **hub_options(source, revision), **(options or {})}
     with loading(f"tokenizer of the {what}", words):
-        own = options if words == source else {**options, **hub_options(words)}
-        loaded = transformers.AutoTokenizer.from_pretrained(words, **own)
+        own = {name: given[name] for name in _OF_TOKENIZERS if name in given}
+        loaded = transformers.AutoTokenizer.from_pretrained(
+            words, **(own if words == source else {**own, **hub_options(words)})
+        )
     with loading(what, source):
-        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
+        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **given)
     absent = sorted(report["missing_keys"])
     if absent:
         raise WeightsError(
@@ -349,8 +354,11 @@ def load_pretrained(
         )
     target = device_for(device)
     settings = {
-        "dtype": dtype, "device": target.type, "transformers": transformers.__version__, "torch": torch.__version__,
-    }  # fmt: skip
+        "dtype": str(network.dtype).removeprefix("torch."),
+        "device": target.type,
+        "transformers": transformers.__version__,
+        "torch": torch.__version__,
+    }
     return Pretrained(source, loaded, network.to(target).eval(), target, settings)
 
 
@@ -458,5 +466,4 @@ def _own_card(folder: Path) -> _Card | None:
 
 def _spelled(name: str) -> str:
     """A licence's name as the list of permissive ones spells it; the hub writes all of it small."""
-    known = ("Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-4.0", "CC0-1.0", "ISC", "Unlicense", "Zlib")
-    return {spelling.casefold(): spelling for spelling in known}.get(name.casefold(), name)
+    return {spelling.casefold(): spelling for spelling in permissive_licences()}.get(name.casefold(), name)

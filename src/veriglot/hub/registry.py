@@ -65,7 +65,7 @@ class Licence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def permissive(self) -> bool:
         """Whether it lets everyone use the weights for everything, so that showing it is enough."""
-        return self.name in _built_in().permissive
+        return self.name in permissive_licences()
 
     def __str__(self) -> str:
         return f"{self.name}{f' ({self.note})' if self.note else ''}, {self.url}"
@@ -259,6 +259,11 @@ def model(name: str) -> Model:
 @cache
 def _built_in() -> _Registry:
     return _read(files(__package__).joinpath("registry.json").read_bytes(), _SHIPPED)
+
+
+def permissive_licences() -> tuple[str, ...]:
+    """The licences that let everyone use weights for everything."""
+    return _built_in().permissive
 
 
 def _own_registries() -> list[Path]:

@@ -210,11 +210,6 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         if bool(self.messages) == (self.prompt is not None):
             raise ValueError("a request has either messages or a prompt")
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 of everything in it, in hexadecimal; the same on every machine."""
-        return digest([msgspec.json.encode(self, order="deterministic")])
-
     def key(self, signature: str) -> str:
         """What the call is known by, in the cache and to a gateway (`Idempotency-Key`): who is asked, and what."""
         return digest([_KEY_VERSION, signature, msgspec.json.encode(self, order="deterministic")])
@@ -496,9 +491,7 @@ class Answer(msgspec.Struct, frozen=True):
     error: ModelError | None = None
 
 
-def ask_all(
-    client: Client, requests: Iterable[Request], *, jobs: int = 8, give_up: int | None = _GIVE_UP
-) -> Iterator[Answer]:
+def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> Iterator[Answer]:
     """Ask all, several at a time.
 
     Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
@@ -509,71 +502,56 @@ def ask_all(
         client: who is asked.
         requests: any number; read as they are needed.
         jobs: how many are asked at the same time, at least 1.
-        give_up: raise instead of going on when so many requests in a row failed in a way that may pass (a server that
-            is down fails them all); at least 1, or None for never.
 
-    Returns:
+    Yields:
         One answer per request, in order. A request that fails is an answer too. One that failed in a way that may pass
         is held back until a later request is answered otherwise, or there is none: when the server is down, none of
         them becomes an answer, and whoever starts again asks them all.
 
     Raises:
         ModelError: one that every further request would meet as well: a spending limit, a refused key, a server that is
-            down. The answers before it were given out, but for those that were held back.
-        UsageError: a number below 1.
+            down (10 requests in a row failed in a way that may pass). The answers before it were given out, but for
+            those that were held back.
+        UsageError: `jobs` is below 1.
     """
     if jobs < 1:
         raise UsageError(f"{jobs} jobs are fewer than 1.")
-    if give_up is not None and give_up < 1:
-        raise UsageError(f"Giving up after {give_up} failures is giving up before the first.")
-    return _ask_all(client, requests, jobs, give_up)
-
-
-def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: int | None) -> Iterator[Answer]:
     waiting: deque[tuple[Request, Future[Reply]]] = deque()
+    held: list[Answer] = []  # failures that may pass, until it is clear that not every request meets them
     workers = _Workers(client, jobs)
     patience: float | None = None
-    outage = _Outage(give_up)
-    try:
-        for request in requests:
-            waiting.append((request, workers.submit(request)))
-            if len(waiting) >= _AHEAD * jobs:
-                yield from outage.passed(_settled(*waiting.popleft()))
-        while waiting:
-            yield from outage.passed(_settled(*waiting.popleft()))
-        yield from outage.pending
-    except KeyboardInterrupt:
-        patience = _LAST_CALLS
-        raise
-    finally:
-        workers.stop(patience)
 
-
-class _Outage:
-    """Holds back failures that may pass, in order, until it is clear that not every request meets them."""
-
-    def __init__(self, give_up: int | None) -> None:
-        self.pending: list[Answer] = []
-        self._give_up = give_up
-
-    def passed(self, answer: Answer) -> list[Answer]:
-        """What can be given out now that this answer is there."""
+    def next_answers() -> list[Answer]:
+        answer = _settled(*waiting.popleft())
+        held.append(answer)
         error = answer.error
-        if self._give_up is None:
-            return [answer]
         if error is None or not error.retryable:
-            ready, self.pending = [*self.pending, answer], []
+            ready = held.copy()
+            held.clear()
             return ready
-        self.pending.append(answer)
-        if len(self.pending) >= self._give_up:
+        if len(held) >= _GIVE_UP:
             raise ModelError(
-                f"{len(self.pending)} requests in a row got no reply; the last: {error.message}",
+                f"{len(held)} requests in a row got no reply; the last: {error.message}",
                 remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,
                 status=error.status,
             ) from error
         return []
+
+    try:
+        for request in requests:
+            waiting.append((request, workers.submit(request)))
+            if len(waiting) >= _AHEAD * jobs:
+                yield from next_answers()
+        while waiting:
+            yield from next_answers()
+        yield from held
+    except KeyboardInterrupt:
+        patience = _LAST_CALLS
+        raise
+    finally:
+        workers.stop(patience)
 
 
 def _settled(request: Request, future: Future[Reply]) -> Answer:

@@ -180,18 +180,6 @@ class OpenAI(Client):
         """Let go of the connections; waits end."""
         self._session.close()
 
-    def models(self) -> list[str]:
-        """The names of the models that the server lists.
-
-        Raises:
-            ModelError: it does not answer.
-        """
-        try:
-            listed = self._session.get("models").json()
-        except HttpError as error:
-            raise _model_error(error) from None
-        return [str(entry["id"]) for entry in listed.get("data", [])]
-
     def ask(self, request: Request) -> Reply:
         """Ask; where the server does not take the request's schema, it is asked for in words instead.
 

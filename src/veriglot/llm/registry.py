@@ -88,7 +88,7 @@ class Limits:
     Args:
         calls: the most calls; None for no bound.
         tokens: the most tokens of prompts and replies together; None for no bound.
-        spent: what was spent before, such as `Cached.spent()` of a run that goes on.
+        spent: what was spent before, such as `spent_in` the folder of a run that goes on.
 
     Raises:
         UsageError: a limit below 0.
@@ -282,21 +282,6 @@ class Cached(Client):
         self._client = client
         self._folder = Path(folder)
         self._calls, self._claims = _open_calls(self._folder)
-        self._hits = 0
-        self._count = threading.Lock()
-
-    @property
-    def hits(self) -> int:
-        """How many calls of this client were answered from the folder."""
-        return self._hits
-
-    def spent(self) -> Usage:
-        """What all calls in the folder cost, of every client and run that used it."""
-        return Usage(*self._calls.read(_SUMS)[0])
-
-    def has(self, request: Request) -> bool:
-        """Whether the reply is in the folder, so that asking costs nothing."""
-        return self._read(request.key(self.signature)) is not None
 
     def ask(self, request: Request) -> Reply:
         """The kept reply, or the client's, kept from now on.
@@ -315,9 +300,6 @@ class Cached(Client):
                     cost, blob = reply.usage(request), zlib.compress(msgspec.json.encode(reply), 6)
                     row = (key, request.model, cost.tokens_in, cost.tokens_out, blob)
                     self._calls.write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", [row])
-                    return reply
-        with self._count:
-            self._hits += 1
         return reply
 
     def close(self) -> None:

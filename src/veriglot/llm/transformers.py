@@ -10,9 +10,9 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import device_for, hub_options, without_bars
+from veriglot.hub.checkpoints import load_pretrained
 from veriglot.llm.client import Client, ModelError, Reply, Token
-from veriglot.signatures import checkpoint_revision, digest, signature
+from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from veriglot.llm.client import Request, Settings
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Local"]
 
 _UNUSABLE = ("frequency_penalty", "presence_penalty")  # generate() has neither
-_OF_TOKENIZERS = ("revision", "trust_remote_code", "gguf_file", "local_files_only")
 
 
 class Local(Client):
@@ -31,7 +30,7 @@ class Local(Client):
     same reply on the same machine and versions, in whatever order it is asked.
 
     Args:
-        model: a folder, or a name on the hub.
+        model: a folder, a model of the registry, or a name on the hub.
         revision: of a model on the hub.
         device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         dtype: such as `float32` or `bfloat16`; `auto` for that of the file.
@@ -40,7 +39,8 @@ class Local(Client):
             JSON can hold.
 
     Raises:
-        UsageError: the model cannot be loaded.
+        WeightsError: the model cannot be loaded.
+        UsageError: PyTorch knows no such device.
     """
 
     name = "transformers"
@@ -55,30 +55,25 @@ class Local(Client):
         trust_remote_code: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
-        given = {**hub_options(model, revision), "trust_remote_code": trust_remote_code, **(options or {})}
-        tokenizer_given = {name: given[name] for name in _OF_TOKENIZERS if name in given}
-        try:
-            with without_bars():
-                self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, **tokenizer_given)
-                loaded = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=dtype, **given)
-        except (OSError, ValueError, ImportError, RuntimeError) as error:
-            raise UsageError(
-                f"The model {model!r} cannot be loaded: {_first_line(error)}",
-                remedy="Give the folder of a causal language model, or its name on the hub.",
-            ) from error
+        loaded = load_pretrained(
+            transformers.AutoModelForCausalLM,
+            model,
+            what="language model",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+            options=options,
+        )
         self.model = model
-        self._device = device_for(device)
-        self._model: Any = loaded.to(self._device).eval()
+        self._tokenizer, self._model, self._device = loaded.tokenizer, loaded.network, loaded.device
         self._lock = threading.Lock()
         self.signature = signature(
             client=self.name,
             model=model,
-            revision=checkpoint_revision(model, self._model.config),
+            revision=loaded.revision,
             options=digest([msgspec.json.encode(options, order="deterministic")])[:16] if options else None,
-            dtype=str(self._model.dtype).removeprefix("torch."),
-            device=self._device.type,
-            transformers=transformers.__version__,
-            torch=torch.__version__,
+            **loaded.settings,
         )
 
     def ask(self, request: Request) -> Reply:
@@ -99,10 +94,9 @@ class Local(Client):
             ids = self._encode(asked)
             generation = self._configuration(asked.settings, ids.shape[1])
             try:
-                reply = self._generate(asked, ids, generation)
+                return self._generate(asked, ids, generation)
             except (RuntimeError, ValueError) as error:  # out of memory, or settings that exclude each other
                 raise ModelError(f"{self.model} failed: {_first_line(error)}", remedy="Change the settings.") from error
-        return reply
 
     def _encode(self, request: Request) -> torch.Tensor:
         if request.prompt is not None:

@@ -14,7 +14,7 @@ import transformers
 
 from veriglot.datasets.translation.translators import Translation
 from veriglot.errors import MissingExtraError, UsageError, WeightsError
-from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, loading, positions
+from veriglot.hub.checkpoints import load_pretrained, pad, positions
 from veriglot.records.languages import get_language, tag_of, translation_codes
 from veriglot.scorers.base import codes_of
 from veriglot.signatures import checkpoint_revision, signature
@@ -219,35 +219,25 @@ class LocalTranslator(_SequenceTranslator):
     ) -> None:
         if beams < 1 or batch < 1:
             raise UsageError("`beams` and `batch` are at least 1.")
-        name = checkpoint(model)
-        with loading("translation model", name):
-            given = hub_options(name, revision)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
-            network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **given)
+        kind = transformers.AutoModelForSeq2SeqLM
+        loaded = load_pretrained(kind, model, what="translation model", revision=revision, device=device, dtype=dtype)
+        tokenizer, network = loaded.tokenizer, loaded.network
         super().__init__(tokenizer, codes, prefix, positions(tokenizer, network), batch)
-        self._device = device_for(device)
-        self._network: Any = network.to(self._device).eval()
-        self._beams = beams
+        self._device, self._network, self._beams = loaded.device, network, beams
         # mBART-25 is told the target by the token that the decoder starts from; all others by one that is forced.
         self._starts = network.config.model_type == "mbart" and "MBart50" not in type(tokenizer).__name__
         self.signature = signature(
             translator="hf",
             model=model,
-            revision=checkpoint_revision(name, network.config),
+            revision=loaded.revision,
             beams=beams,
             codes=codes or None,
             prefix=prefix or None,
-            dtype=str(network.dtype).removeprefix("torch."),
-            device=self._device.type,
-            transformers=transformers.__version__,
-            torch=torch.__version__,
+            **loaded.settings,
         )
 
     def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
-        longest = max(map(len, ids))
-        padding = self._tokenizer.pad_token_id or 0
-        padded = torch.tensor([row + [padding] * (longest - len(row)) for row in ids], device=self._device)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids], device=self._device)
+        padded, mask = (torch.from_numpy(part).to(self._device) for part in pad(ids, self._tokenizer.pad_token_id or 0))
         options: dict[str, Any] = {}
         if target is not None:
             options = {"decoder_start_token_id" if self._starts else "forced_bos_token_id": target}
@@ -257,7 +247,7 @@ class LocalTranslator(_SequenceTranslator):
                 attention_mask=mask,
                 num_beams=self._beams,
                 do_sample=False,
-                max_new_tokens=self._most_new(longest) - 1,
+                max_new_tokens=self._most_new(max(map(len, ids))) - 1,
                 max_length=None,
                 forced_eos_token_id=None,  # mBART would seem to have ended by itself
                 **options,

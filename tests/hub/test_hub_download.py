@@ -57,13 +57,16 @@ def test_a_server_without_ranges_sends_all_again(server: FileServer) -> None:
     assert [one.range for one in server.bodies(PATH)] == [None, "bytes=150000-"]
 
 
-def test_a_server_that_keeps_failing_is_given_up_and_the_next_call_goes_on(server: FileServer, folder: Path) -> None:
+def test_a_server_that_keeps_failing_is_given_up_and_the_next_call_goes_on(
+    server: FileServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_PAUSES", (0, 0, 0, 0))
     server.cut[PATH] = [150_000, 10, 10, 10, 10]
     arrivals = Arrivals(
         hub_registry.model("own"), LocalCopy(hub_registry.model("own")).incoming, lambda held, total: None
     )
     with pytest.raises(PlaceError, match=r"150,040 of 400,000 bytes are here and are kept") as caught:
-        fetch_urls(arrivals, lambda file: server.url + PATH, pauses=(0, 0, 0, 0))
+        fetch_urls(arrivals, lambda file: server.url + PATH)
     assert caught.value.retryable
     assert kept(folder) == 150_040
     assert cache.get("own").read_bytes() == DATA
@@ -121,10 +124,13 @@ def test_a_server_that_is_not_there(registry: OwnRegistry) -> None:
     assert caught.value.remedy.startswith("Type the command again")
 
 
-def test_a_silent_connection_is_given_up_and_the_rest_asked_for(server: FileServer, tmp_path: Path) -> None:
+def test_a_silent_connection_is_given_up_and_the_rest_asked_for(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_SECONDS", 0.4)
     server.stall[PATH] = 3.0
     arrivals = Arrivals(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
-    fetch_urls(arrivals, lambda file: server.url + PATH, seconds=0.4)
+    fetch_urls(arrivals, lambda file: server.url + PATH)
     assert not arrivals.missing()
     assert [one.range for one in server.bodies(PATH)] == [None, "bytes=200000-"]
 
@@ -134,7 +140,7 @@ def test_a_key_is_not_sent_on(server: FileServer, tmp_path: Path) -> None:
     with FileServer() as other:
         other.put("/elsewhere", DATA)
         server.moved[PATH] = f"{other.url}/elsewhere"
-        fetch_urls(arrivals, lambda file: server.url + PATH, headers={"Authorization": "Bearer secret"})
+        fetch_urls(arrivals, lambda file: server.url + PATH, {"Authorization": "Bearer secret"})
         assert server.bodies(PATH)[0].headers["authorization"] == "Bearer secret"
         assert "authorization" not in other.bodies("/elsewhere")[0].headers
 

@@ -1,4 +1,4 @@
-"""From a model hub: through its own client and over plain HTTP, at one revision, held against the hashes."""
+"""From a model hub, at one revision, held against the hashes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from own_registry import content
 from veriglot.errors import WeightsError
 from veriglot.hub import cache
 from veriglot.hub import registry as hub_registry
-from veriglot.hub.cache import Arrivals, PlaceError, fetch_hub_plainly, fetch_hub_with_its_client
+from veriglot.hub.cache import Arrivals, PlaceError, _fetch_hub
 from veriglot.hub.registry import Hub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from file_server import FileServer
@@ -24,14 +23,6 @@ if TYPE_CHECKING:
 DATA = content(400_000)
 PLACE = Hub("team/encoder", COMMIT, {"model.onnx": "onnx/model.onnx"})
 BASE = f"/team/encoder/resolve/{COMMIT}"
-
-
-@pytest.fixture(params=["plain", "client"])
-def fetch(request: pytest.FixtureRequest) -> Callable[[Arrivals, Hub], None]:
-    if request.param == "plain":
-        return fetch_hub_plainly
-    pytest.importorskip("huggingface_hub", reason="needs the extra hf")
-    return fetch_hub_with_its_client
 
 
 @pytest.fixture
@@ -48,8 +39,8 @@ def hub(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> FileServer:
     return server
 
 
-def test_every_file_arrives(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals) -> None:
-    fetch(arrivals, PLACE)
+def test_every_file_arrives(arrivals: Arrivals) -> None:
+    _fetch_hub(arrivals, PLACE)
     assert not arrivals.missing()
 
 
@@ -59,35 +50,32 @@ def test_the_whole_way_of_a_model(registry: OwnRegistry, folder: Path) -> None:
     found = cache.get("own")
     assert (found / "model.onnx").read_bytes() == DATA
     assert {path.name for path in found.iterdir()} == {"model.onnx", "config.json"}
-    assert not list(folder.rglob("*.incomplete"))
-    assert not list(folder.rglob("hub"))
+    assert not list(folder.rglob("*.part"))
 
 
-def test_a_key_is_shown_to_the_hub(
-    fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals, hub: FileServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_shown_to_the_hub(arrivals: Arrivals, hub: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
-    fetch(arrivals, PLACE)
+    _fetch_hub(arrivals, PLACE)
     assert {one.headers.get("authorization") for one in hub.asked} == {"Bearer hf_of_a_test"}
 
 
-def test_what_was_cut_off_goes_on(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals, hub: FileServer) -> None:
+def test_what_was_cut_off_goes_on(arrivals: Arrivals, hub: FileServer) -> None:
     hub.cut[f"{BASE}/onnx/model.onnx"] = [150_000]
-    fetch(arrivals, PLACE)
+    _fetch_hub(arrivals, PLACE)
     assert not arrivals.missing()
     assert len(hub.bodies(f"{BASE}/onnx/model.onnx")) == 2
 
 
-def test_wrong_bytes_are_refused(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals, hub: FileServer) -> None:
+def test_wrong_bytes_are_refused(arrivals: Arrivals, hub: FileServer) -> None:
     hub.put(f"{BASE}/onnx/model.onnx", content(400_000, seed=1))
     with pytest.raises(PlaceError, match="with the SHA-256"):
-        fetch(arrivals, PLACE)
+        _fetch_hub(arrivals, PLACE)
     assert not list(arrivals.parts.rglob("*.part"))
 
 
-def test_a_repository_that_is_not_there(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals) -> None:
+def test_a_repository_that_is_not_there(arrivals: Arrivals) -> None:
     with pytest.raises(PlaceError, match="404") as caught:
-        fetch(arrivals, Hub("team/none", COMMIT))
+        _fetch_hub(arrivals, Hub("team/none", COMMIT))
     assert not caught.value.retryable
 
 

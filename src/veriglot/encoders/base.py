@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import batches, pad
+from veriglot.hub.checkpoints import in_batches, pad
 from veriglot.plugins import Configured, Entry, Table, packaged
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.cache import Recent
@@ -163,6 +163,7 @@ class Encoder(Configured, ABC):
     Attributes:
         name: its name in `ENCODERS`.
         signature: one line `key:value|key:value` that tells apart any two encoders whose vectors differ.
+        dimension, token_dimension: length of a sentence vector, and of a token vector.
         longest: code points of a piece; None where `_encode` takes any length.
 
     Raises:
@@ -172,6 +173,8 @@ class Encoder(Configured, ABC):
 
     name: str
     signature: str
+    dimension: int
+    token_dimension: int
     longest: int | None = None
 
     def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
@@ -180,16 +183,6 @@ class Encoder(Configured, ABC):
         self._recent: Recent[Piece] = Recent(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
         measured = measured_in(self.name) if languages is None else languages
         self._measured = frozenset(get_language(tag).tag for tag in measured)
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """Length of a sentence vector."""
-
-    @property
-    @abstractmethod
-    def token_dimension(self) -> int:
-        """Length of a token vector."""
 
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
@@ -295,13 +288,6 @@ class _Tokenised:
     bounds: Int64s  # of the text's own, shape (t, 2)
 
 
-@dataclass(frozen=True)
-class _Window:
-    row: int  # of the text in the batch
-    ids: list[int]
-    taken: slice  # of the window's vectors: those that its text takes from it
-
-
 class WindowEncoder(Encoder):
     """A transformer as an encoder.
 
@@ -331,47 +317,34 @@ class WindowEncoder(Encoder):
                 remedy=f"Give max_length {len(empty.before) + len(empty.after) + _FEWEST} or more.",
             )
         pooled, hidden = self._run(*pad([[*empty.before, *empty.after] or [0]]))
-        self._dimensions = pooled.shape[1], hidden.shape[2]
+        self.dimension, self.token_dimension = int(pooled.shape[1]), int(hidden.shape[2])
 
     @abstractmethod
     def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
         """Pooled vectors (b, d) and token vectors (b, t, e) of token ids (b, t); `mask` is 1 where there is one."""
 
-    @property
-    def dimension(self) -> int:
-        """Length of a sentence vector."""
-        return int(self._dimensions[0])
-
-    @property
-    def token_dimension(self) -> int:
-        """Length of a token vector."""
-        return int(self._dimensions[1])
-
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         tokenised = [self._tokenised(text) for text in texts]
-        jobs = [job for row, text in enumerate(tokenised) for job in self._windows(row, text)]
-        pooled: dict[int, Float32s] = {}
-        hidden: dict[int, Float32s] = {}
-        for batch in batches([len(job.ids) for job in jobs]):
-            vectors, tokens = self._run(*pad([jobs[index].ids for index in batch]))
-            for nth, index in enumerate(batch):
-                pooled[index] = vectors[nth].copy()
-                hidden[index] = tokens[nth, jobs[index].taken].copy()
-        parts: list[list[int]] = [[] for _ in texts]
-        for index, job in enumerate(jobs):
-            parts[job.row].append(index)
+        windows_of = [list(self._windows(text)) for text in tokenised]
+        flat = [window for own in windows_of for window in own]
+
+        def run(batch: list[int]) -> list[tuple[Float32s, Float32s]]:
+            vectors, tokens = self._run(*pad([flat[index][0] for index in batch]))
+            return [(vectors[nth].copy(), tokens[nth, flat[index][1]].copy()) for nth, index in enumerate(batch)]
+
+        results = iter(in_batches([len(ids) for ids, _ in flat], run))
         return [
-            self._piece(text, [pooled[index] for index in places], [hidden[index] for index in places])
-            for text, places in zip(tokenised, parts, strict=True)
+            self._piece(text, [next(results) for _ in own]) for text, own in zip(tokenised, windows_of, strict=True)
         ]
 
-    def _piece(self, text: _Tokenised, pooled: list[Float32s], hidden: list[Float32s]) -> Piece:
-        if not hidden:
+    def _piece(self, text: _Tokenised, parts: list[tuple[Float32s, Float32s]]) -> Piece:
+        if not parts:
             empty = np.zeros((0, self.token_dimension), np.float32)
             return Piece(text.bounds, empty, np.zeros(self.dimension, np.float32))
-        mean = np.average(pooled, axis=0, weights=[len(vectors) for vectors in hidden])
+        mean = np.average([pooled for pooled, _ in parts], axis=0, weights=[len(hidden) for _, hidden in parts])
         length = float(np.linalg.norm(mean))
-        return Piece(text.bounds, np.concatenate(hidden), (mean / length if length else mean).astype(np.float32))
+        vectors = np.concatenate([hidden for _, hidden in parts])
+        return Piece(text.bounds, vectors, (mean / length if length else mean).astype(np.float32))
 
     def _tokenised(self, text: str) -> _Tokenised:
         whole = self._prompt + without_surrogates(text)
@@ -386,11 +359,12 @@ class WindowEncoder(Encoder):
         own = np.maximum(bounds[start:end] - len(self._prompt), 0)
         return _Tokenised(encoding.ids[:start], encoding.ids[start:end], encoding.ids[end:], without_space(text, own))
 
-    def _windows(self, row: int, text: _Tokenised) -> Iterator[_Window]:
+    def _windows(self, text: _Tokenised) -> Iterator[tuple[list[int], slice]]:
+        """The ids of each window, and which of its vectors the text takes from it."""
         room = self._room - len(text.before) - len(text.after)
         for (low, high), (first, last) in windows(len(text.ids), room):
             ahead = len(text.before) - low
-            yield _Window(row, [*text.before, *text.ids[low:high], *text.after], slice(ahead + first, ahead + last))
+            yield [*text.before, *text.ids[low:high], *text.after], slice(ahead + first, ahead + last)
 
 
 def windows(count: int, room: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

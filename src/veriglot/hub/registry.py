@@ -229,8 +229,9 @@ def models() -> dict[str, Model]:
         UsageError: a registry that is not there, or that gives a shipped or another registry's name to a model.
         InputError: a registry that is not what a registry should be.
     """
-    known = _named(_built_in(), _SHIPPED)
-    for path in _own_registries():
+    known = dict(_built_in().models)
+    for part in filter(None, os.environ.get(_REGISTRIES, "").split(os.pathsep)):
+        path = Path(part).expanduser().absolute()
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -266,11 +267,6 @@ def permissive_licences() -> tuple[str, ...]:
     return _built_in().permissive
 
 
-def _own_registries() -> list[Path]:
-    setting = os.environ.get(_REGISTRIES, "")
-    return [Path(part).expanduser().absolute() for part in setting.split(os.pathsep) if part]
-
-
 def _read(data: bytes, origin: str) -> _Registry:
     try:
         registry = msgspec.json.decode(data, type=_Registry)
@@ -280,53 +276,45 @@ def _read(data: bytes, origin: str) -> _Registry:
         ) from error
     if origin != _SHIPPED and registry.permissive:
         raise InputError("Only the shipped registry says which licences are permissive.", path=origin)
-    for name, model in registry.models.items():
+    named = {name: msgspec.structs.replace(model, name=name, origin=origin) for name, model in registry.models.items()}
+    for name, model in named.items():
         if not _NAME.fullmatch(name):
             raise InputError(f"{name!r} is no name for a model: small letters, digits, '.', '_', '-'.", path=origin)
-        _check_names(name, model, origin)
-    return registry
+        _check_names(model)
+        named[name] = _with_places(model, model.places, origin)
+    return msgspec.structs.replace(registry, models=named)
 
 
-def _check_names(name: str, model: Model, origin: str) -> None:
+def _check_names(model: Model) -> None:
     """File names must stay inside the model's folder, whoever wrote the registry."""
     names = [file.name for file in model.files]
     for file in names:
         parts = PurePosixPath(file).parts
         if not parts or parts[0] == "/" or ".." in parts or file.startswith(".") or set(file) & _ODD:
-            raise InputError(f"The file name {file!r} of {name!r} leads out of the model's folder.", path=origin)
+            raise InputError(
+                f"The file name {file!r} of {model.name!r} leads out of the model's folder.", path=model.origin
+            )
     if len(set(names)) < len(names):
-        raise InputError(f"{name!r} has two files of one name.", path=origin)
-    _check_members(model, model.places, name, origin)
+        raise InputError(f"{model.name!r} has two files of one name.", path=model.origin)
 
 
-def _check_members(model: Model, places: tuple[Place, ...], name: str, origin: str) -> None:
-    """A package has to say where each file of the model stands in it."""
+def _with_places(model: Model, places: tuple[Place, ...], origin: str) -> Model:
+    """With these places of a registry, whose relative paths begin at its folder; a package says where each file is."""
+    absolute: list[Place] = []
     for source in places:
         for file in model.files:
             if isinstance(source, Carrier) and file.name not in source.members:
-                raise InputError(f"{source.package} of {name!r} does not say where {file.name!r} stands.", path=origin)
-
-
-def _named(registry: _Registry, origin: str) -> dict[str, Model]:
-    return {
-        name: msgspec.structs.replace(model, name=name, origin=origin, places=_placed(model.places, origin))
-        for name, model in registry.models.items()
-    }
-
-
-def _placed(places: tuple[Place, ...], origin: str) -> tuple[Place, ...]:
-    """Places whose relative paths begin at the registry's folder."""
-
-    def absolute(source: Place) -> Place:
-        if not isinstance(source, Local):
-            return source
-        return msgspec.structs.replace(source, path=str(Path(origin).parent / Path(source.path).expanduser()))
-
-    return tuple(absolute(source) for source in places)
+                raise InputError(
+                    f"{source.package} of {model.name!r} does not say where {file.name!r} stands.", path=origin
+                )
+        if isinstance(source, Local):
+            source = msgspec.structs.replace(source, path=str(Path(origin).parent / Path(source.path).expanduser()))
+        absolute.append(source)
+    return msgspec.structs.replace(model, places=tuple(absolute))
 
 
 def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
-    for name, model in _named(registry, str(path)).items():
+    for name, model in registry.models.items():
         if name in known:
             raise UsageError(
                 f"{path} names a model {name!r}, and so does {known[name].origin}.",
@@ -336,8 +324,7 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
     for name, places in registry.mirrors.items():
         if name not in known:
             raise UnknownNameError("model to mirror", name, known)
-        _check_members(known[name], places, name, str(path))
-        mirrored = _placed(places, str(path)) + known[name].places
+        mirrored = _with_places(known[name], places, str(path)).places + known[name].places
         known[name] = msgspec.structs.replace(known[name], places=mirrored)
 
 

@@ -59,10 +59,6 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             raise ValueError("a rule has either a reply or an error")
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rules: tuple[Rule, ...]
-
-
 class Scripted(Client):
     """Replies by rules. Tokens are words between blanks, and `max_tokens` cuts after so many of them.
 
@@ -139,12 +135,7 @@ def _read(path: Path) -> tuple[Rule, ...]:
         raise InputError(
             f"The script is no {'TOML' if path.suffix == '.toml' else 'JSON'}: {error}", path=str(path)
         ) from error
-    if isinstance(content, dict):
-        try:
-            return msgspec.convert(content, _File).rules
-        except msgspec.ValidationError as error:
-            raise InputError(str(error), path=str(path)) from error
-    return _checked(content, str(path))
+    return _checked(content["rules"] if isinstance(content, dict) and [*content] == ["rules"] else content, str(path))
 
 
 def _checked(rules: Any, path: str | None) -> tuple[Rule, ...]:

@@ -144,9 +144,8 @@ def came(pairs: Sequence[Pair], aligner: Aligner) -> Came:
         aligned = aligner.align(pair.source, pair.target)
         for mark, gold in pair.marks:
             found = project(*aligned, mark)
-            parts = found.parts if found is not None else ()
-            under = found is None or found.quality < THRESHOLD
-            rows.append((pair.paragraph, parts == (gold,), overlap(parts, gold), found is None, under))
+            parts, quality = found or ((), 0.0)
+            rows.append((pair.paragraph, parts == (gold,), overlap(parts, gold), found is None, quality < THRESHOLD))
     return Came(np.array(rows, np.float64))
 
 

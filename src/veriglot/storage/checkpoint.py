@@ -136,10 +136,6 @@ class JsonLines:
             os.fsync(self._file.fileno())
             self._unsynced = False
 
-    def touch(self) -> None:
-        """Make the file, so that a run without rows has an output too."""
-        self.path.touch()
-
     def close(self) -> None:
         """Sync and close; appending opens it again."""
         if self._file is not None:
@@ -517,7 +513,7 @@ class Checkpoint:
         if self.finished:
             self.close()
             return
-        self.rows.touch()
+        self.rows.path.touch()  # so that a run without rows has an output too
         self.rows.close()
         self.failures.close()
         if self.finish is not None:
@@ -683,16 +679,18 @@ def _matched(
                 waiting.append(row.id)
                 yield row
 
+    def unreadable() -> Iterator[FailedRow]:
+        while waiting and isinstance(row := waiting[0], FailedRow):
+            waiting.popleft()
+            yield row
+
     results = iter(work(readable()))
     try:
         for result in results:
-            yield from _unreadable(waiting)
+            yield from unreadable()
             yield _belonging(result, waiting.popleft() if waiting else None)
-        for row in rows:  # what `work` has not taken
-            waiting.append(row if isinstance(row, FailedRow) else row.id)
-            if not isinstance(row, FailedRow):
-                break
-        yield from _unreadable(waiting)
+        next(readable(), None)  # what `work` has not taken
+        yield from unreadable()
         if waiting:
             raise VeriglotError(f"A stage ended without a record for {waiting[0]!r}.")
     finally:
@@ -708,12 +706,6 @@ def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) 
     if due is None or got != due:
         raise VeriglotError(f"A stage gave a record for {got!r} where one for {due!r} was due.")
     return result
-
-
-def _unreadable(waiting: deque[str | FailedRow]) -> Iterator[FailedRow]:
-    while waiting and isinstance(row := waiting[0], FailedRow):
-        waiting.popleft()
-        yield row
 
 
 def without_traces(files: Sequence[Path]) -> list[Path]:

@@ -19,7 +19,7 @@ from veriglot.datasets.rules.material import Article, Material, phrases_version
 from veriglot.datasets.rules.silver import RULES_VERSION, Edit, Quotation
 from veriglot.datasets.silver.check import Change, Edited
 from veriglot.datasets.silver.injection import Task as SeedTask
-from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver, silver_rows
+from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection, silver_rows
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
 from veriglot.records.taxonomy import taxonomy
@@ -181,7 +181,17 @@ def _make_pairs(
                         draw.note(type_, taken=outcomes[row.id])
 
     settings = {"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings}
-    return generate_silver(output, seeds, work, types, signature=signature, settings=settings, maker=maker, **run)
+    return generate(
+        output,
+        seeds,
+        work,
+        made=Made,
+        counts=lambda: SilverCounts(types),
+        signature=signature,
+        settings=settings,
+        maker=maker,
+        **run,
+    )
 
 
 def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:

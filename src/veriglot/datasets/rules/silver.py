@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from veriglot.datasets.generation import generate
 from veriglot.datasets.rules.material import (
     Material,
     has_case,
@@ -22,7 +23,7 @@ from veriglot.datasets.rules.material import (
     without_brackets,
 )
 from veriglot.datasets.silver.check import Change, Edited, check
-from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver
+from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
 from veriglot.records.taxonomy import taxonomy
@@ -729,11 +730,12 @@ def rule_silver(
             for row in planned:
                 yield make_row(row, material, settings)
 
-    return generate_silver(
+    return generate(
         output,
         planned_rows(languages, settings),
         work,
-        settings.types,
+        made=Made,
+        counts=lambda: SilverCounts(settings.types),
         signature=f"rules@{RULES_VERSION},{phrases_version()}",
         settings={"settings": settings, "check": f"check@{CHECK_VERSION}"},
         maker="rules",

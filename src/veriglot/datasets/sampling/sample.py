@@ -45,7 +45,7 @@ from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -268,7 +268,8 @@ def mt_sample(
         near = stages.path("near")
         with LineStore(stages.path("read")) as store:
             if rejected is not None:
-                _write_rejected(rejected, store, np.load(near / "fates.npy", mmap_mode="r"), order.paths)
+                drop_reasons = np.load(near / "fates.npy", mmap_mode="r")
+                _write_lines(rejected, store, np.flatnonzero(drop_reasons != DropReason.CLEAN), order, drop_reasons)
             _check_clean(cleaned)
             if was_read.translated:
                 scored = [_given_scores(store, near, order, number) for number in range(len(order.given))]
@@ -277,7 +278,7 @@ def mt_sample(
                 account = msgspec.structs.replace(account, sample=_sample(order, scored, folder, near, store))
                 stages.do("sample", of_sample, lambda _: True, bool, after="near")
             else:
-                _write_clean(folder / "clean.jsonl", store, np.load(near / "kept.npy", mmap_mode="r"), order.paths)
+                _write_lines(folder / "clean.jsonl", store, np.load(near / "kept.npy", mmap_mode="r"), order)
         write_json(folder / "report.json", account)
         return account
 
@@ -349,13 +350,12 @@ def _signature(order: MtSample, stages: Stages) -> str:
 class Scored:
     """What one scorer said of all lines, and why it did not score others, with counts.
 
-    `values` gives, each time it is called, the number of the first line and the scores of lines from there on, block
-    by block in ascending order; not a number where a line was not scored.
+    `values` reads the scores of all lines, not a number where a line was not scored.
     """
 
     label: str
     direction: Direction
-    values: Callable[[], Iterable[tuple[int, Values]]]
+    values: Callable[[], Values]
     reasons: dict[str, int] = field(default_factory=dict)
 
 
@@ -369,11 +369,11 @@ def _given_scores(store: LineStore, near: Path, order: MtSample, number: int) ->
     """Those of column `number`, which the data hold."""
     clean_lines = np.load(near / "kept.npy", mmap_mode="r")
 
-    def values() -> Iterator[tuple[int, Values]]:
-        for start in range(0, len(clean_lines), _BLOCK):
-            yield start, store.given(np.array(clean_lines[start : start + _BLOCK]))[:, number]
+    def values() -> Values:
+        blocks = (np.array(clean_lines[start : start + _BLOCK]) for start in range(0, len(clean_lines), _BLOCK))
+        return np.concatenate([store.given(block)[:, number] for block in blocks])
 
-    missing = sum(int(np.isnan(block).sum()) for _, block in values())
+    missing = int(np.isnan(values()).sum())
     reasons = {"the data hold no number": missing} if missing else {}
     return Scored(order.columns.given[number], order.given[number], values, reasons)
 
@@ -399,7 +399,7 @@ def _run_scorer(
         return True
 
     stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, bool, after="near")
-    return Scored(label, direction, partial(shards.arrays, "values"), shards.notes())
+    return Scored(label, direction, partial(shards.joined, "values"), shards.notes())
 
 
 class _ScorerWorker:
@@ -452,9 +452,6 @@ class Choice:
     drawn: int
 
 
-_RANKED = np.dtype([("line", np.int64), ("badness", np.float64), ("tie", np.uint64)])
-
-
 def choose(scored: Sequence[Scored], keys: Hashes, sampling: Sampling) -> Choice:
     """Choose lines by the numbers of each scorer, whose order counts in the second step; keys decide ties and draws."""
     ranked = [_worst_of(scorer, keys, sampling) for scorer in scored]
@@ -494,34 +491,24 @@ def _drawn(lines: Numbers, keys: Hashes, count: int, salt: np.uint64) -> Numbers
 
 
 def _worst_of(scored: Scored, keys: Hashes, sampling: Sampling) -> tuple[Numbers, ScorerAccount]:
-    """The worst lines, the worst first, as many as either step may take (only these are in memory); their account."""
-    usable = sum(int(np.isfinite(values).sum()) for _, values in scored.values())
-    percentile = math.ceil(usable * sampling.percentile / 100)
-    count, total = max(sampling.worst, percentile), 0
-    salt = _salted(sampling.seed, "ties", scored.label)
-    sign = 1.0 if scored.direction is Direction.HIGHER_IS_WORSE else -1.0
-    ranked = np.zeros(0, _RANKED)
-    for start, values in scored.values():
-        total += len(values)
-        finite = np.flatnonzero(np.isfinite(values))
-        block = np.zeros(len(finite), _RANKED)
-        block["line"], block["badness"] = finite + start, sign * values[finite]
-        block["tie"] = mixed(np.array(keys[start : start + len(values)])[finite] ^ salt)
-        ranked = np.concatenate([ranked, block])
-        if len(ranked) > 2 * count:
-            ranked = _first(ranked, count)
-    ranked = _first(ranked, count)
-    taken = min(len(ranked), sampling.worst)
-    borders = [sign * float(ranked["badness"][n - 1]) if n else None for n in (taken, percentile)]
-    tied = [0, 0]
-    for _, values in scored.values():
-        for number, border in enumerate(borders):
-            tied[number] += 0 if border is None else int((values == border).sum())
+    """The worst lines, the worst first, as many as either step may take; their account."""
+    values = scored.values()
+    finite = np.flatnonzero(np.isfinite(values))
+    percentile = math.ceil(len(finite) * sampling.percentile / 100)
+    count = min(len(finite), max(sampling.worst, percentile))
+    badness = values[finite] if scored.direction is Direction.HIGHER_IS_WORSE else -values[finite]
+    among = badness >= (np.partition(badness, -count)[-count] if count else np.inf)  # only these are put in order
+    candidates = finite[among]
+    ties = mixed(keys[candidates] ^ _salted(sampling.seed, "ties", scored.label))
+    ranked = candidates[np.lexsort((ties, -badness[among]))][:count]
+    taken = min(count, sampling.worst)
+    borders = [float(values[ranked[n - 1]]) if n else None for n in (taken, percentile)]
+    tied = [0 if border is None else int((values == border).sum()) for border in borders]
     account = ScorerAccount(
         scorer=scored.label,
         direction=scored.direction,
-        scored=usable,
-        unscored=total - usable,
+        scored=len(finite),
+        unscored=len(values) - len(finite),
         reasons=scored.reasons,
         worst=taken,
         worst_border=borders[0],
@@ -530,11 +517,7 @@ def _worst_of(scored: Scored, keys: Hashes, sampling: Sampling) -> tuple[Numbers
         percentile_border=borders[1],
         percentile_tied=tied[1],
     )
-    return ranked["line"], account
-
-
-def _first(ranked: NDArray[np.void], count: int) -> NDArray[np.void]:
-    return ranked[np.lexsort((ranked["tie"], -ranked["badness"]))[:count]]
+    return ranked, account
 
 
 def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
@@ -589,7 +572,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
     lines = store.pick(np.array(np.load(near / "kept.npy", mmap_mode="r")[choice.places]))
     groups = groups_of([[line.source for line in lines], [line.target or "" for line in lines]], order.sampling.near)
     parts = split(groups, np.array(keys[choice.places]), order.sampling.parts, order.sampling.seed)
-    values = {scorer.label: _values_at(scorer, choice) for scorer in scored}
+    values = {scorer.label: scorer.values()[choice.places] for scorer in scored}
     samples = _samples_of(order, lines, choice, values, groups)
     for name in order.sampling.parts:
         _write_part(folder, name, [sample for sample, part in zip(samples, parts, strict=True) if part == name])
@@ -604,15 +587,6 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
         largest_group=max(Counter(groups.tolist()).values(), default=0),
         parts={name: _Part(wanted[name], part_sizes[name]) for name in order.sampling.parts},
     )
-
-
-def _values_at(scored: Scored, choice: Choice) -> Values:
-    """The numbers of the chosen lines."""
-    parts = [np.zeros(0)]
-    for start, values in scored.values():
-        here = np.searchsorted(choice.places, [start, start + len(values)])
-        parts.append(values[choice.places[here[0] : here[1]] - start])
-    return np.concatenate(parts)
 
 
 def _name_of(line: Line, paths: Sequence[str]) -> str:
@@ -666,22 +640,21 @@ def _write_part(folder: Path, name: str, samples: Sequence[Sample]) -> None:
             raise VeriglotError(f"{path} could not hold {len(samples) - writer.losses.written:,} samples.")
 
 
-def _write_clean(path: Path, store: LineStore, numbers: NDArray[np.uint32], paths: Sequence[str]) -> None:
-    """Write the clean sources, with their ids, as JSON lines that a translator can add to."""
-    with open_whole(path) as stream:
-        for start in range(0, len(numbers), _LINES):
-            for line in store.pick(np.array(numbers[start : start + _LINES])):
-                record = {"id": _name_of(line, paths), "source": line.source}
-                stream.write(msgspec.json.encode(record) + b"\n")
-
-
-def _write_rejected(path: Path, store: LineStore, drop_reasons: NDArray[np.uint8], paths: Sequence[str]) -> None:
-    """Write every line that fell out, with the reason, as JSON lines."""
+def _write_lines(
+    path: Path,
+    store: LineStore,
+    numbers: NDArray[np.integer],
+    order: MtSample,
+    drop_reasons: NDArray[np.uint8] | None = None,
+) -> None:
+    """Write sources with their ids as JSON lines that a translator can add to; of lines that fell out, all and why."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_whole(path) as stream:
-        for start in range(0, len(drop_reasons), _LINES):
-            rows = np.flatnonzero(drop_reasons[start : start + _LINES] != DropReason.CLEAN) + start
+        for start in range(0, len(numbers), _LINES):
+            rows = np.array(numbers[start : start + _LINES])
             for number, line in zip(rows.tolist(), store.pick(rows), strict=True):
-                record = {"id": _name_of(line, paths), "source": line.source, "target": line.target}
-                reason = DropReason(int(drop_reasons[number])).name.lower()
-                stream.write(msgspec.json.encode({**record, "reason": reason}) + b"\n")
+                record = {"id": _name_of(line, order.paths), "source": line.source}
+                if drop_reasons is not None:
+                    reason = DropReason(int(drop_reasons[number])).name.lower()
+                    record = {**record, "target": line.target, "reason": reason}
+                stream.write(msgspec.json.encode(record) + b"\n")

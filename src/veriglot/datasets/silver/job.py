@@ -15,10 +15,10 @@ from veriglot.datasets.generation import (
     Account,
     LanguageModel,
     UsageFields,
-    account_path,
     generate,
     in_waves,
     ranked,
+    read_account,
 )
 from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version
@@ -33,8 +33,8 @@ from veriglot.storage.checkpoint import Usage
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Generator as Asking
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Unpack
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.silver.injection import Injector, Order, Task
     from veriglot.llm.client import Client, Reply, Request
     from veriglot.records import Detector
-    from veriglot.storage.checkpoint import FailedRow, Row, Tally
+    from veriglot.storage.checkpoint import FailedRow, Tally
 
     _T = TypeVar("_T")
     _Working = Asking[tuple[Request, ...], list[Reply], _T]
@@ -52,10 +52,10 @@ __all__ = [
     "CHECK_VERSION",
     "LanguageAccount",
     "Made",
+    "SilverCounts",
     "SilverRejection",
     "Support",
     "TypeAccount",
-    "generate_silver",
     "load_account",
     "silver",
     "silver_rows",
@@ -231,12 +231,7 @@ class _Job:
             if sample is not None:
                 samples.append(sample)
         return Made(
-            self.task.id,
-            self.language,
-            tuple(samples),
-            tuple(self.rejections),
-            dict(self.asked),
-            dict(self.taken),
+            self.task.id, self.language, tuple(samples), tuple(self.rejections), dict(self.asked), dict(self.taken)
         )
 
     def _rows(self, passage: str) -> list[str]:
@@ -418,8 +413,8 @@ class LanguageAccount(UsageFields, frozen=True):
     row_reasons: dict[str, int]
 
 
-class _Counts:
-    """Counts, seed by seed."""
+class SilverCounts:
+    """Counts, seed by seed; `types` are those of the errors, in the order of the account."""
 
     def __init__(self, types: Sequence[str]) -> None:
         self.usage = Usage()
@@ -460,7 +455,7 @@ class _Counts:
 
 def load_account(output: Path) -> Account[LanguageAccount]:
     """The account that lies beside an output."""
-    return msgspec.json.decode(account_path(output).read_bytes(), type=Account[LanguageAccount])
+    return read_account(output, Account[LanguageAccount])
 
 
 # Silver data by injection: seed passages, errors of each type put into them by a model, and the check of every row.
@@ -510,11 +505,12 @@ def silver(
     """
     _validate(injector, clean)
     types = injector.all_types
-    return generate_silver(
+    return generate(
         output,
         tasks(seeds, types, turns=injector.per_sentence, order=order, clean=clean, seed=injector.seed),
         lambda rows: in_waves(client, rows, lambda task: silver_rows(task, injector, support), jobs=jobs),
-        types,
+        made=Made,
+        counts=lambda: SilverCounts(types),
         signature=client.signature,
         settings={
             "model": injector.model,
@@ -530,39 +526,6 @@ def silver(
             "check": f"check@{CHECK_VERSION},{refusals_version()}",
             "support": support.signature if support is not None else None,
         },
-        **run,
-    )
-
-
-def generate_silver(
-    output: Path,
-    rows: Iterable[Row | FailedRow],
-    work: Callable[[Iterator[Any]], Iterable[Made | FailedRow]],
-    types: Sequence[str],
-    *,
-    signature: str,
-    settings: Mapping[str, object],
-    maker: str = "client",
-    **run: Unpack[RunOptions],
-) -> Tally:
-    """Make silver data, whoever puts the errors in; see `generate`.
-
-    Args:
-        output: the samples; rejections and account go beside it.
-        rows, signature, settings, maker, run: see there.
-        work: what becomes of every row.
-        types: of the errors, in the order of the account.
-    """
-
-    return generate(
-        output,
-        rows,
-        work,
-        signature=signature,
-        settings=settings,
-        maker=maker,
-        made=Made,
-        counts=lambda: _Counts(types),
         **run,
     )
 

@@ -249,7 +249,7 @@ def translate(
     def work(tasks: Iterator[_Task]) -> Iterator[_TranslatedRow | FailedRow]:
         return converse(
             tasks,
-            lambda task: _work_on(task, settings, translator, aligner),
+            lambda task: _RowJob(task, settings, translator, aligner).run(),
             partial(_translations_of, translator),
             block=block,
         )
@@ -387,26 +387,9 @@ class _Order:
     fault: Unfit | None = None
 
 
-def _work_on(task: _Task, settings: TranslationSettings, translator: Translator, aligner: Aligner | None) -> _Work:
-    """Translate one sample: yields the texts that it needs now, gets their translations, returns the row."""
-    fault = None
-    if not task.source:
-        fault = Unfit("unknown_language", "the language of the response cannot be told")
-    elif task.source == task.target:
-        fault = Unfit("same_language", "the response is in that language already")
-    elif not any(map(str.isalnum, task.sample.response)):
-        fault = Unfit("no_text", "the response holds no words")
-    if fault is not None:
-        yield from ()
-        return _TranslatedRow(task.id, task.target, None, (_rejection(task, "row", fault),), ())
-    return (yield from _RowJob(task, settings, translator, aligner).run())
-
-
-def _rejection(task: _Task, what: str, fault: Unfit, attempt: int = 1, text: str = "") -> _Rejection:
-    return _Rejection(task.id, task.sample.id, task.target, what, fault.reason, fault.detail, attempt, text)
-
-
 class _RowJob:
+    """Translates one sample: `run` yields the texts that it needs now, gets their translations, returns the row."""
+
     def __init__(
         self, task: _Task, settings: TranslationSettings, translator: Translator, aligner: Aligner | None
     ) -> None:
@@ -418,15 +401,12 @@ class _RowJob:
         self._counts: list[_MarkCount] = []
         self._usage = Usage()
         self._orders: dict[tuple[str, str], _Order] = {}  # by language and text that is sent
-        layers = task.sample.annotations
-        spans = {(mark.start, mark.end) for layer in layers for mark in layer.spans or ()}
-        units = {(mark.start, mark.end) for layer in layers for mark in layer.units or ()}
-        self._marks = sorted(spans | units)
-        cut = partial(_pieces, by_sentence=translator.by_sentence)
-        self._response = cut(task.sample.response, task.source, self._marks)
-        self._around = {(tag, text): (what, cut(text, tag, ())) for what, tag, text in self._texts_around()}
 
     def run(self) -> _Work:
+        fault = self._hopeless()
+        if fault is not None:
+            self._reject("row", fault)
+            return self._row(None)
         self._plan()
         for attempt in range(1, (self._settings.attempts if self._translator.varies else 1) + 1):
             due = [order for order in self._orders.values() if order.translation is None]
@@ -444,14 +424,23 @@ class _RowJob:
                     self._reject(order.what, result, attempt=attempt, text=reply.text)
                 else:
                     order.fault, order.translation, order.spans = None, *result
-        return _TranslatedRow(
-            self._task.id,
-            self._task.target,
-            self._sample(),
-            tuple(self._rejections),
-            tuple(self._counts),
-            **msgspec.structs.asdict(self._usage),
-        )
+        return self._row(self._sample())
+
+    def _hopeless(self) -> Unfit | None:
+        """Why there is nothing to translate."""
+        task = self._task
+        if not task.source:
+            return Unfit("unknown_language", "the language of the response cannot be told")
+        if task.source == task.target:
+            return Unfit("same_language", "the response is in that language already")
+        if not any(map(str.isalnum, task.sample.response)):
+            return Unfit("no_text", "the response holds no words")
+        return None
+
+    def _row(self, sample: Sample | None) -> _TranslatedRow:
+        cost = msgspec.structs.asdict(self._usage)
+        rejections, counts = tuple(self._rejections), tuple(self._counts)
+        return _TranslatedRow(self._task.id, self._task.target, sample, rejections, counts, **cost)
 
     def _texts_around(self) -> Iterator[tuple[str, str, str]]:
         """The texts around the response that are to be translated too: what they are, language, text."""
@@ -467,21 +456,27 @@ class _RowJob:
 
     def _plan(self) -> None:
         """Everything that the strategies need of the translator."""
+        layers = self._task.sample.annotations
+        marks = (mark for layer in layers for mark in (*(layer.spans or ()), *(layer.units or ())))
+        self._marks = sorted({(mark.start, mark.end) for mark in marks})
+        cut = partial(_pieces, by_sentence=self._translator.by_sentence)
+        self._response = cut(self._task.sample.response, self._task.source, self._marks)
+        self._around = {(tag, text): (what, cut(text, tag, ())) for what, tag, text in self._texts_around()}
         strategies = self._settings.strategies
         for piece in self._response:
-            text, marks = piece.text, piece.marks
+            text = piece.text
             if not piece.has_words:
                 continue
-            sent = marked(text, marks) if marks and "tags" in strategies else None
+            sent = marked(text, piece.marks) if piece.marks and "tags" in strategies else None
             if isinstance(sent, str):
-                self._order("tags", self._task.source, text, sent, len(marks))
+                self._order("tags", self._task.source, text, sent, len(piece.marks))
             elif sent is not None:
                 self._reject("tags", sent, text=text)
             if sent is None or strategies != ("tags",):
                 self._order("response", self._task.source, text)
             if "spans" in strategies:
                 whole = side_of(text, self._task.source).words
-                for start, end in marks:
+                for start, end in piece.marks:
                     if start > whole[0][0] or end < whole[-1][1]:
                         self._order("span", self._task.source, text[start:end].strip())
         for (tag, _), (what, pieces) in self._around.items():
@@ -496,7 +491,10 @@ class _RowJob:
             order.what = what  # a span that is a sentence elsewhere, and needed there
 
     def _reject(self, what: str, fault: Unfit, attempt: int = 1, text: str = "") -> None:
-        self._rejections.append(_rejection(self._task, what, fault, attempt, text))
+        task = self._task
+        self._rejections.append(
+            _Rejection(task.id, task.sample.id, task.target, what, fault.reason, fault.detail, attempt, text)
+        )
 
     def _sample(self) -> Sample | None:
         """The sample out of what there is by now; None, with a rejection, where the row is set aside."""
@@ -563,10 +561,8 @@ class _RowJob:
         if text is None or (tag, text) not in self._around:
             return text
         _, pieces = self._around[tag, text]
-        orders = [self._orders[tag, piece.text] if piece.has_words else None for piece in pieces]
         translations = [
-            piece.text if order is None else order.translation or ""
-            for piece, order in zip(pieces, orders, strict=True)
+            self._orders[tag, piece.text].translation or "" if piece.has_words else piece.text for piece in pieces
         ]
         return _joined(text, pieces, translations, self._task.target)[0]
 

@@ -433,15 +433,8 @@ _EMPTY = 0.02  # what a word of the target costs in any case
 _OTHER = 0.5  # share of the first part's gain that a further one has to have
 
 
-class _AlignedMark(NamedTuple):
-    """Where a mark went."""
-
-    parts: tuple[Range, ...]
-    quality: float
-
-
-def project(source: Side, target: Side, links: Sequence[_Link], mark: Range) -> _AlignedMark | None:
-    """Lay a mark of the source onto the target; None where none of its words has a link.
+def project(source: Side, target: Side, links: Sequence[_Link], mark: Range) -> tuple[tuple[Range, ...], float] | None:
+    """Lay a mark of the source onto the target: its parts and their quality; None where none of its words has a link.
 
     Each word of the target speaks for the mark with the weight of its links to words inside, and against it with half
     of that to words outside. The part is the stretch that gains most; a further one is taken where it gains half as
@@ -470,7 +463,7 @@ def project(source: Side, target: Side, links: Sequence[_Link], mark: Range) -> 
     parts = tuple(
         _with_edges(source, target, mark, (target.words[first][0], target.words[last][1])) for first, last in runs
     )
-    return _AlignedMark(parts, sum(arrived.values()) / len(inside) * own / (own + other))
+    return parts, sum(arrived.values()) / len(inside) * own / (own + other)
 
 
 def _runs(gains: Sequence[float]) -> list[Range]:
@@ -529,16 +522,8 @@ _UNDECIDED = 0.8  # what a place counts for that is one of several
 _LONGEST = 60  # words of a part that is searched for among passages like it
 
 
-class _Located(NamedTuple):
-    """Where a part stands."""
-
-    start: int
-    end: int
-    likeness: float
-
-
-def _locate(side: Side, part: str, expected: float) -> _Located | None:
-    """Find a translated part."""
+def _locate(side: Side, part: str, expected: float) -> tuple[Range, float] | None:
+    """Where a translated part stands, and how like it that is."""
     part = _core(part)
     if not part:
         return None
@@ -546,8 +531,8 @@ def _locate(side: Side, part: str, expected: float) -> _Located | None:
     for likeness, places in ((1.0, _found(side.text, part)), (_NORMALISED, _found_normalised(side.text, part))):
         whole = [(start, end) for start, end in places if start in starts and end in ends]
         if whole:
-            start, end = min(whole, key=lambda span: abs(span[0] / max(1, len(side.text)) - expected))
-            return _Located(start, end, likeness * (_UNDECIDED if len(whole) > 1 else 1.0))
+            nearest = min(whole, key=lambda span: abs(span[0] / max(1, len(side.text)) - expected))
+            return nearest, likeness * (_UNDECIDED if len(whole) > 1 else 1.0)
     return _alike(side, part, expected)
 
 
@@ -570,7 +555,7 @@ def _found_normalised(text: str, part: str) -> Iterator[Range]:
         yield whole.original(start, end)
 
 
-def _alike(side: Side, part: str, expected: float) -> _Located | None:
+def _alike(side: Side, part: str, expected: float) -> tuple[Range, float] | None:
     """The stretch of words that has the most in common with the part."""
     count = len(side_of(part, side.tag).words)
     if not count or count > _LONGEST or not side.words:
@@ -578,7 +563,7 @@ def _alike(side: Side, part: str, expected: float) -> _Located | None:
     wanted = normalise(part).text
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
-    best: tuple[float, float, int, int] | None = None
+    best: tuple[float, float, Range] | None = None
     for size in range(max(1, count - 2), count + 3):
         for first in range(len(side.words) - size + 1):
             start, end = side.words[first][0], side.words[first + size - 1][1]
@@ -586,15 +571,15 @@ def _alike(side: Side, part: str, expected: float) -> _Located | None:
             floor = best[0] if best else _MIN_LIKENESS
             if matcher.real_quick_ratio() < floor or matcher.quick_ratio() < floor:
                 continue
-            candidate = (matcher.ratio(), -abs(start / max(1, len(side.text)) - expected), start, end)
+            candidate = (matcher.ratio(), -abs(start / max(1, len(side.text)) - expected), (start, end))
             best = max(best, candidate) if best else candidate
-    return _Located(best[2], best[3], best[0]) if best and best[0] >= _MIN_LIKENESS else None
+    return (best[2], best[0]) if best and best[0] >= _MIN_LIKENESS else None
 
 
 # Where a mark went: what each strategy says, and which of them is believed.
 #
 # The quality of a span, 0 to 1, says how far the evidence for its place goes. Its own part is 1 for markers that came
-# back and for whole sentences, `_Located.likeness` for a part translated by itself, and `Projected.quality` for
+# back and for whole sentences, its likeness for a part translated by itself, and that of `project` for
 # alignment. Where other strategies have a candidate too, it is 0.6 of that and 0.4 of the share of code points (F1)
 # that it has in common with the best of them. Two checks lower it: a number of the mark that stands in the translation
 # outside the span (times 0.3), and a span whose share of the translation is more than four times, or less than a
@@ -655,13 +640,14 @@ def best_of(
         if whole is not None:
             candidates.append(("sentence", (whole,), 1.0))
         elif apart is not None and mark in apart:
-            at = _locate(target, apart[mark], mark[0] / max(1, len(source.text)))
-            if at is not None:
-                candidates.append(("spans", (_with_edges(source, target, mark, at[:2]),), at.likeness))
+            located = _locate(target, apart[mark], mark[0] / max(1, len(source.text)))
+            if located is not None:
+                part, likeness = located
+                candidates.append(("spans", (_with_edges(source, target, mark, part),), likeness))
         if aligned is not None and whole is None and aligned.source.inside(mark):
             projected = project(*aligned, mark)
             if projected is not None:
-                candidates.append(("align", projected.parts, projected.quality))
+                candidates.append(("align", *projected))
         result.append(_best(source, target, mark, candidates))
     return result
 
@@ -694,12 +680,8 @@ def _best(
 
 def _overlap(first: Sequence[Range], second: Sequence[Range]) -> float:
     """F1 of the code points of two sets of ranges."""
-    first_points, second_points = _points(first), _points(second)
+    first_points, second_points = ({point for part in parts for point in range(*part)} for parts in (first, second))
     return 2 * len(first_points & second_points) / max(1, len(first_points) + len(second_points))
-
-
-def _points(parts: Sequence[Range]) -> set[int]:
-    return {point for start, end in parts for point in range(start, end)}
 
 
 def _plausible(source: Side, target: Side, mark: Range, parts: Sequence[Range]) -> float:
@@ -716,10 +698,6 @@ def _plausible(source: Side, target: Side, mark: Range, parts: Sequence[Range]) 
 
 
 def _numbers(side: Side, parts: Sequence[Range]) -> set[str]:
-    numbers = set()
-    for part in parts:
-        for word in side.inside(part):
-            number = _number_of(side.text[slice(*side.words[word])])
-            if number is not None and len(number) >= _FEWEST_DIGITS:
-                numbers.add(number)
-    return numbers
+    words = (side.words[word] for part in parts for word in side.inside(part))
+    numbers = (_number_of(side.text[start:end]) for start, end in words)
+    return {number for number in numbers if number is not None and len(number) >= _FEWEST_DIGITS}

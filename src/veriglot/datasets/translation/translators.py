@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from veriglot.datasets.generation import LanguageModel
 from veriglot.datasets.prompts import load_prompts, prompt_version
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
 from veriglot.formats.tags import with_tags
-from veriglot.llm.client import Message, Request, Settings, ask_all
+from veriglot.llm.client import Settings, ask_all
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import find_language, same_language
 from veriglot.signatures import digest, signature
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from veriglot.datasets.translation.projection import Aligner, Range
-    from veriglot.llm.client import Answer, Client
+    from veriglot.llm.client import Answer, Client, Request
 
 __all__ = [
     "FunctionTranslator",
@@ -252,9 +253,7 @@ class ModelTranslator:
         by_sentence: bool = False,
     ) -> None:
         self._client = client
-        self._model = model
-        self._settings = settings or Settings(temperature=0.0)
-        self._seed = seed
+        self._model = LanguageModel(model, settings or Settings(temperature=0.0), seed)
         self._jobs = jobs
         self.by_sentence = by_sentence
         self.signature = signature(
@@ -262,7 +261,7 @@ class ModelTranslator:
             model=model,
             prompt=prompt_version("translation"),
             refusals=refusals_version(),
-            settings=digest([msgspec.json.encode(self._settings, order="deterministic")])[:16],
+            settings=digest([msgspec.json.encode(self._model.settings, order="deterministic")])[:16],
             seed=seed,
             client=client.signature,
         )
@@ -284,8 +283,7 @@ class ModelTranslator:
             text=wanted.text,
             count=len(_TAG.findall(wanted.text)) // 2,
         )
-        seed = None if self._seed is None and wanted.attempt == 1 else (self._seed or 0) + wanted.attempt - 1
-        return Request(self._model, (Message("user", prompt.strip()),), seed=seed, settings=self._settings)
+        return self._model.asked(prompt.strip(), attempt=wanted.attempt)
 
 
 def _read(wanted: TranslationRequest, answer: Answer) -> Translation:

@@ -48,10 +48,11 @@ class VeriglotError(Exception):
     retryable: bool = False
     exit_code: int = EXIT_FAILED
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    def __init__(self, message: str, remedy: str = "", *, retryable: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
+        self.retryable = retryable or self.retryable
 
     def __str__(self) -> str:
         if not self.remedy:

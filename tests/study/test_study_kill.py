@@ -130,7 +130,8 @@ def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
                 pytest.fail(f"no run was caught at {moment}")
         finish(start("study", "run", study, "-o", folder, "--processes", 1))
         leftovers = [path for path in folder.rglob("*") if "partial" in path.name or path.suffix == ".lock"]
-        assert [path.name for path in leftovers] == ["calls.lock"]  # of the cache, which several processes may share
+        # Of the cache, which several processes may share.
+        assert [path.name for path in leftovers if path.parent.name != "claims"] == ["calls.lock"]
         assert sum(server.faults_seen[fault] for fault in ("busy", "error", "cut", "slow", "broken")) > CALLS // 3
         assert len(server.paid) == CALLS
         assert server.paid_most() == 1

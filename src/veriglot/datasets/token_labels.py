@@ -18,7 +18,7 @@ from veriglot.records import Span
 from veriglot.records.taxonomy import taxonomies
 from veriglot.storage.checkpoint import FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json
-from veriglot.text.unicode import without_surrogates
+from veriglot.text.unicode import trimmed, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -136,8 +136,7 @@ def _require_offsets(tokenizer: Any) -> None:
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """Without the white space at either end; a token of nothing else keeps its place."""
-    token = text[start:end]
-    first, last = start + len(token) - len(token.lstrip()), end - (len(token) - len(token.rstrip()))
+    first, last = trimmed(text, start, end)
     return (first, last) if first < last else (start, end)
 
 

@@ -269,9 +269,7 @@ def _joined(pieces: list[Piece]) -> Float32s:
 def without_space(text: str, bounds: Int64s) -> Int64s:
     """`bounds`, shape (t, 2), changed in place: without the white space that tokens begin with."""
     for token, (start, end) in enumerate(bounds.tolist()):
-        while start < end and text[start].isspace():
-            start += 1
-        bounds[token, 0] = start
+        bounds[token, 0] = end - len(text[start:end].lstrip())
     return bounds
 
 

@@ -124,12 +124,11 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable
     right = "" if retryable or offline() else " that is right"
     name = arrivals.model.name
     reasons = " ".join(explanations) or "The registry names no place to get it from."
-    unavailable = WeightsError(
+    raise WeightsError(
         f"The model {name!r} could not be got. {reasons}",
         remedy=f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
+        retryable=retryable,
     )
-    unavailable.retryable = retryable
-    raise unavailable
 
 
 def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> None:
@@ -234,10 +233,6 @@ def _writing(folder: Path) -> Iterator[None]:
 
 class PlaceError(WeightsError):
     """One place that did not give the files; the next one may, and where it is `retryable`, the same one later."""
-
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
-        super().__init__(message)
-        self.retryable = retryable
 
 
 # The files of a model on their way in: written as parts, held against the registry, and only then given their names.

@@ -65,8 +65,7 @@ class ModelError(VeriglotError):
         fatal: bool = False,
         status: int | None = None,
     ) -> None:
-        super().__init__(message, remedy=remedy)
-        self.retryable = retryable
+        super().__init__(message, remedy=remedy, retryable=retryable)
         self.fatal = fatal
         self.status = status
 

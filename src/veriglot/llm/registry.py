@@ -5,16 +5,11 @@ Third parties join by the entry point group `veriglot.llm`.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import sys
 import threading
-import time
 import zlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -23,9 +18,7 @@ from veriglot.llm.client import Client, ModelError, Reply, Request
 from veriglot.plugins import Entry, Table
 from veriglot.storage.cache import Cache
 from veriglot.storage.checkpoint import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from veriglot.storage.files import Lock
 
 __all__ = ["CLIENTS", "Limits", "connect", "spent_in"]
 
@@ -181,6 +174,7 @@ class Limited(Client):
 
 _SUMS = "SELECT count(*), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0) FROM replies"
 _DECODER = msgspec.json.Decoder(Reply)
+_CLAIM = 3  # hexadecimal digits of a key that name its lock: one in 4,096 of other calls is waited for too
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -191,70 +185,6 @@ CREATE TABLE IF NOT EXISTS replies (
     reply BLOB NOT NULL
 ) WITHOUT ROWID
 """
-
-
-class _Claims:
-    """The right to ask, by key, over the threads of this process and over processes.
-
-    Locks of the operating system belong to the process, and are all lost when any handle on their file is closed:
-    there is one object of this class per file, for as long as the process lives.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        self._threads: dict[str, tuple[threading.Lock, list[int]]] = {}
-        self._lock = threading.Lock()
-
-    @contextlib.contextmanager
-    def of(self, key: str) -> Iterator[None]:
-        with self._lock:
-            turn, users = self._threads.setdefault(key, (threading.Lock(), [0]))
-            users[0] += 1
-        try:
-            with turn, self._of_process(key):
-                yield
-        finally:
-            with self._lock:
-                users[0] -= 1
-                if not users[0]:
-                    del self._threads[key]
-
-    @contextlib.contextmanager
-    def _of_process(self, key: str) -> Iterator[None]:
-        if sys.platform == "win32":  # no locks of this kind: two processes may ask the same, and one reply is kept
-            yield
-            return
-        import fcntl
-
-        offset = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], "big")
-        wait = 0.002
-        while True:
-            try:
-                # Never a lock that waits in the kernel: two processes whose threads wait for each other's keys look
-                # like a deadlock to it, and are none.
-                fcntl.lockf(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
-                break
-            except (BlockingIOError, PermissionError):
-                time.sleep(wait)
-                wait = min(2 * wait, 0.1)
-        try:
-            yield
-        finally:
-            fcntl.lockf(self._handle, fcntl.LOCK_UN, 1, offset)
-
-
-_CLAIMS: dict[tuple[int, str], _Claims] = {}
-_CLAIMS_LOCK = threading.Lock()
-
-
-def _claims_of(folder: Path) -> _Claims:
-    """The claims of a folder, the same object for all who use the folder in this process."""
-    path = folder.resolve() / "calls.lock"
-    with _CLAIMS_LOCK:
-        name = (os.getpid(), str(path))  # a child of a fork holds none of its parent's locks
-        if name not in _CLAIMS:
-            _CLAIMS[name] = _Claims(path)
-        return _CLAIMS[name]
 
 
 # A client that never asks the same twice: finished calls are kept, calls under way are shared.
@@ -281,7 +211,7 @@ class Cached(Client):
         self.signature = client.signature
         self._client = client
         self._folder = Path(folder)
-        self._calls, self._claims = _open_calls(self._folder)
+        self._calls = _open_calls(self._folder)
 
     def ask(self, request: Request) -> Reply:
         """The kept reply, or the client's, kept from now on.
@@ -293,7 +223,7 @@ class Cached(Client):
         key = request.key(self.signature)
         reply = self._read(key)
         if reply is None:
-            with self._claims.of(key):
+            with self._claim(key):
                 reply = self._read(key)  # another may have kept it while we waited for our turn
                 if reply is None:
                     reply = self._client.ask(request)
@@ -306,6 +236,11 @@ class Cached(Client):
         """Close the client; the folder stays."""
         self._client.close()
         self._calls.close()
+
+    def _claim(self, key: str) -> Lock:
+        """The right to ask for a call, over threads and processes; calls whose keys begin alike share one."""
+        with self._calls.guarded():
+            return Lock(self._folder / "claims" / key[:_CLAIM], waiting=lambda: None)
 
     def _read(self, key: str) -> Reply | None:
         rows = self._calls.read("SELECT reply FROM replies WHERE key = ?", (key,))
@@ -321,23 +256,21 @@ def spent_in(folder: Path) -> Usage:
     Raises:
         VeriglotError: the folder cannot be used.
     """
-    calls, _ = _open_calls(folder)
+    calls = _open_calls(folder)
     try:
         return Usage(*calls.read(_SUMS)[0])
     finally:
         calls.close()
 
 
-def _open_calls(folder: Path) -> tuple[Cache, _Claims]:
-    """Replies by key, and the right to ask for one."""
+def _open_calls(folder: Path) -> Cache:
+    """Replies by key."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        claims = _claims_of(folder)
+        with Lock(folder / "calls", waiting=lambda: None):  # switching the journal's mode wants the file for itself
+            # Durable, as a reply costs more than waiting for the disk.
+            return Cache(folder / "calls.sqlite", _TABLE, error=partial(_unusable, folder), durable=True)
     except OSError as error:
         raise _unusable(folder, str(error)) from error
-    with claims.of("open"):  # switching the journal's mode wants the file for itself
-        # Durable, as a reply costs more than waiting for the disk.
-        return Cache(folder / "calls.sqlite", _TABLE, error=partial(_unusable, folder), durable=True), claims
 
 
 def _unusable(folder: Path, what: str) -> VeriglotError:

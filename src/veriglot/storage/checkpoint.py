@@ -17,7 +17,7 @@ from collections.abc import Generator
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -26,7 +26,7 @@ from veriglot.signatures import file_sha256
 from veriglot.storage.files import Lock, partial_path, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Row",
     "Tally",
     "Usage",
+    "differing_settings",
     "failed_rows",
     "without_traces",
 ]
@@ -51,6 +52,7 @@ Option = str | int | float | bool | None
 
 _VERSION = 1  # of the manifest
 _TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
+_SHOWN = 1_000  # characters of a setting in a message
 _SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
 _RESTART = "Type the command again with --overwrite to make it anew, or name another output."
 
@@ -238,12 +240,18 @@ class Manifest(msgspec.Struct, frozen=True):
             ]
         if self.signature != other.signature:
             differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
-        for name in sorted(self.options.keys() | other.options.keys()):
-            before, now = self.options.get(name), other.options.get(name)
-            if before != now:
-                was, is_ = ("not set" if value is None else repr(value) for value in (before, now))
-                differences.append(f"{name} was {was} and is now {is_}")
-        return differences
+        return [*differences, *differing_settings(self.options, other.options)]
+
+
+def differing_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The settings that are not the same in two calls, a clause each."""
+
+    def shown(value: Any) -> str:
+        text = "not set" if value is None else repr(value)
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+    names = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+    return [f"{name} was {shown(before.get(name))} and is now {shown(now.get(name))}" for name in names]
 
 
 class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):

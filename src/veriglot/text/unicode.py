@@ -32,6 +32,7 @@ __all__ = [
     "script_shares",
     "script_table",
     "text_of",
+    "trimmed",
     "without_surrogates",
 ]
 
@@ -132,6 +133,15 @@ def script_of(text: str) -> str | None:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """A half-open range without the white space at its edges; empty where it holds nothing else."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
 
 
 def without_surrogates(text: str) -> str:

@@ -29,7 +29,7 @@ from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWrite
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.records.languages import same_language
 from veriglot.signatures import digest
-from veriglot.storage.checkpoint import FailedRow, InputFile, JsonLines
+from veriglot.storage.checkpoint import FailedRow, InputFile, JsonLines, differing_settings
 from veriglot.storage.files import whole_folder, write_whole
 from veriglot.text.identification import identify
 from veriglot.text.unicode import Kind, code_points, kind_table
@@ -227,8 +227,9 @@ class Stages:
         if marker.key == key:
             return marker
         if not self._restart:
+            differences = ", ".join(differing_settings(_flat(marker.settings), _flat(settings)))
             raise UsageError(
-                f"{folder} was made in another way: {_difference(marker.settings, settings)}.",
+                f"{folder} was made in another way: {differences or 'a stage before it was redone'}.",
                 remedy="Rerun the command with --overwrite to redo this stage and those after it, or name another"
                 " output.",
             )
@@ -236,23 +237,11 @@ class Stages:
         return _Marker(key, settings)
 
 
-def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    before, now = (_flat(msgspec.json.decode(msgspec.json.encode(settings))) for settings in (before, now))
-    changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
-    if not changed:
-        return "a stage before it was redone"
-    return ", ".join(f"{name} was {_short(before.get(name))} and is now {_short(now.get(name))}" for name in changed)
-
-
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings without those that are only there to hold others."""
-    parts = (value if isinstance(value, dict) else {name: value} for name, value in settings.items())
+    """The settings as JSON holds them, without those that are only there to hold others."""
+    decoded = msgspec.json.decode(msgspec.json.encode(settings))
+    parts = (value if isinstance(value, dict) else {name: value} for name, value in decoded.items())
     return {name: value for part in parts for name, value in part.items()}
-
-
-def _short(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 200 else text[:200] + "..."
 
 
 # Does the work on rows `[start, stop)`: arrays, kept as one file each, and what was counted, by name.

@@ -18,7 +18,7 @@ from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import folded_words, sentences, words
-from veriglot.text.unicode import Kind, code_points, kind_table, script_shares
+from veriglot.text.unicode import Kind, code_points, kind_table, script_shares, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -42,14 +42,6 @@ class Change(msgspec.Struct, frozen=True, order=True):
     type: str
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end
-
-
 class Edited(msgspec.Struct, frozen=True):
     """A text and what makes it different from the original.
 
@@ -66,9 +58,8 @@ class Edited(msgspec.Struct, frozen=True):
     @property
     def spans(self) -> tuple[Span, ...]:
         """The errors as spans of the text, without white space at their edges; what was only taken out has none."""
-        trimmed = (_trimmed(self.text, change.start, change.end) for change in self.changes)
-        pairs = zip(self.changes, trimmed, strict=True)
-        return tuple(Span(s, e, change.type, text=self.text[s:e]) for change, (s, e) in pairs if s < e)
+        ranges = ((change.type, *trimmed(self.text, change.start, change.end)) for change in self.changes)
+        return tuple(Span(start, end, type_, text=self.text[start:end]) for type_, start, end in ranges if start < end)
 
     @property
     def restored(self) -> str:
@@ -170,7 +161,7 @@ def _unmarked_ranges(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
     between = [(before.end, after.start) for before, after in pairwise(spans)]
     first = (0, len(text[: spans[0].start].rstrip()))
     last = (len(text) - len(text[spans[-1].end :].lstrip()), len(text))
-    return [first, *(_trimmed(text, start, end) for start, end in between), last]
+    return [first, *(trimmed(text, start, end) for start, end in between), last]
 
 
 def _shrunk(original: str, text: str, change: Change) -> Change:

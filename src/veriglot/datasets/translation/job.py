@@ -30,6 +30,7 @@ from veriglot.records.languages import find_language, get_language
 from veriglot.storage.checkpoint import FailedRow, Usage
 from veriglot.text.identification import identify
 from veriglot.text.segmentation import sentences, space_of
+from veriglot.text.unicode import trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -337,7 +338,7 @@ def _pieces(text: str, tag: str, marks: Sequence[Range], *, by_sentence: bool) -
     if by_sentence:
         bounds = sentences(text, tag)
     else:
-        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        start, end = trimmed(text, 0, len(text))
         bounds = [(start, end)] if start < end else []
     pieces = [_Piece(text[start:end], start) for start, end in bounds]
     for piece in pieces if marks else ():

@@ -21,7 +21,7 @@ from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import folded_words, words
-from veriglot.text.unicode import script_shares
+from veriglot.text.unicode import script_shares, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -472,18 +472,12 @@ def _tidied(text: str, spans: Sequence[Range]) -> tuple[str, tuple[Range, ...]] 
             continue
         chars.append(char)
     positions.append(len(chars))
-    while chars and chars[-1].isspace():
-        chars.pop()
-    tidy = "".join(chars)
+    tidy = "".join(chars).rstrip()
     ranges = []
     for start, end in spans:
         if end < start:
             return Unfit("markers_unpaired", "a marker is closed before it is opened")
-        first, last = min(positions[start], len(tidy)), min(positions[end], len(tidy))
-        while first < last and tidy[first].isspace():
-            first += 1
-        while first < last and tidy[last - 1].isspace():
-            last -= 1
+        first, last = trimmed(tidy, min(positions[start], len(tidy)), min(positions[end], len(tidy)))
         if not any(char.isalnum() for char in tidy[first:last]):
             return Unfit("markers_empty", "a marker stands around no word")
         ranges.append((first, last))

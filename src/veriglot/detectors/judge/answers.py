@@ -17,6 +17,7 @@ from veriglot.llm.client import AnswerError, Reply
 from veriglot.records import Span, Word
 from veriglot.text.normalization import normalise
 from veriglot.text.segmentation import sentences, words
+from veriglot.text.unicode import trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,7 +130,7 @@ class _Text:
         if not plain:
             return []
         ranges = (self._plain.original(low, high) for low, high in _all(self._plain.text, plain))
-        return [range_ for range_ in (_trimmed(self._response, *range_) for range_ in ranges) if range_[0] < range_[1]]
+        return [range_ for range_ in (trimmed(self._response, *range_) for range_ in ranges) if range_[0] < range_[1]]
 
     def _by_words(self, wanted: str) -> list[Range]:
         forms = [_form(wanted[start:end]) for start, end in words(wanted, self._language)]
@@ -189,7 +190,7 @@ def spans_of(response: str, marks: Sequence[Span]) -> tuple[tuple[Span, ...], in
     painted = _painted(len(response), once)
     spans = []
     for start, end in runs(painted >= 0, painted):
-        low, high = _trimmed(response, start, end)
+        low, high = trimmed(response, start, end)
         if low < high:
             mark = once[painted[start]]
             confidence = None if mark.confidence is None else round(mark.confidence, DIGITS)
@@ -206,14 +207,6 @@ def _painted(length: int, marks: Sequence[Span]) -> Int64s:
     for index, mark in sorted(enumerate(marks), key=lambda entry: entry[1].start - entry[1].end):
         painted[mark.start : mark.end] = index
     return painted
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
 
 
 def voted(
@@ -251,7 +244,7 @@ def voted(
     sentence = np.searchsorted(starts, np.arange(len(response)), side="right")
     spans = []
     for start, end in runs(kinds >= 0, sentence * len(types) + kinds):
-        low, high = _trimmed(response, start, end)
+        low, high = trimmed(response, start, end)
         if low < high:
             confidence = round(sum(shares[low:high]) / (high - low), DIGITS)
             spans.append(Span(low, high, types[kinds[start]], confidence, response[low:high]))

@@ -23,6 +23,7 @@ from veriglot.datasets.near_duplicates import (
     shingles,
     similar_pairs,
 )
+from veriglot.datasets.sampling import filters
 from veriglot.datasets.sampling.filters import (
     Cleaning,
     DropReason,
@@ -154,18 +155,21 @@ def stored(folder: Path, texts: list[str]) -> LineStore:
 
 
 @pytest.mark.parametrize("at_once", [50, 2_000_000])
-def test_of_a_chain_of_near_duplicates_the_first_stays(tmp_path: Path, at_once: int) -> None:
+def test_of_a_chain_of_near_duplicates_the_first_stays(
+    tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "_AT_ONCE", at_once)
     texts = sentences(400, seed=7)
     with stored(tmp_path / "lines", texts) as store:
         fates = np.zeros(len(texts), np.uint8)
-        mark_repeats(store, fates, at_once=at_once)
+        mark_repeats(store, fates)
         firsts = {text: number for number, text in reversed(list(enumerate(texts)))}
         assert np.flatnonzero(fates == DropReason.CLEAN).tolist() == sorted(firsts.values())
         np.save(tmp_path / "fates.npy", fates)
         shards = Shards(tmp_path / "shards", len(texts), 150)
         cleaning = Cleaning("de", min_length=0, min_confidence=0.0)
         shards.run(partial(LineChecker, tmp_path / "lines", tmp_path / "fates.npy", cleaning), jobs=1, watch=Silent())
-        left = mark_near_duplicates(store, shards, fates, near=0.8, unique="source", watch=Silent(), at_once=at_once)
+        left = mark_near_duplicates(store, shards, fates, near=0.8, unique="source", watch=Silent())
     assert left == 0
     seen = np.flatnonzero(shards.joined("sketches") != 0)
     kept = [number for number in seen.tolist() if fates[number] == DropReason.CLEAN]

@@ -59,7 +59,6 @@ T = TypeVar("T")
 
 _AT_ONCE = 2_000_000  # hash values sorted at once: 16 MB of them, and five times that while they are sorted
 _BATCH = 2_000  # lines whose n-grams are in memory at once
-_BLOCK = 1 << 20
 _ROUNDS = 1_000  # lines of one bucket that the others are held against
 _SHARD = 50_000
 
@@ -418,21 +417,14 @@ def in_slice(hashes: Hashes, slice_: int, slices: int) -> NDArray[np.bool_]:
     return inside
 
 
-def mark_repeats(store: LineStore, drop_reasons: Reasons, *, at_once: int = _AT_ONCE) -> None:
+def mark_repeats(store: LineStore, drop_reasons: Reasons) -> None:
     """Give every kept line whose key an earlier kept line has the reason `REPEATED`, in place."""
-    slices = max(1, -(-store.count // at_once))
+    keys, clean = store.keys(0, store.count), drop_reasons == DropReason.CLEAN
+    slices = max(1, -(-store.count // _AT_ONCE))
     for slice_ in range(slices):  # a range of hash values at a time, so that memory is bounded
-        all_keys, all_rows = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
-        for start in range(0, store.count, _BLOCK):
-            stop = min(start + _BLOCK, store.count)
-            keys = store.keys(start, stop)
-            chosen = np.flatnonzero(in_slice(keys, slice_, slices) & (drop_reasons[start:stop] == DropReason.CLEAN))
-            all_keys.append(keys[chosen])
-            all_rows.append((chosen + start).astype(np.uint32))
-        keys, rows = np.concatenate(all_keys), np.concatenate(all_rows)
-        order = np.argsort(keys, kind="stable")  # rows come in ascending order, so the first of equals is the earliest
-        repeats = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
-        drop_reasons[rows[order[repeats]]] = DropReason.REPEATED
+        rows = np.flatnonzero(clean & in_slice(keys, slice_, slices))
+        rows = rows[np.argsort(keys[rows], kind="stable")]  # stable, so that the first of equals is the earliest
+        drop_reasons[rows[1:][keys[rows[1:]] == keys[rows[:-1]]]] = DropReason.REPEATED
 
 
 # Near-duplicates among any number of lines, in bounded memory: candidates by MinHash, a verdict by their texts.
@@ -451,10 +443,9 @@ def mark_near_duplicates(
     near: float,
     unique: str,
     watch: Watch,
-    at_once: int = _AT_ONCE,
 ) -> int:
     """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
-    slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // at_once))
+    slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // _AT_ONCE))
     cache = ShingleCache(lambda rows: [compared_text(line, unique) for line in store.pick(np.array(rows, np.uint32))])
     uncompared = 0
     for band in range(BANDS):
@@ -571,7 +562,7 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
             clean_lines = np.flatnonzero(drop_reasons == DropReason.CLEAN).astype(np.uint32)
             np.save(folder / "fates.npy", drop_reasons)
             np.save(folder / "kept.npy", clean_lines)
-            np.save(folder / "keys.npy", lines.pick_keys(clean_lines))
+            np.save(folder / "keys.npy", lines.keys(0, lines.count)[clean_lines])
         counts = np.bincount(drop_reasons, minlength=len(DropReason))
         return Cleaned(
             **msgspec.structs.asdict(was_read),

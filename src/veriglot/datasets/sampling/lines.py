@@ -30,7 +30,7 @@ _CONTAINERS = {
     ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv",
     ".txt": "text",
 }  # fmt: skip
-_BLOCK = 1 << 20
+_BLOCK = 1 << 20  # bytes read at once
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -298,15 +298,6 @@ class LineStore:
     def keys(self, start: int, stop: int) -> Hashes:
         """The keys of the lines `[start, stop)`."""
         return self._numbers(self._keys, start, stop)
-
-    def pick_keys(self, numbers: NDArray[np.integer]) -> Hashes:
-        """The keys of single lines, in ascending order of their numbers."""
-        parts = [np.zeros(0, np.uint64)]
-        for start in range(0, self.count, _BLOCK):
-            stop = min(start + _BLOCK, self.count)
-            inside = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, stop)]
-            parts.append(self.keys(start, stop)[inside - start])
-        return np.concatenate(parts)
 
     @staticmethod
     def _numbers(file: int, start: int, stop: int) -> Hashes:

@@ -197,8 +197,9 @@ def _places(original: str, pieces: list[str], lengths: list[int]) -> list[int] |
 
 def _nearest(original: str, piece: str, earliest: int, most: int, wanted: int) -> int:
     """The place of a piece between `earliest` and `most` (its latest one) that is nearest to `wanted`."""
-    before = original.rfind(piece, earliest, min(most, max(wanted, earliest)) + len(piece))
-    after = original.find(piece, min(most, max(wanted, earliest)), most + len(piece))
+    middle = min(most, max(wanted, earliest))
+    before = original.rfind(piece, earliest, middle + len(piece))
+    after = original.find(piece, middle, most + len(piece))
     return min((start for start in (before, after) if start >= 0), key=lambda start: abs(start - wanted))
 
 

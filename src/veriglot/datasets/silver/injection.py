@@ -91,28 +91,26 @@ def _tokens(text: str, language: str) -> list[tuple[int, int]]:
 
 def narrowed(original: str, text: str, change: Change, language: str) -> Change:
     """The change without the words at its edges that stood there before, so that it marks what is wrong alone."""
-    old = _words_in(original, change.old_start, change.old_end, language)
-    new = _words_in(text, change.start, change.end, language)
+    old = [
+        (change.old_start + s, change.old_start + e)
+        for s, e in words(original[change.old_start : change.old_end], language)
+    ]
+    new = [(change.start + s, change.start + e) for s, e in words(text[change.start : change.end], language)]
     if not old or not new:
         return change
-    same = [fold(text[s:e]) == fold(original[t:f]) for (s, e), (t, f) in zip(new, old, strict=False)]
-    head = min(next((i for i, equal in enumerate(same) if not equal), len(same)), len(new) - 1, len(old) - 1)
-    rest_old, rest_new = old[head:], new[head:]
-    same = [
-        fold(text[s:e]) == fold(original[t:f])
-        for (s, e), (t, f) in zip(reversed(rest_new[1:]), reversed(rest_old[1:]), strict=False)
-    ]
-    tail = next((i for i, equal in enumerate(same) if not equal), len(same))
+
+    def same(nth: int) -> bool:
+        return fold(text[slice(*new[nth])]) == fold(original[slice(*old[nth])])
+
+    most = min(len(new), len(old)) - 1
+    head = next((nth for nth in range(most) if not same(nth)), most)
+    tail = next((nth for nth in range(most - head) if not same(-nth - 1)), most - head)
     start, old_start = (new[head][0], old[head][0]) if head else (change.start, change.old_start)
     end, old_end = (new[-tail - 1][1], old[-tail - 1][1]) if tail else (change.end, change.old_end)
     between = (original[change.old_start : old_start], original[old_end : change.old_end])
     if between != (text[change.start : start], text[end : change.end]):
         return change  # what would be left outside is not the original's, letter by letter
     return Change(start, end, old_start, old_end, change.type)
-
-
-def _words_in(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
-    return [(start + s, start + e) for s, e in words(text[start:end], language)]
 
 
 REPLACING = frozenset({"entity", "relation"})

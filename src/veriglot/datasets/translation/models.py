@@ -49,7 +49,10 @@ class _SequenceTranslator(ABC):
     varies = False
     signature = ""
 
-    def __init__(self, tokenizer: Any, codes: str, prefix: str, room: int | None, batch: int) -> None:
+    def __init__(self, tokenizer: Any, codes: str, prefix: str, room: int | None, beams: int, batch: int) -> None:
+        if beams < 1 or batch < 1:
+            raise UsageError("`beams` and `batch` are at least 1.")
+        self._beams = beams
         self._tokenizer = tokenizer
         self._prefix = prefix
         self._room = room
@@ -217,13 +220,11 @@ class LocalTranslator(_SequenceTranslator):
         device: str | None = None,
         dtype: str = "auto",
     ) -> None:
-        if beams < 1 or batch < 1:
-            raise UsageError("`beams` and `batch` are at least 1.")
         kind = transformers.AutoModelForSeq2SeqLM
         loaded = load_pretrained(kind, model, what="translation model", revision=revision, device=device, dtype=dtype)
         tokenizer, network = loaded.tokenizer, loaded.network
-        super().__init__(tokenizer, codes, prefix, positions(tokenizer, network), batch)
-        self._device, self._network, self._beams = loaded.device, network, beams
+        super().__init__(tokenizer, codes, prefix, positions(tokenizer, network), beams, batch)
+        self._device, self._network = loaded.device, network
         # mBART-25 is told the target by the token that the decoder starts from; all others by one that is forced.
         self._starts = network.config.model_type == "mbart" and "MBart50" not in type(tokenizer).__name__
         self.signature = signature(
@@ -298,8 +299,6 @@ class ConvertedTranslator(_SequenceTranslator):
             import ctranslate2
         except ModuleNotFoundError as error:
             raise MissingExtraError("The translator 'ct2'", "ct2") from error
-        if beams < 1 or batch < 1:
-            raise UsageError("`beams` and `batch` are at least 1.")
         if not Path(model, "model.bin").is_file():
             raise WeightsError(
                 f"{model} holds no model of CTranslate2 (model.bin).",
@@ -314,8 +313,7 @@ class ConvertedTranslator(_SequenceTranslator):
                 remedy="The tokenizer's files have to lie beside it (--copy_files), or in the folder `tokenizer`.",
             ) from error
         most = loaded.model_max_length
-        super().__init__(loaded, codes, prefix, room or (most if most < 1e6 else 512), batch)
-        self._beams = beams
+        super().__init__(loaded, codes, prefix, room or (most if most < 1e6 else 512), beams, batch)
         self.signature = signature(
             translator="ct2",
             model=model,

@@ -294,15 +294,13 @@ class Arrivals:
         """Give a part its name, if it is what the registry says; else nothing of it is kept."""
         path = self.part(file)
         size = path.stat().st_size
-        sha256 = file_sha256(path) if size == file.bytes else ""
+        sha256 = file_sha256(path)
         if sha256 != file.sha256:
             path.unlink()
-            wrong = (
-                f"{file.name} with the SHA-256 {sha256}, and it should be {file.sha256}"
-                if sha256
-                else f"{file.name} with {size:,} bytes, and it should have {file.bytes:,}"
+            raise PlaceError(
+                f"{origin} gave {file.name} with the SHA-256 {sha256} and {size:,} bytes, and it should have"
+                f" {file.sha256} and {file.bytes:,}. It was not kept."
             )
-            raise PlaceError(f"{origin} gave {wrong}. It was not kept.")
         with path.open("rb+") as out:
             os.fsync(out.fileno())  # the name must not outlive the bytes when the power fails
         target = self._whole / file.name

@@ -118,23 +118,17 @@ def device_for(wanted: str | None = None) -> torch.device:
 _BELIEVED = 60  # seconds for which one answer holds: a model of several parts asks a few times while it loads
 
 
-def hub_answers() -> bool:
+@lru_cache(maxsize=4)
+def _hub_answers(_minute: int) -> bool:
     """Whether the hub's server answers one request, whatever it says. Mirrors, proxies and offline switches hold.
 
     The hub's own client asks an absent server six times, with pauses, for each of two files: three quarters of a
     minute before anybody is told.
     """
-    from huggingface_hub import constants
-
-    return _answers(constants.ENDPOINT, int(time.monotonic() // _BELIEVED))
-
-
-@lru_cache(maxsize=4)
-def _answers(endpoint: str, _: int) -> bool:
     from huggingface_hub import constants, get_session
 
     try:
-        get_session().head(endpoint, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+        get_session().head(constants.ENDPOINT, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except Exception:  # each version of the client has another library of HTTP beneath it, with errors of its own
         return False
     return True
@@ -185,7 +179,9 @@ def hub_options(name: str | Path, revision: str | None = None) -> dict[str, Any]
         revision: of a model on the hub.
     """
     here = Path(name).is_dir()  # its configuration may still name parts that lie on the hub
-    shut = offline() or (not here and not (_may_be_on_the_hub(str(name)) and hub_answers()))
+    shut = offline() or (
+        not here and not (_may_be_on_the_hub(str(name)) and _hub_answers(int(time.monotonic() // _BELIEVED)))
+    )
     return {"revision": revision, "local_files_only": shut}
 
 
@@ -394,7 +390,6 @@ _shown: set[str] = set()
 class _Card(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     licence: Licence | None = None
-    languages: tuple[str, ...] = ()
 
 
 @cache
@@ -406,16 +401,13 @@ def _known() -> dict[str, _Card]:
 def card_of(checkpoint: str | Path) -> _Card | None:
     """What is known of a checkpoint; None of a folder without a card, and of names that we know nothing of."""
     name = str(checkpoint)
-    if name in _known():
-        return _known()[name]
     path = Path(name).expanduser()
     cached = _CACHED.search(str(path.absolute())) if path.exists() else None
-    if cached and f"{cached['owner']}/{cached['name']}" in _known():
-        return _known()[f"{cached['owner']}/{cached['name']}"]
-    if path.is_dir():
-        return _own_card(path)
+    card = _known().get(name) or (_known().get(f"{cached['owner']}/{cached['name']}") if cached else None)
+    if card is not None or path.is_dir():
+        return card or _own_card(path)
     entry = models().get(name)
-    return _Card((name,), entry.licence, entry.languages) if entry is not None else None
+    return _Card((name,), entry.licence) if entry is not None else None
 
 
 def agree(checkpoint: str | Path, *, accepted: bool = False) -> None:
@@ -459,11 +451,9 @@ def _own_card(folder: Path) -> _Card | None:
     head = text.split("\n---", 1)[0] if text.startswith("---") else ""
     names = {match[1] or "": match["name"] for match in _STATED.finditer(head)}
     name = names.get("_name") or names.get("")
-    return (
-        _Card(licence=Licence(_spelled(name), file.absolute().as_uri(), "by the card in its folder")) if name else None
-    )
-
-
-def _spelled(name: str) -> str:
-    """A licence's name as the list of permissive ones spells it; the hub writes all of it small."""
-    return {spelling.casefold(): spelling for spelling in permissive_licences()}.get(name.casefold(), name)
+    if not name:
+        return None
+    spelled = next((licence for licence in permissive_licences() if licence.casefold() == name.casefold()), name)
+    return _Card(
+        licence=Licence(spelled, file.absolute().as_uri(), "by the card in its folder")
+    )  # the hub writes small

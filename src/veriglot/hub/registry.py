@@ -454,12 +454,12 @@ class LocalCopy:
             path = root / file.name
             if not path.is_file():
                 raise MissingWeightsError(f"{path}, a file of the model {self._model.name!r}, is not there.")
-            size = path.stat().st_size
-            if size != file.bytes:
-                raise DamagedWeightsError(f"{path} has {size:,} bytes, and should have {file.bytes:,}.")
             sha256 = file_sha256(path)
             if sha256 != file.sha256:
-                raise DamagedWeightsError(f"{path} has the SHA-256 {sha256}, and should have {file.sha256}.")
+                raise DamagedWeightsError(
+                    f"{path} has the SHA-256 {sha256} and {path.stat().st_size:,} bytes, and should have {file.sha256}"
+                    f" and {file.bytes:,}."
+                )
         with suppress(OSError):  # a folder that others write: it is hashed at every start, and right all the same
             self.mark(root)
 

@@ -543,10 +543,8 @@ def _core(part: str) -> str:
 
 
 def _found(text: str, part: str) -> Iterator[Range]:
-    at = text.find(part)
-    while at >= 0:
-        yield at, at + len(part)
-        at = text.find(part, at + 1)
+    for match in re.finditer(f"(?={re.escape(part)})", text):  # ahead, so that places may overlap
+        yield match.start(), match.start() + len(part)
 
 
 def _found_normalised(text: str, part: str) -> Iterator[Range]:

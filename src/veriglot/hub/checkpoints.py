@@ -118,17 +118,23 @@ def device_for(wanted: str | None = None) -> torch.device:
 _BELIEVED = 60  # seconds for which one answer holds: a model of several parts asks a few times while it loads
 
 
-@lru_cache(maxsize=4)
-def _hub_answers(_minute: int) -> bool:
+def _hub_answers() -> bool:
     """Whether the hub's server answers one request, whatever it says. Mirrors, proxies and offline switches hold.
 
     The hub's own client asks an absent server six times, with pauses, for each of two files: three quarters of a
     minute before anybody is told.
     """
+    from huggingface_hub import constants
+
+    return _answers(constants.ENDPOINT, int(time.monotonic() // _BELIEVED))
+
+
+@lru_cache(maxsize=4)
+def _answers(endpoint: str, _: int) -> bool:
     from huggingface_hub import constants, get_session
 
     try:
-        get_session().head(constants.ENDPOINT, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+        get_session().head(endpoint, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except Exception:  # each version of the client has another library of HTTP beneath it, with errors of its own
         return False
     return True
@@ -179,9 +185,7 @@ def hub_options(name: str | Path, revision: str | None = None) -> dict[str, Any]
         revision: of a model on the hub.
     """
     here = Path(name).is_dir()  # its configuration may still name parts that lie on the hub
-    shut = offline() or (
-        not here and not (_may_be_on_the_hub(str(name)) and _hub_answers(int(time.monotonic() // _BELIEVED)))
-    )
+    shut = offline() or (not here and not (_may_be_on_the_hub(str(name)) and _hub_answers()))
     return {"revision": revision, "local_files_only": shut}
 
 
@@ -454,6 +458,5 @@ def _own_card(folder: Path) -> _Card | None:
     if not name:
         return None
     spelled = next((licence for licence in permissive_licences() if licence.casefold() == name.casefold()), name)
-    return _Card(
-        licence=Licence(spelled, file.absolute().as_uri(), "by the card in its folder")
-    )  # the hub writes small
+    # The hub writes names of licences in small letters.
+    return _Card(licence=Licence(spelled, file.absolute().as_uri(), "by the card in its folder"))

@@ -37,7 +37,7 @@ def run(path: Path, *, until: int = 100, **settings: Any) -> None:
 
 
 def seconds(path: Path) -> float | None:
-    manifest = Manifest.load(path.with_name(path.name + ".progress"))
+    manifest = Manifest.load(path)
     assert manifest is not None
     return manifest.seconds
 

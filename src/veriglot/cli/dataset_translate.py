@@ -128,7 +128,7 @@ def _asked(account: Account[TranslationLanguage]) -> int:
 
 def _begun(output: Path, *, restart: bool) -> str | None:
     """The signature of the aligner that an output was begun with, if it is to be continued."""
-    before = None if restart else Manifest.load(output.with_name(f"{output.name}.progress"))
+    before = None if restart else Manifest.load(output)
     begun = before.options.get("aligner") if before is not None else None
     return begun if isinstance(begun, str) else None
 

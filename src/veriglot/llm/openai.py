@@ -191,6 +191,7 @@ class OpenAI(Client):
         if request.schema is None:
             return self._send(request)
         schema = digest([msgspec.json.encode(request.schema, order="deterministic")])
+        refused: ModelError | None = None
         if schema not in self._schemas_refused:
             try:
                 return self._send(request)
@@ -198,18 +199,11 @@ class OpenAI(Client):
                 if error.status not in _NO_SCHEMA:
                     raise
                 refused = error
-            reply = self._in_words(request, refused)
-            self._schemas_refused.add(schema)
-            return reply
-        return self._in_words(request, None)
-
-    def _in_words(self, request: Request, refused: ModelError | None) -> Reply:
         try:
             reply = self._send(request.in_words())
-        except ModelError:
-            if refused is None:
-                raise
-            raise refused from None  # the schema was not what the server minded
+        except ModelError as error:
+            raise refused or error from None  # the schema was not what the server minded
+        self._schemas_refused.add(schema)
         return msgspec.structs.replace(reply, settings={**reply.settings, "schema": "asked for in words"})
 
     def _send(self, asked: Request) -> Reply:

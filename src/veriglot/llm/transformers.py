@@ -173,7 +173,9 @@ class Local(Client):
             )
         new = output.sequences[0, ids.shape[1] :]
         text, at_stop = _until(self._tokenizer.decode(new, skip_special_tokens=True), request.settings.stop)
-        ended = at_stop or int(new[-1]) in _ends(generation)
+        end = generation.eos_token_id
+        ended = at_stop or int(new[-1]) in (end if isinstance(end, list) else [end])
+        settings = generation.to_diff_dict().items()
         return Reply(
             text=text,
             finish="stop" if ended else "length",
@@ -181,7 +183,7 @@ class Local(Client):
             tokens_out=len(new),
             logprobs=self._logprobs(new, output.logits, request.alternatives) if request.logprobs else None,
             model=self.model,
-            settings=_plain(generation.to_diff_dict()),
+            settings={name: value for name, value in settings if isinstance(value, str | int | float | bool | list)},
         )
 
     def _logprobs(self, new: torch.Tensor, logits: tuple[torch.Tensor, ...], alternatives: int) -> tuple[Token, ...]:
@@ -198,15 +200,6 @@ class Local(Client):
 def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
     places = [position for position in (text.find(stop) for stop in stops) if position >= 0]
     return (text[: min(places)], True) if places else (text, False)
-
-
-def _ends(generation: transformers.GenerationConfig) -> set[int]:
-    end = generation.eos_token_id
-    return set(end) if isinstance(end, list) else {end}
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if isinstance(value, str | int | float | bool | list)}
 
 
 def _first_line(error: Exception) -> str:

@@ -23,7 +23,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.signatures import file_sha256
-from veriglot.storage.files import Lock, partial_path, write_json
+from veriglot.storage.files import Lock, beside, partial_path, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -203,12 +203,13 @@ class Manifest(msgspec.Struct, frozen=True):
     version: int = _VERSION
 
     @classmethod
-    def load(cls, path: Path) -> Manifest | None:
-        """The manifest at `path`, or None where there is none.
+    def load(cls, output: Path) -> Manifest | None:
+        """The manifest of an output, or None where there is none.
 
         Raises:
             UsageError: the file is not a manifest of this version.
         """
+        path = beside(output, ".progress")
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=cls)
         except FileNotFoundError:
@@ -298,7 +299,7 @@ def failed_rows(output: Path) -> tuple[int, Usage]:
 
 
 def _failed_path(output: Path) -> Path:
-    return output.with_name(output.name + ".failed.jsonl")
+    return beside(output, ".failed.jsonl")
 
 
 @dataclass
@@ -364,12 +365,12 @@ class Progress(msgspec.Struct, frozen=True):
         Raises:
             UsageError: the manifest is damaged.
         """
-        manifest = Manifest.load(output.with_name(output.name + ".progress"))
+        manifest = Manifest.load(output)
         if manifest is None:
             return cls(0, 0, finished=False)
         if manifest.finished:
             return cls(manifest.rows, manifest.failed, finished=True)
-        unfinished = output.with_name(output.name + ".rows.jsonl")
+        unfinished = beside(output, ".rows.jsonl")
         rows = unfinished if unfinished.exists() else output
         done, failed = (sum(1 for _ in JsonLines(path).lines()) for path in (rows, _failed_path(output)))
         return cls(done, failed, finished=False)
@@ -422,8 +423,8 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         output = self.output
-        self.progress = output.with_name(output.name + ".progress")
-        self.rows = JsonLines(output if self.finish is None else output.with_name(output.name + ".rows.jsonl"))
+        self.progress = beside(output, ".progress")
+        self.rows = JsonLines(output if self.finish is None else beside(output, ".rows.jsonl"))
         self.failures = JsonLines(_failed_path(output))
         self._manifest: Manifest | None = None
         self._lock: Lock | None = None
@@ -584,7 +585,7 @@ class Checkpoint:
         return self.tally
 
     def _before(self) -> Manifest | None:
-        before = None if self.restart else Manifest.load(self.progress)
+        before = None if self.restart else Manifest.load(self.output)
         begun = any(path.exists() for path in (self.output, self.rows.path, self.failures.path))
         return before if begun else None  # the first call may have failed before its first row: nothing binds the next
 
@@ -719,6 +720,6 @@ def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) 
 def without_traces(files: Sequence[Path]) -> list[Path]:
     """The files without those that a run left beside its output: how far it is, failed rows, finished calls."""
     outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
-    beside = {path.with_name(path.name + suffix) for path in outputs for suffix in _TRACES}
-    calls = {path.with_name(path.name + ".calls") for path in outputs}
-    return [path for path in files if path not in beside and calls.isdisjoint(path.parents)]
+    traces = {beside(path, suffix) for path in outputs for suffix in _TRACES}
+    calls = {beside(path, ".calls") for path in outputs}
+    return [path for path in files if path not in traces and calls.isdisjoint(path.parents)]

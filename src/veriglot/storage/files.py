@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Lock", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
+__all__ = ["Lock", "beside", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
 
 _PARTIAL = ".partial"
 _PAUSE = 0.2  # seconds between attempts to take a lock
 
 
+def beside(path: Path, suffix: str) -> Path:
+    """The file beside another that is called like it, with a further suffix."""
+    return path.with_name(path.name + suffix)
+
+
 def partial_path(path: Path) -> Path:
     """Where the content of `path` is written until it is whole."""
-    return path.with_name(path.name + _PARTIAL)
+    return beside(path, _PARTIAL)
 
 
 def final_path(partial: Path) -> Path:
@@ -106,7 +111,7 @@ class Lock:
     def __init__(self, output: Path, *, waiting: Callable[[], None] | None = None) -> None:
         from filelock import FileLock, Timeout
 
-        self._path = _lock_path(output)
+        self._path = beside(output, ".lock")
         self._removed = waiting is None
         self._lock = FileLock(self._path, thread_local=False)
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +131,7 @@ class Lock:
         from filelock import lock_descriptor
 
         try:
-            with _lock_path(output).open("rb") as file:
+            with beside(output, ".lock").open("rb") as file:
                 return not lock_descriptor(file.fileno(), blocking=False)  # closing the file frees it
         except FileNotFoundError:
             return False
@@ -148,7 +153,3 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-
-def _lock_path(output: Path) -> Path:
-    return output.with_name(output.name + ".lock")

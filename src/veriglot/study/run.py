@@ -119,7 +119,7 @@ def run(
 def _judge(folder: Folder, entry: DetectorEntry, model: str, engine: Engine, watch: Watch) -> int:
     """Judge the responses of a model, or those that are not judged yet; how many failed."""
     source, output = folder.responses(model), folder.predictions(entry.unique_name, model)
-    manifest = Manifest.load(output.with_name(output.name + ".progress"))
+    manifest = Manifest.load(output)
     checkpoint = Checkpoint(
         output,
         inputs=[str(source)],

@@ -230,7 +230,7 @@ def _of_file(path: Path) -> tuple[Step, list[Path]]:
     step, manifest = Step(path.name), None
     beside = {kind: path.with_name(path.name + kind) for kind in _BESIDE}
     try:
-        manifest = Manifest.load(beside[".progress"])
+        manifest = Manifest.load(path)
     except UsageError:
         step.damaged.append(beside[".progress"].name)
     if manifest is not None:

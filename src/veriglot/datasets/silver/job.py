@@ -83,10 +83,12 @@ class Support:
     """
 
     def __init__(self, judge: Detector | str, *, seed: int | None = None) -> None:
-        self._judge = judge if not isinstance(judge, str) else LanguageModel(judge, Settings(temperature=0.0), seed)
+        self._judge: Detector | LanguageModel
         if isinstance(judge, str):
+            self._judge = LanguageModel(judge, Settings(temperature=0.0), seed)
             self.signature = signature(support="model", model=judge, seed=seed, prompt=prompt_version("injection"))
         else:
+            self._judge = judge
             self.signature = signature(support="detector", marked=_MARKED, detector=judge.signature)
 
     def verdicts(self, sample: Sample, changes: Sequence[Change] | None) -> _Working[list[Violation | None]]:

@@ -320,13 +320,35 @@ def _translations_of(translator: Translator, requests: list[TranslationRequest])
 
 
 @dataclass
+class _Order:
+    """A text that is to be translated for a row.
+
+    `what` is `response`, `tags`, `span`, `evidence` or `question`; `sent` is `plain` with `marks` markers. In the end
+    there is a good translation with the `spans` of its markers, or the `fault` of the last reply.
+    """
+
+    what: str
+    tag: str
+    plain: str
+    sent: str
+    marks: int = 0
+    translation: str | None = None
+    spans: tuple[Range, ...] = ()
+    fault: Unfit | None = None
+
+
+@dataclass
 class _Piece:
-    """A part of a text that is translated at once, the parts of marks that lie in it, and whose parts these are."""
+    """A part of a text that is translated at once, the parts of marks that lie in it, and whose parts these are.
+
+    `orders` are translations of it that are asked for, those with markers first.
+    """
 
     text: str
     start: int
     marks: list[Range] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
+    orders: list[_Order] = field(default_factory=list)
 
     @property
     def has_words(self) -> bool:
@@ -368,24 +390,6 @@ def _joined(text: str, pieces: Sequence[_Piece], translations: Sequence[str], ta
         length = starts[-1] + len(translation)
         end = piece.start + len(piece.text)
     return "".join((*parts, text[end:])), starts
-
-
-@dataclass
-class _Order:
-    """A text that is to be translated for a row.
-
-    `what` is `response`, `tags`, `span`, `evidence` or `question`; `sent` is `plain` with `marks` markers. In the end
-    there is a good translation with the `spans` of its markers, or the `fault` of the last reply.
-    """
-
-    what: str
-    tag: str
-    plain: str
-    sent: str
-    marks: int = 0
-    translation: str | None = None
-    spans: tuple[Range, ...] = ()
-    fault: Unfit | None = None
 
 
 class _RowJob:
@@ -470,11 +474,11 @@ class _RowJob:
                 continue
             sent = marked(text, piece.marks) if piece.marks and "tags" in strategies else None
             if isinstance(sent, str):
-                self._order("tags", self._task.source, text, sent, len(piece.marks))
+                piece.orders.append(self._order("tags", self._task.source, text, sent, len(piece.marks)))
             elif sent is not None:
                 self._reject("tags", sent, text=text)
             if sent is None or strategies != ("tags",):
-                self._order("response", self._task.source, text)
+                piece.orders.append(self._order("response", self._task.source, text))
             if "spans" in strategies:
                 whole = side_of(text, self._task.source).words
                 for start, end in piece.marks:
@@ -483,13 +487,14 @@ class _RowJob:
         for (tag, _), (what, pieces) in self._around.items():
             for piece in pieces:
                 if piece.has_words:
-                    self._order(what, tag, piece.text)
+                    piece.orders.append(self._order(what, tag, piece.text))
 
-    def _order(self, what: str, tag: str, plain: str, sent: str | None = None, marks: int = 0) -> None:
+    def _order(self, what: str, tag: str, plain: str, sent: str | None = None, marks: int = 0) -> _Order:
         sent = sent or plain
         order = self._orders.setdefault((tag, sent), _Order(what, tag, plain, sent, marks))
         if order.what == "span" and what != "span":
             order.what = what  # a span that is a sentence elsewhere, and needed there
+        return order
 
     def _reject(self, what: str, fault: Unfit, attempt: int = 1, text: str = "") -> None:
         task = self._task
@@ -518,23 +523,14 @@ class _RowJob:
     def _missing(self) -> Unfit | None:
         """Why there is no row: something that has to be translated is not."""
         for piece in self._response:
-            if not piece.has_words or self._translations(piece):
-                continue
-            faults = [order.fault for order in self._orders.values() if order.plain == piece.text and order.fault]
-            return faults[-1] if faults else Unfit("markers_in_text", "no strategy is left")
-        for (tag, _), (what, pieces) in self._around.items():
-            for piece in pieces:
-                order = self._orders[tag, piece.text] if piece.has_words else None
-                if order is not None and order.translation is None and order.fault is not None:
+            if piece.has_words and all(order.translation is None for order in piece.orders):
+                faults = [order.fault for order in piece.orders if order.fault is not None]
+                return faults[-1] if faults else Unfit("markers_in_text", "no strategy is left")
+        for what, pieces in self._around.values():
+            for order in (order for piece in pieces for order in piece.orders):
+                if order.translation is None and order.fault is not None:
                     return Unfit(order.fault.reason, f"{what}: {order.fault.detail}")
         return None
-
-    def _translations(self, piece: _Piece) -> list[_Order]:
-        """The translations of a piece, those with markers first."""
-        sent = marked(piece.text, piece.marks) if piece.marks else None
-        keys = (sent, piece.text) if isinstance(sent, str) else (piece.text,)
-        orders = (self._orders.get((self._task.source, key)) for key in keys)
-        return [order for order in orders if order is not None and order.translation is not None]
 
     def _placed(self, piece: _Piece) -> tuple[str, list[PlacedMark | None]]:
         """The translation of a piece in which its marks are placed best, and where they are."""
@@ -547,8 +543,9 @@ class _RowJob:
             if order is not None and order.translation is not None:
                 apart[start, end] = order.translation
         best: tuple[str, list[PlacedMark | None]] | None = None
-        for order in self._translations(piece):
-            assert order.translation is not None
+        for order in piece.orders:
+            if order.translation is None:
+                continue
             tagged = order.spans if order.marks else None
             side = side_of(order.translation, self._task.target)
             places = best_of(source, side, piece.marks, tagged=tagged, apart=apart, aligner=self._aligner)
@@ -562,9 +559,7 @@ class _RowJob:
         if text is None or (tag, text) not in self._around:
             return text
         _, pieces = self._around[tag, text]
-        translations = [
-            self._orders[tag, piece.text].translation or "" if piece.has_words else piece.text for piece in pieces
-        ]
+        translations = [piece.orders[0].translation or "" if piece.orders else piece.text for piece in pieces]
         return _joined(text, pieces, translations, self._task.target)[0]
 
     def _projected(self, response: str, places: Mapping[Range, PlacedMark | None]) -> Sample | None:

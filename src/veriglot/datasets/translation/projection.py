@@ -201,11 +201,11 @@ def _lexical_similarity(source: Side, target: Side) -> Matrix:
     if not similarity.size:
         return similarity
     columns: dict[str, list[int]] = defaultdict(list)
-    for j, word in enumerate(target_words):
-        for key in {fold(word), _number_of(fold(word)) or fold(word)}:
+    for j, form in enumerate(map(fold, target_words)):
+        for key in {form, _number_of(form) or form}:
             columns[key].append(j)
-    for i, word in enumerate(source_words):
-        for key in {fold(word), _number_of(fold(word)) or fold(word)}:
+    for i, form in enumerate(map(fold, source_words)):
+        for key in {form, _number_of(form) or form}:
             similarity[i, columns.get(key, [])] = 1.0
     return np.maximum(similarity, _by_sound(source_words, target_words)) if _sounds_available() else similarity
 

@@ -20,6 +20,7 @@ import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, WeightsError
 from veriglot.signatures import digest, file_sha256
+from veriglot.storage.files import write_whole
 
 __all__ = [
     "OFFLINE",
@@ -378,6 +379,7 @@ class LocalCopy:
         root = folder()
         key = digest(part for file in model.files for part in (file.name, file.sha256))[:16]
         self._model = model
+        self._remedy = f"Type: veriglot models get {model.name}"
         self._marker = root / model.name / f"{key}.verified.json"
         self.files = root / model.name / key
         self.incoming = root / ".incoming" / model.name / key
@@ -389,20 +391,18 @@ class LocalCopy:
 
     def find(self) -> Path:
         """As `find` of its name."""
-        remedy = f"Type: veriglot models get {self._model.name}"
         try:
             root = self._root()
-            if root is not None:
+            if root is not None and not self._looks_verified(root):
                 self._verify(root)
-                return self.path(root)
         except OSError as error:
             raise WeightsError(f"{error.filename} cannot be read: {error.strerror}.") from error
-        except (DamagedWeightsError, MissingWeightsError) as error:
-            error.remedy = remedy
-            raise
-        raise MissingWeightsError(
-            f"The model {self._model.name!r} ({self._model.title}) is not on this machine ({folder()}).", remedy=remedy
-        )
+        if root is None:
+            raise MissingWeightsError(
+                f"The model {self._model.name!r} ({self._model.title}) is not on this machine ({folder()}).",
+                remedy=self._remedy,
+            )
+        return self.path(root)
 
     def listed(self) -> Listed:
         """What of the model is here; hashes nothing."""
@@ -418,12 +418,7 @@ class LocalCopy:
     def mark(self, root: Path) -> None:
         """Remember what the verified files look like now. The marker appears whole or not at all."""
         self._marker.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._marker.with_name(f"{self._marker.name}.{os.getpid()}")
-        try:
-            draft.write_bytes(msgspec.json.encode(self._look(root)))
-            draft.replace(self._marker)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_whole(self._marker, self._look(root))
 
     def _root(self) -> Path | None:
         """The folder below which all files are: ours, or one that is used in place, such as an installed package's."""
@@ -435,30 +430,29 @@ class LocalCopy:
     def _looks_verified(self, root: Path) -> bool:
         """Whether the files are as they were when their hashes were found right; reads no file but the marker."""
         try:
-            return bool(msgspec.json.decode(self._marker.read_bytes()) == self._look(root))
-        except (OSError, msgspec.MsgspecError):
+            return self._marker.read_bytes() == self._look(root)
+        except OSError:
             return False
 
-    def _look(self, root: Path) -> list[dict[str, str | int]]:
+    def _look(self, root: Path) -> bytes:
         states = ((file.sha256, root / file.name, (root / file.name).stat()) for file in self._model.files)
-        return [
-            {"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": sha256}
-            for sha256, path, state in states
-        ]
+        return msgspec.json.encode(
+            [
+                {"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": sha256}
+                for sha256, path, state in states
+            ]
+        )
 
     def _verify(self, root: Path) -> None:
         """Hold the files against the registry, and remember that they were right."""
-        if self._looks_verified(root):
-            return
         for file in self._model.files:
             path = root / file.name
-            if not path.is_file():
-                raise MissingWeightsError(f"{path}, a file of the model {self._model.name!r}, is not there.")
             sha256 = file_sha256(path)
             if sha256 != file.sha256:
                 raise DamagedWeightsError(
                     f"{path} has the SHA-256 {sha256} and {path.stat().st_size:,} bytes, and should have {file.sha256}"
-                    f" and {file.bytes:,}."
+                    f" and {file.bytes:,}.",
+                    remedy=self._remedy,
                 )
         with suppress(OSError):  # a folder that others write: it is hashed at every start, and right all the same
             self.mark(root)

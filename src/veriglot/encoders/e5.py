@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -372,16 +373,12 @@ class E5(WindowEncoder):
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
         file = find(_NAME) if path is None else Path(path)
-        try:
+        with _reading(file):
             self._file = E5File(file)
             self._session = onnx_session(built(self._file, LAYER))
             super().__init__(
                 _tokenizer(self._file), room=self._file.room, prompt=PROMPT, languages=None, cache_mb=cache_mb
             )
-        except UsageError:
-            raise
-        except Exception as error:  # the errors of tokenizers and ONNX Runtime share no base
-            raise unusable(file, error) from error
         self.signature = signature(
             encoder=_NAME,
             revision="small-q4",
@@ -397,14 +394,20 @@ class E5(WindowEncoder):
         return pooled, tokens
 
 
-def unusable(path: Path, error: Exception) -> WeightsError:
-    """What to raise where its file could not be loaded."""
-    if isinstance(error, FileNotFoundError):
-        return WeightsError(f"There is no file {path}.", remedy=f"Type: veriglot models get {_NAME}")
-    return WeightsError(
-        f"{path} is not multilingual-e5-small in 4-bit numbers: {error}.",
-        remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
-    )
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn whatever its file raises while it is loaded into what to do about it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise WeightsError(f"There is no file {path}.", remedy=f"Type: veriglot models get {_NAME}") from error
+    except UsageError:
+        raise
+    except Exception as error:  # the errors of tokenizers and ONNX Runtime share no base
+        raise WeightsError(
+            f"{path} is not multilingual-e5-small in 4-bit numbers: {error}.",
+            remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
+        ) from error
 
 
 def tokenizer_of(path: str | Path) -> Tokenizer:
@@ -414,10 +417,8 @@ def tokenizer_of(path: str | Path) -> Tokenizer:
         WeightsError: the file is missing or is not that model.
     """
     file = Path(path)
-    try:
+    with _reading(file):
         return _tokenizer(E5File(file))
-    except Exception as error:  # the errors of tokenizers share no base
-        raise unusable(file, error) from error
 
 
 def _tokenizer(file: E5File) -> Tokenizer:
@@ -514,11 +515,9 @@ class E5Reader:
     """
 
     def __init__(self, learned: Mapping[str, Float32s], path: str | Path) -> None:
-        try:
+        with _reading(Path(path)):
             self._file = E5File(Path(path))
             self.room = self._file.room
-        except Exception as error:  # as for the encoder
-            raise unusable(Path(path), error) from error
         try:
             self._session = onnx_session(built(self._file, LAYER, learned))
         except Exception as error:  # the errors of ONNX and of its runtime share no base

@@ -383,8 +383,13 @@ class _Transfer:
         if start > self._file.bytes:
             self._part.unlink()
             start = 0
+        request = urllib.request.Request(self._url, headers={"Accept-Encoding": "identity"})  # noqa: S310  # see run
+        for name, value in self._headers.items():
+            request.add_unredirected_header(name, value)
+        if start:
+            request.add_header("Range", f"bytes={start}-")
         try:
-            with self._open(start) as response:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
                 self._write(response, start)
         except urllib.error.HTTPError as error:
             error.close()
@@ -397,14 +402,6 @@ class _Transfer:
         except (http.client.HTTPException, TimeoutError, ConnectionError, urllib.error.URLError) as error:
             reason = getattr(error, "reason", None) or error
             raise PlaceError(f"{self._url} was cut off: {reason or type(error).__name__}.", retryable=True) from error
-
-    def _open(self, start: int) -> HTTPResponse:
-        request = urllib.request.Request(self._url, headers={"Accept-Encoding": "identity"})  # noqa: S310  # see run
-        for name, value in self._headers.items():
-            request.add_unredirected_header(name, value)
-        if start:
-            request.add_header("Range", f"bytes={start}-")
-        return urllib.request.urlopen(request, timeout=_SECONDS)  # type: ignore[no-any-return]  # noqa: S310
 
     def _write(self, response: HTTPResponse, start: int) -> None:
         at = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0

@@ -38,8 +38,8 @@ def reply_of(answer: Any, parameters: dict[str, Any]) -> Reply:
         return Reply(
             text=text,
             finish="filter" if refused else _FINISH.get(finish, finish),
-            tokens_in=_count(usage.get("prompt_tokens")),
-            tokens_out=_count(usage.get("completion_tokens")),
+            tokens_in=usage.get("prompt_tokens"),
+            tokens_out=usage.get("completion_tokens"),
             logprobs=_logprobs(choice.get("logprobs")),
             model=str(answer.get("model") or ""),
             settings=parameters,
@@ -91,10 +91,6 @@ def _alternatives(given: Any) -> tuple[tuple[str, float], ...]:
     """The likeliest tokens of one place: a list of objects as of chat, or a mapping as of completion."""
     listed = given.items() if isinstance(given, dict) else ((token["token"], token["logprob"]) for token in given or ())
     return tuple((_whole(text), float(value)) for text, value in listed)
-
-
-def _count(value: Any) -> int | None:
-    return int(value) if value is not None else None
 
 
 def _error_inside(error: Any) -> ModelError:

@@ -19,7 +19,7 @@ from veriglot.datasets.rules.material import Article, Material, phrases_version
 from veriglot.datasets.rules.silver import RULES_VERSION, Edit, Quotation
 from veriglot.datasets.silver.check import Change, Edited
 from veriglot.datasets.silver.injection import Task as SeedTask
-from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection, silver_rows
+from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverJob, SilverRejection
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
 from veriglot.records.taxonomy import taxonomy
@@ -250,7 +250,7 @@ def inject_pairs(
 
     def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[Made | FailedRow]:
         tasks = [SeedTask(seed.id, seed, (type_,)) for seed, type_ in drawn]
-        return in_waves(client, tasks, lambda task: silver_rows(task, injector, support), jobs=jobs)
+        return in_waves(client, tasks, lambda task: SilverJob(injector, task, support).run(), jobs=jobs)
 
     return _make_pairs(
         output,

@@ -53,12 +53,12 @@ __all__ = [
     "LanguageAccount",
     "Made",
     "SilverCounts",
+    "SilverJob",
     "SilverRejection",
     "Support",
     "TypeAccount",
     "load_account",
     "silver",
-    "silver_rows",
 ]
 
 
@@ -198,19 +198,14 @@ class Made(UsageFields, frozen=True):
 _MOST_REPLACED = 0.5  # of a passage, by errors that exchange one to three words
 
 
-def silver_rows(task: Task, injector: Injector, support: Support | None) -> _Working[Made]:
-    """Make the silver rows of one seed.
+class SilverJob:
+    """The work on one seed; `run` makes its silver rows.
 
     Args:
+        injector: who puts errors in, and how.
         task: the seed, and the types of its errors.
-        injector: who puts them in, and how.
         support: whether the evidence supports what is made; None does not look.
     """
-    return _Job(injector, task, support).run()
-
-
-class _Job:
-    """The work on one seed."""
 
     def __init__(self, injector: Injector, task: Task, support: Support | None) -> None:
         self.injector = injector
@@ -223,6 +218,7 @@ class _Job:
         self.taken: Counter[str] = Counter()
 
     def run(self) -> _Working[Made]:
+        """Make the rows."""
         passage = yield from self._passage()
         samples: list[Sample] = []
         types, alone = self.task.types, self.injector.per_sentence
@@ -312,12 +308,8 @@ class _Job:
             return None
         if self.support is None:
             return after
-        there = {(c.old_start, c.old_end, c.type, before.text[c.start : c.end]) for c in before.changes}
-        new = {
-            number: c
-            for number, c in enumerate(after.changes)
-            if (c.old_start, c.old_end, c.type, after.text[c.start : c.end]) not in there
-        }
+        put = {(change.start, change.end) for change in sound.changes}
+        new = {number: change for number, change in enumerate(after.changes) if (change.start, change.end) in put}
         sample = msgspec.structs.replace(self.task.seed, response=after.text, annotations=())
         verdicts = yield from self.support.verdicts(sample, list(new.values()))
         dropped = {number: fault for number, fault in zip(new, verdicts, strict=True) if fault is not None}
@@ -510,7 +502,7 @@ def silver(
     return generate(
         output,
         tasks(seeds, types, turns=injector.per_sentence, order=order, clean=clean, seed=injector.seed),
-        lambda rows: in_waves(client, rows, lambda task: silver_rows(task, injector, support), jobs=jobs),
+        lambda rows: in_waves(client, rows, lambda task: SilverJob(injector, task, support).run(), jobs=jobs),
         made=Made,
         counts=lambda: SilverCounts(types),
         signature=client.signature,

@@ -247,18 +247,15 @@ def translate(
     settings = settings or TranslationSettings()
     tags = _validated(targets, settings, aligner)
 
-    def work(tasks: Iterator[_Task]) -> Iterator[_TranslatedRow | FailedRow]:
-        return converse(
+    return generate(
+        output,
+        _tasks(samples, tags),
+        lambda tasks: converse(
             tasks,
             lambda task: _RowJob(task, settings, translator, aligner).run(),
             partial(_translations_of, translator),
             block=block,
-        )
-
-    return generate(
-        output,
-        _tasks(samples, tags),
-        work,
+        ),
         signature=translator.signature,
         settings={
             "targets": ",".join(tags),

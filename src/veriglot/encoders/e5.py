@@ -85,33 +85,34 @@ class E5File:
             raise ValueError("it ends early or is no file of the format E5S1") from error
 
     def _read(self) -> None:
-        reader = _Reader(self._data)
-        if reader.bytes(4) != _MAGIC:
+        at = 0
+
+        def numbers(form: str) -> tuple[Any, ...]:
+            nonlocal at
+            values = struct.unpack_from(f"<{form}", self._data, at)
+            at += struct.calcsize(f"<{form}")
+            return values
+
+        if numbers("4s") != (_MAGIC,):
             raise ValueError("it is no file of the format E5S1")
-        reader.numbers("I")  # version of the format: the reference reader does not look at it either
-        width, layers, heads, inner, _, room, _ = reader.numbers("7i")
-        (epsilon,) = reader.numbers("f")
-        (block,) = reader.numbers("i")
+        # Its version comes next: the reference reader does not look at it either.
+        _, width, layers, heads, inner, _, room, _, epsilon, block = numbers("I7ifi")
         if block != BLOCK or width % (BLOCK * 2) or inner % BLOCK:
             raise ValueError(f"its numbers are in blocks of {block}, or its matrices no multiple of these")
         self.sizes = Sizes(width, layers, heads, inner, room, max(epsilon, 1e-12))
-        count, self.begin, self.end, _, self.unknown = reader.numbers("5i")
-        (length,) = reader.numbers("Q")
-        places = reader.array("<u4", count + 1)
-        scores = reader.array("<f4", count)
-        texts = reader.bytes(length)
-        self._pieces = texts, places, scores
-        _, table = reader.numbers("iI")
-        reader.bytes(table)
-        (tensors,) = reader.numbers("i")
+        count, self.begin, self.end, _, self.unknown, length = numbers("5iQ")
+        places, scores, texts = numbers(f"{4 * count + 4}s{4 * count}s{length}s")
+        self._pieces = texts, np.frombuffer(places, "<u4"), np.frombuffer(scores, "<f4")
+        _, table = numbers("iI")
+        at += table
+        (tensors,) = numbers("i")
         self._directory: dict[str, tuple[int, int, int]] = {}
         for _ in range(tensors):
-            (size,) = reader.numbers("H")
-            name = reader.bytes(size).decode("ascii")
-            _, count, start, taken = reader.numbers("BIQQ")
+            (size,) = numbers("H")
+            name, _, count, start, taken = numbers(f"{size}sBIQQ")
             if start + taken > len(self._data):
                 raise ValueError("it ends early")
-            self._directory[name] = count, start, taken
+            self._directory[name.decode("ascii")] = count, start, taken
 
     def pieces(self) -> list[tuple[str, float]]:
         """The tokenizer's pieces with their log probabilities; the place in the list is the token id.
@@ -188,23 +189,6 @@ class E5File:
             return self._directory[name]
         except KeyError:
             raise ValueError(f"it holds no tensor {name}") from None
-
-
-class _Reader:
-    def __init__(self, data: NDArray[np.uint8]) -> None:
-        self._data, self._at = data, 0
-
-    def bytes(self, count: int) -> bytes:
-        if self._at + count > len(self._data):
-            raise ValueError("it ends early")
-        self._at += count
-        return self._data[self._at - count : self._at].tobytes()
-
-    def numbers(self, form: str) -> tuple[Any, ...]:
-        return struct.unpack("<" + form, self.bytes(struct.calcsize("<" + form)))
-
-    def array(self, kind: str, count: int) -> NDArray[Any]:
-        return np.frombuffer(self.bytes(count * np.dtype(kind).itemsize), kind)
 
 
 # The network of multilingual-e5-small as an ONNX model, in memory, made from the tensors of its file.

@@ -255,7 +255,7 @@ def positions(tokenizer: Any, network: Any) -> int | None:
     return min(bounds, default=None)
 
 
-_OF_TOKENIZERS = ("revision", "trust_remote_code", "gguf_file", "local_files_only")
+_OF_TOKENIZERS = ("trust_remote_code", "gguf_file")
 _DEFAULT_ROOM = 512  # tokens of an input where the model sets no bound
 
 
@@ -341,9 +341,8 @@ def load_pretrained(
     given = {"trust_remote_code": trust_remote_code, **hub_options(source, revision), **(options or {})}
     with loading(f"tokenizer of the {what}", words):
         own = {name: given[name] for name in _OF_TOKENIZERS if name in given}
-        loaded = transformers.AutoTokenizer.from_pretrained(
-            words, **(own if words == source else {**own, **hub_options(words)})
-        )
+        own |= hub_options(words, revision if words == source else None)
+        loaded = transformers.AutoTokenizer.from_pretrained(words, **own)
     with loading(what, source):
         network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **given)
     absent = sorted(report["missing_keys"])

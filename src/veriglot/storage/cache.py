@@ -98,14 +98,9 @@ class Cache:
 
     def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each row, in one transaction."""
-        with self.guarded(), self._lock:
+        with self.guarded(), self._lock, self._database:  # which commits, or rolls back
             self._database.execute("BEGIN IMMEDIATE")
-            try:
-                self._database.executemany(statement, rows)
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
+            self._database.executemany(statement, rows)
 
     def close(self) -> None:
         """Close the file; calling it again does nothing."""

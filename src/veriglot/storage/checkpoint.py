@@ -163,13 +163,13 @@ class InputFile(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, path: str, known: InputFile | None = None) -> InputFile:
-        """Describe the file at `path`; its hash is taken from `known` where size and time are the same."""
+        """Describe the file at `path`; it is what it was `known` as where size and time are the same."""
         if path == "-":
             return cls(path, 0, 0, "")
         state = Path(path).stat()
-        same = known is not None and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
-        sha256 = known.sha256 if known is not None and same else file_sha256(path)
-        return cls(path, state.st_size, state.st_mtime_ns, sha256)
+        if known is not None and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns):
+            return known
+        return cls(path, state.st_size, state.st_mtime_ns, file_sha256(path))
 
 
 class Manifest(msgspec.Struct, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -140,13 +139,10 @@ class Lock:
         """Let go; calling it again does nothing."""
         if not self._lock.is_locked:
             return
-        # Removed while it is held, so that nobody holds a file that is gone; Windows removes no open file.
-        if self._removed and sys.platform != "win32":
-            self._path.unlink(missing_ok=True)
-        self._lock.release()
-        if self._removed and sys.platform == "win32":
-            with suppress(OSError):  # another process holds it by now
+        if self._removed:  # while it is held, so that nobody holds a file that is gone
+            with suppress(PermissionError):  # Windows removes no open file, but when it is released
                 self._path.unlink(missing_ok=True)
+        self._lock.release()
 
     def __enter__(self) -> Lock:
         return self

@@ -7,6 +7,7 @@ import os
 import weakref
 from hashlib import blake2b
 from pathlib import Path
+from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -198,7 +199,6 @@ def _line_count(path: str) -> int:
 
 
 _FILES = ("lines.bin", "places.bin", "keys.bin", "given.bin")
-_BUFFERED = 1 << 14  # lines
 _GAPS = 3  # lines passed over for one that is wanted, up to which a range is read and not one line after another
 
 
@@ -220,34 +220,22 @@ class LineWriter:
         self._files = [(folder / name).open("wb") for name in _FILES]
         self._encode = msgspec.msgpack.Encoder().encode
         self._place = 0
-        self._places: list[int] = [0]
-        self._keys: list[int] = []
-        self._given: list[tuple[float, ...]] = []
+        self._files[1].write(pack("Q", 0))
         self.count = 0
 
     def add(self, line: Line, key: int, given: tuple[float, ...]) -> None:
         """Add the next line, the key by which it is told from others, and the scores that the data hold of it."""
         data = self._encode(line)
-        self._files[0].write(data)
         self._place += len(data)
-        self._places.append(self._place)
-        self._keys.append(key)
-        self._given.append(given)
+        parts = (data, pack("Q", self._place), pack("Q", key), pack(f"{len(given)}d", *given))
+        for file, part in zip(self._files, parts, strict=True):
+            file.write(part)
         self.count += 1
-        if len(self._keys) >= _BUFFERED:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._files[1].write(np.array(self._places, np.uint64).tobytes())
-        self._files[2].write(np.array(self._keys, np.uint64).tobytes())
-        self._files[3].write(np.array(self._given, np.float64).tobytes())
-        self._places, self._keys, self._given = [], [], []
 
     def __enter__(self) -> LineWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._flush()
         for file in self._files:
             file.close()
 

@@ -58,7 +58,7 @@ def test_hat_s_numbers_come_out_as_hat_says() -> None:
     draw = np.random.default_rng(4)
     columns = [draw.normal(size=250_000) for _ in range(6)]
     keys = draw.integers(0, 2**63, 250_000).astype(np.uint64)
-    scorers = [scored(str(number), BETTER, values.tolist(), 60_000) for number, values in enumerate(columns)]
+    scorers = [scored(str(number), BETTER, values.tolist()) for number, values in enumerate(columns)]
     chosen = choose(scorers, keys, Sampling())
     assert [(one.worst, one.percentile, one.drawn, one.missing) for one in chosen.scorers] == [
         (1_000, 2_500, 1_000, 0)

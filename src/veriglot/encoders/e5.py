@@ -89,7 +89,7 @@ class E5File:
 
         def numbers(form: str) -> tuple[Any, ...]:
             nonlocal at
-            values = struct.unpack_from(f"<{form}", self._data, at)
+            values = struct.unpack_from(f"<{form}", self._data.data, at)
             at += struct.calcsize(f"<{form}")
             return values
 

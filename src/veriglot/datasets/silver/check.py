@@ -224,21 +224,12 @@ def _word_edges(text: str, language: str) -> tuple[frozenset[int], list[tuple[in
 def _inner_seam(old: str, new: str, known: frozenset[str], *, spaced: bool) -> str:
     """The part of `new` that is a word of `old` with another one run into it; empty where there is none."""
     if not spaced:
-        old_text, after = fold(old).strip(), fold(new).strip()
-        whole = (
-            len(old_text) >= _SHORTEST
-            and old_text != after
-            and (after.startswith(old_text) or after.endswith(old_text))
-        )
-        return new if whole else ""
-    before = {old[start:end] for start, end in words(old) if end - start >= _SHORTEST}
-    for start, end in words(new):
-        word = new[start:end]
-        if fold(word) in known:
-            continue
-        if any(_runs_into(piece, word, known) for piece in before):
-            return word
-    return ""
+        before, after = fold(old).strip(), fold(new).strip()
+        joined = after.startswith(before) or after.endswith(before)
+        return new if joined and before != after and len(before) >= _SHORTEST else ""
+    pieces = {old[start:end] for start, end in words(old) if end - start >= _SHORTEST}
+    unknown = (new[start:end] for start, end in words(new) if fold(new[start:end]) not in known)
+    return next((word for word in unknown if any(_runs_into(piece, word, known) for piece in pieces)), "")
 
 
 def _runs_into(old: str, word: str, known: frozenset[str]) -> bool:
@@ -336,7 +327,12 @@ def check(
     disorder = _disorder(edited)
     if disorder is not None:
         return [disorder]
-    violations = [*_mistyped(edited.changes, types), *_outside(edited)]
+    violations = [
+        Violation("type", f"no {change.type!r} was asked for", change.start, change.end)
+        for change in edited.changes
+        if types is not None and change.type not in types
+    ]
+    violations += _outside(edited)
     if not violations:
         violations += _in_changes(edited, language, evidence)
         violations += _in_text(edited, language)
@@ -356,12 +352,6 @@ def _disorder(edited: Edited) -> Violation | None:
             return Violation("overlap", "the errors cross each other, or are out of order", c.start, c.end)
         read, old = c.end, c.old_end
     return None
-
-
-def _mistyped(changes: Sequence[Change], types: Collection[str] | None) -> Iterator[Violation]:
-    for change in changes:
-        if types is not None and change.type not in types:
-            yield Violation("type", f"no {change.type!r} was asked for", change.start, change.end)
 
 
 def _outside(edited: Edited) -> Iterator[Violation]:

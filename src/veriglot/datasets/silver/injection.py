@@ -211,7 +211,8 @@ def _tagged(passage: str, answer: str, type_: str, taxonomy_name: str, language:
 def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: str) -> Edited | Violation:
     text = _TYPED.sub("", answer).strip()
     exchanging = taxonomy_name == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
-    if text.count("\n") > passage.count("\n") or (exchanging and _longer(text, passage, language)):
+    more = len(sentences(text, language)) > max(1, len(sentences(passage, language)))
+    if text.count("\n") > passage.count("\n") or (exchanging and more):
         return Violation("outside", f"the reply says more than the edited text: {text[:120]!r}")
     if fold(text) == fold(passage):
         return Violation("nothing", "the reply is the passage itself")
@@ -223,10 +224,6 @@ def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: 
     if type_ == "sentence":
         return Edited.of(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
     return _put(passage, text, spans, language)
-
-
-def _longer(text: str, passage: str, language: str) -> bool:
-    return len(sentences(text, language)) > max(1, len(sentences(passage, language)))
 
 
 def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edited | Violation:

@@ -335,12 +335,15 @@ class AlignmentWeights(NamedTuple):
     rounds: int = 2
 
 
-def _posterior(cosine: Matrix, form: Matrix | None, weighing: AlignmentWeights) -> Array:
+def _posterior(cosine: Matrix | Array, form: Matrix | None, weighing: AlignmentWeights) -> Array:
     """Probabilities, 0 to 1, shape (source words, target words), of cosines and, if that counts, likeness of forms."""
     n, m = cosine.shape
     if not cosine.size:
         return np.zeros((n, m))
-    alike = _against_nearest(np.asarray(cosine, np.float64))
+    cosine = np.asarray(cosine, np.float64)
+    across = np.sort(cosine, axis=1)[:, -_NEAREST:].mean(1, keepdims=True)
+    down = np.sort(cosine, axis=0)[-_NEAREST:].mean(0, keepdims=True)
+    alike = np.asarray(2 * cosine - across - down)
     if form is not None:
         alike = alike + weighing.form * form
     expected = np.arange(n) * m / n
@@ -351,18 +354,6 @@ def _posterior(cosine: Matrix, form: Matrix | None, weighing: AlignmentWeights) 
         far = np.abs(columns - (expected + _shift_of(probabilities, expected))[:, None]) / weighing.reach
         probabilities = _both_ways(alike - weighing.distance * np.minimum(far, 1.0), weighing.temperature)
     return probabilities
-
-
-def _soft_links(probabilities: Array) -> list[_Link]:
-    """Every pair that is not improbable, in the order of the source, with its probability as weight."""
-    places = np.argwhere(probabilities >= _MIN_POSTERIOR)
-    return [_Link(i, j, min(1.0, float(probabilities[i, j]))) for i, j in places.tolist()]
-
-
-def _against_nearest(cosine: Array) -> Array:
-    across = np.sort(cosine, axis=1)[:, -_NEAREST:].mean(1, keepdims=True)
-    down = np.sort(cosine, axis=0)[-_NEAREST:].mean(0, keepdims=True)
-    return np.asarray(2 * cosine - across - down)
 
 
 def _both_ways(alike: Array, temperature: float) -> Array:
@@ -410,7 +401,9 @@ class VectorAligner:
             return Alignment(source, target, [])
         cosine = self._vectors(source) @ self._vectors(target).T
         form = _lexical_similarity(source, target) if self._forms else None
-        return Alignment(source, target, _soft_links(_posterior(cosine, form, self._weighing)))
+        probabilities = _posterior(cosine, form, self._weighing)
+        pairs = np.argwhere(probabilities >= _MIN_POSTERIOR).tolist()
+        return Alignment(source, target, [_Link(i, j, min(1.0, float(probabilities[i, j]))) for i, j in pairs])
 
     def _vectors(self, side: Side) -> Matrix:
         tokens = self._encoder.tokens(side.text, sentences(side.text, side.tag))

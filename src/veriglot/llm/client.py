@@ -516,7 +516,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
     if jobs < 1:
         raise UsageError(f"{jobs} jobs are fewer than 1.")
     waiting: deque[tuple[Request, Future[Reply]]] = deque()
-    held: list[Answer] = []  # failures that may pass, until it is clear that not every request meets them
+    pending: list[Answer] = []  # failures that may pass, until it is clear that not every request meets them
     workers = _Workers(client, jobs)
     patience: float | None = None
 
@@ -528,15 +528,15 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
             if failure.fatal:
                 raise
             answer = Answer(request, error=failure)
-        held.append(answer)
+        pending.append(answer)
         error = answer.error
         if error is None or not error.retryable:
-            ready = held.copy()
-            held.clear()
+            ready = pending.copy()
+            pending.clear()
             return ready
-        if len(held) >= _GIVE_UP:
+        if len(pending) >= _GIVE_UP:
             raise ModelError(
-                f"{len(held)} requests in a row got no reply; the last: {error.message}",
+                f"{len(pending)} requests in a row got no reply; the last: {error.message}",
                 remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,
@@ -551,7 +551,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
                 yield from next_answers()
         while waiting:
             yield from next_answers()
-        yield from held
+        yield from pending
     except KeyboardInterrupt:
         patience = _LAST_CALLS
         raise

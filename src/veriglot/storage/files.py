@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Lock", "beside", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
+__all__ = ["Lock", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
 
 _PARTIAL = ".partial"
 _PAUSE = 0.2  # seconds between attempts to take a lock

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Hashes = NDArray[np.uint64]
 
-__all__ = ["Columns", "Line", "LineStore", "LineWriter", "key_of", "lines_of"]
+__all__ = ["Columns", "Line", "LineStore"]
 
 
 _CONTAINERS = {

@@ -23,7 +23,7 @@ from veriglot.text.unicode import Kind, code_points, kind_table, script_shares, 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-__all__ = ["Change", "Edited", "Violation", "changes_of", "check"]
+__all__ = ["Change", "Edited", "Violation", "check"]
 
 
 class Change(msgspec.Struct, frozen=True, order=True):

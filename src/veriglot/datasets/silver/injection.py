@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Reply, Request
 
 __all__ = [
-    "REPLACING",
     "Injector",
     "Order",
     "Task",

@@ -12,7 +12,7 @@ from wikidata_server import Entity, SparqlServer, graph_of, sitelink_counts
 
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError, Session
-from veriglot.wikipedia.api import AnswerCache, PageViews
+from veriglot.wikipedia.api import AnswerCache, JsonClient, page_views
 from veriglot.wikipedia.articles import draw_diverse
 from veriglot.wikipedia.wikidata import Item, Person, QueryTimeoutError, Wikidata
 
@@ -183,20 +183,20 @@ def test_languages_that_share_a_wikipedia_or_none_are_refused() -> None:
 def test_page_views_are_of_whole_months_and_absence_is_not_zero(tmp_path: Path) -> None:
     views = {("en.wikipedia", "AC/DC"): [100 + month for month in range(13)], ("zh-yue.wikipedia", "香港"): [1] * 13}
     with PageViewServer(views, Faults.many(seed=1)) as server, AnswerCache(tmp_path) as kept:
-        client = PageViews(Session(server.base_url, backoff=0.01), cache=kept)
+        client = JsonClient(Session(server.base_url, backoff=0.01), kept)
         year = (date(2022, 1, 1), date(2023, 1, 1))
-        assert client.of("en", "AC/DC", *year) == sum(100 + month for month in range(12))
-        assert client.of("yue", "香港", *year) == 12
-        assert client.of("en", "AC/DC", date(2022, 2, 1), date(2022, 3, 1)) == 101
-        assert client.of("en", "Nobody knows", *year) is None
+        assert page_views(client, "en", "AC/DC", *year) == sum(100 + month for month in range(12))
+        assert page_views(client, "yue", "香港", *year) == 12
+        assert page_views(client, "en", "AC/DC", date(2022, 2, 1), date(2022, 3, 1)) == 101
+        assert page_views(client, "en", "Nobody knows", *year) is None
         asked = len(server.arrivals)
-        assert client.of("en", "Nobody knows", *year) is None
+        assert page_views(client, "en", "Nobody knows", *year) is None
         assert len(server.arrivals) == asked
         for start, end in ((date(2022, 1, 2), date(2022, 2, 1)), (date(2022, 1, 1), date(2022, 1, 1))):
             with pytest.raises(UsageError, match="month"):
-                client.of("en", "A", start, end)
+                page_views(client, "en", "A", start, end)
         with pytest.raises(UsageError, match="July 2015"):
-            client.of("en", "A", date(2015, 6, 1), date(2015, 8, 1))
+            page_views(client, "en", "A", date(2015, 6, 1), date(2015, 8, 1))
 
 
 def test_a_diverse_sample_takes_as_many_of_each_group() -> None:

@@ -20,7 +20,8 @@ from veriglot.records.languages import get_language
 from veriglot.storage.files import open_whole, write_json
 from veriglot.wikipedia.api import (
     AnswerCache,
-    PageViews,
+    JsonClient,
+    page_views,
     Wikipedia,
     page_views_session,
     wikidata_session,
@@ -540,10 +541,12 @@ def find_people(
         people = list(wikidata.describe(drawn, order.languages))
         if order.views_in:
             counting = page_views_session(contact=options.contact, server=options.views_server, rate=options.pace(10.0))
-            views = PageViews(stack.enter_context(counting), cache=cache)
+            answers = JsonClient(stack.enter_context(counting), cache)
             for index, person in enumerate(people):
                 tags = [tag for tag in order.views_in if tag in person.titles]
-                counts = {tag: views.of(tag, person.titles[tag], order.views_from, order.views_to) for tag in tags}
+                counts = {
+                    tag: page_views(answers, tag, person.titles[tag], order.views_from, order.views_to) for tag in tags
+                }
                 people[index] = msgspec.structs.replace(person, views=counts)
                 bar.advance()
             chosen = draw(

@@ -266,8 +266,9 @@ class _FactualSet:
                 chosen: list[NamedPerson] = []
                 for choice in choose(
                     ordered, source, order.languages, order.count, account,
-                    at_least=order.at_least, also=also, min_characters=order.min_characters, seen=bar.advance,
+                    at_least=order.at_least, also=also, min_characters=order.min_characters,
                 ):  # fmt: skip
+                    bar.advance()
                     chosen.append(choice.person)
                     yield from choice.articles.values()
                 _write(self._root / "people.jsonl", map(_person, chosen))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.halluverse.summary import LanguageSummary, Summary
+    from veriglot.datasets.halluverse.pairs import LanguageSummary, Summary
     from veriglot.storage.checkpoint import Tally
     from veriglot.wikipedia.wikidata import Person
 
@@ -212,7 +212,7 @@ def _beside(output: Path, suffix: str) -> Path:
 def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Tally) -> int:
     """Write what stands beside the pairs, and say what came of it; returns the exit code."""
     from veriglot.datasets.halluverse.facts import facts_path
-    from veriglot.datasets.halluverse.summary import samples_of, summary_of
+    from veriglot.datasets.halluverse.pairs import samples_of, summary_of
     from veriglot.report.halluverse import write_set
 
     output = options.path

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby, permutations
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
@@ -87,9 +88,7 @@ def in_order(
         return list(candidates)
     if spread == "top":
         return sorted(candidates, key=lambda person: (-person.views, person.id))
-    first = draw_diverse(
-        candidates, count, size=lambda person: person.views, name=lambda person: person.id, groups=groups, seed=seed
-    )
+    first = draw_diverse(candidates, count, size=attrgetter("views"), name=attrgetter("id"), groups=groups, seed=seed)
     taken = {person.id for person in first}
     reserve = [person for person in candidates if person.id not in taken]
     return first + sorted(reserve, key=lambda person: digest([str(seed), person.id]))
@@ -127,11 +126,9 @@ def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> A
 
 
 def _reference(person: str, tag: str, row: Article | Absent | None, part: Part) -> Reference | str:
-    if row is None:
-        return "missing"
     if not isinstance(row, Article):
-        return row.reason
-    if row.item is not None and row.item != person and _ITEM.fullmatch(person):
+        return "missing" if row is None else row.reason
+    if row.item not in (None, person) and _ITEM.fullmatch(person):
         return "another item"
     return _named(reference_from(msgspec.to_builtins(row), part=part), person, tag)
 
@@ -152,17 +149,17 @@ def given_articles(
         if not isinstance(row, Reference) or not isinstance(item, str):
             note(row)
             continue
-        key = _key(item, row.language)
-        if shelf.get(key) is not None:
+        named = _named(row, item, row.language)
+        if shelf.get(named.id) is not None:
             note(row)
         else:
-            shelf.put(key, msgspec.json.encode(_named(row, item, row.language)))
+            shelf.put(named.id, msgspec.json.encode(named))
 
     def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
         articles: dict[str, Reference | str] = {}
         for person in people:
-            keys = (_key(person.id, tag), _key(person.id, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
-            encoded = next(filter(None, map(shelf.get, keys)), None)
+            ids = (f"{person.id}-{each}" for each in (tag, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
+            encoded = next(filter(None, map(shelf.get, ids)), None)
             articles[person.id] = (
                 _named(msgspec.json.decode(encoded, type=Reference), person.id, tag) if encoded else "missing"
             )
@@ -175,10 +172,6 @@ def _named(reference: Reference, person: str, tag: str) -> Reference:
     """The reference under the id that the prompt has too."""
     meta = {**reference.meta, "item": person}
     return msgspec.structs.replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
-
-
-def _key(person: str, tag: str) -> str:
-    return f"{tag} {person}"
 
 
 class _Choice(msgspec.Struct, frozen=True):
@@ -236,7 +229,6 @@ def choose(
     at_least: int | None = None,
     also: Sequence[str] = (),
     min_characters: int = 0,
-    seen: Callable[[], None] = lambda: None,
 ) -> Iterator[_Choice]:
     """The first `count` people who have a usable article in enough of the languages.
 
@@ -247,7 +239,6 @@ def choose(
         at_least: in how many of the languages there has to be an article; None for all (Kang et al., section 3).
         also: further languages whose articles are taken along where they are, such as English.
         min_characters: shorter articles count as none; code points.
-        seen: called for every person who is taken.
 
     Raises:
         UsageError: no language, one twice, or a number that is not from 1 to theirs.
@@ -282,7 +273,6 @@ def choose(
                 continue
             account.set_aside += [RejectedPerson(person.id, reason, {}, tag) for tag, reason in choice.lacking.items()]
             account.chosen += 1
-            seen()
             yield choice
 
 
@@ -371,13 +361,10 @@ class Labels:
 
     def of(self, sample: Sample) -> tuple[Annotation, ...]:
         """The annotations of a response; none where nobody labelled it, or another text under its id."""
-        response, annotations = self._given.get(sample.id, ("", ()))
-        if annotations and response != sample.response:
-            self._other_text.add(sample.id)
-            return ()
+        response, annotations = self._given.get(sample.id, (sample.response, ()))
         if annotations:
-            self._used.add(sample.id)
-        return annotations
+            (self._used if response == sample.response else self._other_text).add(sample.id)
+        return annotations if response == sample.response else ()
 
     def account(self) -> dict[str, int]:
         """How many were given and used, belong to another text, or to no row of the set."""

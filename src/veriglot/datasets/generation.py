@@ -268,9 +268,7 @@ def _account_of(rows: Iterable[Any], counts: Callable[[], _Counts], failed: int,
     languages: dict[str, _Counts] = {}
     total = counts()
     for row in rows:
-        if row.language not in languages:
-            languages[row.language] = counts()
-        for part in (languages[row.language], total):
+        for part in (languages.setdefault(row.language, counts()), total):
             part.add(row)
             part.usage += row.usage
     total.usage += lost

@@ -266,20 +266,17 @@ class ShingleCache:
         similar = np.zeros(len(first), np.bool_)
         for start in range(0, len(first), _COMPARED):
             leaders, others = first[start : start + _COMPARED], second[start : start + _COMPARED]
-            sets = self._sets_of(np.union1d(leaders, others).tolist())
+            numbers: list[int] = np.union1d(leaders, others).tolist()
+            sets = {number: ngrams for number in numbers if (ngrams := self._recent.get(number)) is not None}
+            absent = [number for number in numbers if number not in sets]
+            for number, ngrams in zip(absent, shingle_sets(self._read(absent)) if absent else (), strict=True):
+                sets[number] = ngrams
+                self._recent.put(number, ngrams)
             edges = np.flatnonzero(np.concatenate([[True], leaders[1:] != leaders[:-1], [True]]))
             for low, high in pairwise(edges):
                 jaccards = jaccard_with(sets[int(leaders[low])], [sets[other] for other in others[low:high].tolist()])
                 similar[start + low : start + high] = jaccards >= near
         return similar
-
-    def _sets_of(self, numbers: list[int]) -> dict[int, NDArray[np.uint64]]:
-        sets = {number: ngrams for number in numbers if (ngrams := self._recent.get(number)) is not None}
-        absent = [number for number in numbers if number not in sets]
-        for number, ngrams in zip(absent, shingle_sets(self._read(absent)) if absent else (), strict=True):
-            sets[number] = ngrams
-            self._recent.put(number, ngrams)
-        return sets
 
 
 class Buckets:

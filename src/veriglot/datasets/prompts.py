@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from veriglot.plugins import packaged
 from veriglot.records.languages import find_language, language_name
 
 __all__ = ["by_language", "filled", "load_prompts", "prompt_version"]
@@ -15,7 +14,7 @@ __all__ = ["by_language", "filled", "load_prompts", "prompt_version"]
 @cache
 def load_prompts(name: str) -> dict[str, Any]:
     """The table of `prompts/NAME.toml`: its `version`, and texts with slots."""
-    return tomllib.loads(files(__package__).joinpath("prompts", f"{name}.toml").read_text("utf-8"))
+    return packaged(__package__, f"prompts/{name}.toml", dict[str, Any])
 
 
 def prompt_version(name: str) -> str:

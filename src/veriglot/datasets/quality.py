@@ -7,14 +7,13 @@ there are, and they stay.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.plugins import packaged
 from veriglot.records.languages import same_language, tag_of
 from veriglot.text.identification import identify
 from veriglot.text.normalization import fold, normalise
@@ -36,20 +35,14 @@ _CLAUSE = r"(?:^|[^\w\s]|\n)\s*"  # before a clause stand punctuation, a quotati
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-class _Refusals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    version: str
-    phrases: dict[str, tuple[str, ...]]
-
-
 @cache
-def _refusals() -> _Refusals:
-    text = files(__package__).joinpath("refusals.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _Refusals)
+def _refusals() -> dict[str, Any]:
+    return packaged(__package__, "refusals.toml", dict[str, Any])
 
 
 def refusals_version() -> str:
     """Name and version of the phrases, such as `refusals@1`."""
-    return f"refusals@{_refusals().version}"
+    return f"refusals@{_refusals()['version']}"
 
 
 def refuses(text: str, tag: str | None) -> bool:
@@ -67,7 +60,7 @@ def refuses(text: str, tag: str | None) -> bool:
 
 @cache
 def _pattern(tag: str) -> re.Pattern[str]:
-    phrases = _refusals().phrases
+    phrases = _refusals()["phrases"]
     return re.compile("|".join(map(_expression, dict.fromkeys((*phrases.get(tag, ()), *phrases["en"])))))
 
 

@@ -181,7 +181,9 @@ class AnswerabilityCheck:
             return f"the check cannot be read: {error.message}"
         if not answer.answerable:
             return "the model that checks says that the text does not answer it"
-        if _share_quoted(answer.quote, reference) < _QUOTED:
+        evidence_words = set(folded_words(reference.text, reference.language))
+        quoted = folded_words(answer.quote, reference.language)
+        if not quoted or sum(word in evidence_words for word in quoted) / len(quoted) < _QUOTED:
             return f"the passage that is said to answer it does not stand there: {answer.quote!r}"
         return {"quote": answer.quote}
 
@@ -200,13 +202,6 @@ def _supported(answer: str, reference: Reference, question: str, detector: Detec
     if marked > _MARKED:
         return f"the text does not support {marked:.0%} of an answer: {answer[:200]!r}"
     return {"answer": answer, "marked": round(marked, 4)}
-
-
-def _share_quoted(quote: str, reference: Reference) -> float:
-    """Share of the words of a quote that stand in the reference; 0 for a quote without words."""
-    evidence_words = set(folded_words(reference.text, reference.language))
-    quoted = folded_words(quote, reference.language)
-    return sum(word in evidence_words for word in quoted) / len(quoted) if quoted else 0.0
 
 
 # Biographies: the same people asked about in every language (Kang et al., section 2.1).
@@ -511,23 +506,12 @@ def _drafts(
     for (id_, question), verdict in zip(accepted, verdicts, strict=True):
         if isinstance(verdict, str):
             rejected.append(_Rejection(id_, reference.id, reference.language, "answerable", verdict, question))
-        else:
-            samples.append(_query(reference, id_, question, verdict))
+            continue
+        checks = {
+            "language": "identified" if identify(question) is not None else "not identified",
+            "answerable": "not checked" if verdict is None else "checked",
+            **(verdict or {}),
+        }
+        meta = {**reference.meta, "reference": reference.id, "checks": checks}
+        samples.append(msgspec.structs.replace(_sample(reference, question), id=id_, meta=meta))
     return _Drafts(reference.id, tuple(samples), tuple(sorted(rejected, key=lambda rejection: rejection.id)))
-
-
-def _query(reference: Reference, id_: str, question: str, verdict: dict[str, Any] | None) -> Sample:
-    checks = {
-        "language": "identified" if identify(question) is not None else "not identified",
-        "answerable": "not checked" if verdict is None else "checked",
-        **(verdict or {}),
-    }
-    return Sample(
-        id=id_,
-        response="",
-        task=Task.QA,
-        language=reference.language,
-        question=question,
-        evidence=(reference.evidence,),
-        meta={**reference.meta, "reference": reference.id, "checks": checks},
-    )

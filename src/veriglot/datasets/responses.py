@@ -77,23 +77,21 @@ def plan(
         raise UsageError("A study needs at least one seed, and each seed once.")
     if design not in _DESIGNS:
         raise UsageError(f"There is no design {design!r}.", remedy=f"Known: {', '.join(_DESIGNS)}.")
-    return _plan(queries, model, design, seeds)
 
+    def rows() -> Iterator[Planned | FailedRow]:
+        places: Counter[str] = Counter()
+        for row in queries:
+            query = row if isinstance(row, FailedRow) else _askable(row)
+            if isinstance(query, FailedRow):
+                yield query
+                continue
+            assert query.language is not None
+            chosen = seeds if design == "runs" else [_subset(query.language, places[query.language], seeds)]
+            places[query.language] += 1
+            for seed in chosen:
+                yield Planned(f"{query.id}/{model}/{'-' if seed is None else seed}", query, seed)
 
-def _plan(
-    queries: Iterable[Sample | FailedRow], model: str, design: Design, seeds: Sequence[int | None]
-) -> Iterator[Planned | FailedRow]:
-    places: Counter[str] = Counter()
-    for row in queries:
-        query = row if isinstance(row, FailedRow) else _askable(row)
-        if isinstance(query, FailedRow):
-            yield query
-            continue
-        assert query.language is not None
-        chosen = seeds if design == "runs" else [_subset(query.language, places[query.language], seeds)]
-        places[query.language] += 1
-        for seed in chosen:
-            yield Planned(f"{query.id}/{model}/{'-' if seed is None else seed}", query, seed)
+    return rows()
 
 
 def _askable(query: Sample) -> Sample | FailedRow:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from veriglot.datasets.halluverse.summary import Births, Diversity, LanguageSummary, Spread, Summary
+    from veriglot.datasets.halluverse.pairs import Births, Diversity, LanguageSummary, Spread, Summary
 
 __all__ = ["write_set"]
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AnswerCache",
     "JsonClient",
-    "PageViews",
     "Wikipedia",
+    "page_views",
     "page_views_session",
     "wikidata_session",
     "wikipedia_session",
@@ -216,29 +216,17 @@ _FIXED = {
 _FOR_NOW = {"maxlag", "ratelimited", "readonly", "timeouterror", "internal_api_error_DBQueryTimeoutError"}
 
 
-def _join(batch: Json, part: Mapping[str, Any]) -> None:
-    """Add a part of an answer to what is there of the batch."""
+def _add(known: Json, part: Mapping[str, Any]) -> None:
+    """Add a part of an answer to what is there of the batch, page by page; lists are joined, without repetition."""
     for name, value in part.items():
         if name == "pages":
-            pages = batch.setdefault("pages", {})
             for page in value:
-                _add(pages.setdefault(page.get("pageid") or page.get("title"), {}), page)
+                _add(known["pages"].setdefault(page.get("pageid") or page.get("title"), {}), page)
         elif isinstance(value, list):
-            batch.setdefault(name, []).extend(value)
-        elif isinstance(value, dict):
-            batch.setdefault(name, {}).update(value)
-        else:
-            batch[name] = value
-
-
-def _add(known: Json, page: Mapping[str, Any]) -> None:
-    """Add what an answer says of a page; lists are joined, without repetition."""
-    for name, value in page.items():
-        if isinstance(value, list):
             items = known.setdefault(name, [])
             items += [item for item in value if item not in items]
         else:
-            known[name] = value
+            known[name] = {**known.get(name, {}), **value} if isinstance(value, dict) else value
 
 
 _BATCH = 20  # pages in one request; each page's whole text takes a request of its own anyway (TextExtracts)
@@ -294,9 +282,8 @@ class Wikipedia:
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen: set[int] = set()
         for batch in self._query({**_CONTENT, **params}, label=f"draw {seed}"):
-            pages = batch.get("pages", {}).values()
-            fresh = {page["pageid"]: page for page in pages if page["pageid"] not in seen}
-            if pages and not fresh:
+            fresh = {key: page for key, page in batch["pages"].items() if key not in seen}
+            if batch["pages"] and not fresh:
                 return  # the whole order was gone through
             seen.update(fresh)
             yield from map(self._article, fresh.values())
@@ -312,10 +299,9 @@ class Wikipedia:
         for title in self._subcategories(name, depth):
             params = {"generator": "categorymembers", "gcmtitle": title, "gcmtype": "page", "gcmnamespace": "0"}
             for batch in self._query({**_CONTENT, **params, "gcmlimit": str(_BATCH)}):
-                for page in batch.get("pages", {}).values():
-                    if page.get("pageid") not in seen:
-                        seen.add(page.get("pageid"))
-                        yield self._article(page)
+                fresh = {key: page for key, page in batch["pages"].items() if key not in seen}
+                seen.update(fresh)
+                yield from map(self._article, fresh.values())
 
     def titles(self, titles: Iterable[str]) -> Iterator[Article | Absent]:
         """The pages of these titles; redirects are followed. One result for each different page, in order."""
@@ -335,8 +321,7 @@ class Wikipedia:
             HttpError: the server does not tell.
         """
         (answer,) = self._query({"meta": "siteinfo", "siprop": "statistics"})
-        numbers = answer["statistics"]
-        return Statistics(pages=numbers["pages"], articles=numbers["articles"], edits=numbers["edits"])
+        return msgspec.convert(answer["statistics"], Statistics)
 
     def with_edits(self, article: Article) -> Article:
         """The article with its numbers of edits, of those by bots, and of editors (three requests).
@@ -344,8 +329,10 @@ class Wikipedia:
         MediaWiki stops counting at 30,000 edits and 25,000 editors; such numbers are lower bounds. An article that is
         gone by now keeps None.
         """
-        edits, bot_edits, editors = (self._count(article.title, kind) for kind in ("edits", "bot", "editors"))
-        return msgspec.structs.replace(article, edits=edits, bot_edits=bot_edits, editors=editors)
+        path = f"w/rest.php/v1/page/{_quoted(article.title)}/history/counts"
+        kinds = {"edits": "edits", "bot_edits": "bot", "editors": "editors"}
+        answers = {name: self._answers.get(f"{path}/{kind}", {}, none_if_missing=True) for name, kind in kinds.items()}
+        return msgspec.structs.replace(article, **{name: count and count["count"] for name, count in answers.items()})
 
     def linked_template_names(self, english: Wikipedia, kinds: Iterable[str] = MFAVA_KINDS) -> dict[str, list[str]]:
         """What the templates of this edition are called, as the wikis themselves link them.
@@ -383,7 +370,7 @@ class Wikipedia:
                 "rdnamespace": "10",
             }
             for batch in self._query(params):
-                for page in batch.get("pages", {}).values():
+                for page in batch["pages"].values():
                     if page.get("missing") or page.get("invalid"):
                         continue
                     own = (page, *page.get("redirects", ()))
@@ -398,16 +385,21 @@ class Wikipedia:
         Where several requests are needed for the properties of one batch of pages, what they say of a page is put
         together before the batch is given out: its `pages` in the order in which the server first named them.
         """
-        batch: Json = {}
+        batch: Json = {"pages": {}}
         onward: dict[str, str] = {}
         seen: set[tuple[tuple[str, str], ...]] = set()
         while True:
-            answer = self._ask({**_FIXED, **params, **onward}, label)
-            _join(batch, answer.get("query", {}))
+            answer = self._answers.get("w/api.php", {**_FIXED, **params, **onward}, self._review, label=label)
+            for module, warning in answer.get("warnings", {}).items():
+                text = f"{module}: {warning.get('warnings') or warning}"
+                if not self.warnings[text]:
+                    _LOG.warning("%s warns of %s", self._answers.session.base_url, text)
+                self.warnings[text] += 1
+            _add(batch, answer.get("query", {}))
             following = {name: str(value) for name, value in answer.get("continue", {}).items()}
             if answer.get("batchcomplete") or not following:
                 yield batch
-                batch = {}
+                batch = {"pages": {}}
             if not following:
                 return
             state = tuple(sorted(following.items()))
@@ -418,15 +410,6 @@ class Wikipedia:
                 )
             seen.add(state)
             onward = following
-
-    def _ask(self, params: Mapping[str, str], label: str) -> Json:
-        answer = self._answers.get("w/api.php", params, self._review, label=label)
-        for module, warning in answer.get("warnings", {}).items():
-            text = f"{module}: {warning.get('warnings') or warning}"
-            if not self.warnings[text]:
-                _LOG.warning("%s warns of %s", self._answers.session.base_url, text)
-            self.warnings[text] += 1
-        return answer  # type: ignore[no-any-return]
 
     def _review(self, outcome: Response | HttpError) -> HttpError | None:
         if isinstance(outcome, HttpError):
@@ -449,11 +432,6 @@ class Wikipedia:
             retry_after=outcome.retry_after if retryable else None,
         )
 
-    def _count(self, title: str, kind: str) -> int | None:
-        path = f"w/rest.php/v1/page/{_quoted(title)}/history/counts/{kind}"
-        answer = self._answers.get(path, {}, none_if_missing=True)
-        return int(answer["count"]) if answer is not None else None
-
     def _subcategories(self, name: str, depth: int) -> Iterator[str]:
         """The category's full title, and those below it, the nearest first, each once."""
         bare = name.partition(":")[2] or name
@@ -473,7 +451,14 @@ class Wikipedia:
     def _article(self, page: Json) -> Article | Absent:
         title = page.get("title", "")
         properties = page.get("pageprops", {})
-        reason = _why_absent(page, properties)
+        reasons = {
+            "invalid title": page.get("invalid"),
+            "missing": page.get("missing"),
+            "redirect": page.get("redirect"),
+            "not an article": page.get("ns", 0) != 0,
+            "disambiguation": "disambiguation" in properties,
+        }
+        reason = next((reason for reason, applies in reasons.items() if applies), "")
         text, lead = split_sections(page.get("extract") or "")
         if reason or not text:
             return Absent(title, reason or "no text")
@@ -497,17 +482,6 @@ class Wikipedia:
         )
 
 
-def _why_absent(page: Json, properties: Json) -> str:
-    reasons = {
-        "invalid title": page.get("invalid"),
-        "missing": page.get("missing"),
-        "redirect": page.get("redirect"),
-        "not an article": page.get("ns", 0) != 0,
-        "disambiguation": "disambiguation" in properties,
-    }
-    return next((reason for reason, applies in reasons.items() if applies), "")
-
-
 def _in_order(asked: list[str], batch: Json) -> list[Json]:
     """The pages of a batch in the order of the titles that were asked for; the server sorts by page number."""
     renamed = {
@@ -518,12 +492,10 @@ def _in_order(asked: list[str], batch: Json) -> list[Json]:
     }
     order: dict[str, int] = {}
     for index, title in enumerate(asked):
-        now = title
         for _ in range(5):  # normalised, then redirected, at most a few times
-            now = renamed.get(now, now)
-        order.setdefault(now, index)
-    pages = list(batch.get("pages", {}).values())
-    return sorted(pages, key=lambda page: order.get(page.get("title", ""), len(asked)))
+            title = renamed.get(title, title)
+        order.setdefault(title, index)
+    return sorted(batch["pages"].values(), key=lambda page: order.get(page.get("title", ""), len(asked)))
 
 
 def _quoted(title: str) -> str:
@@ -543,42 +515,32 @@ def _bare(title: str) -> str:
 _FIRST = (2015, 7)  # months before have no counts of this kind
 
 
-class PageViews:
-    """The views of articles by people, bots and crawlers left out, month by month.
+def page_views(answers: JsonClient, language: str, title: str, start: date, end: date) -> int | None:
+    """The views of an article by people in a period, those of bots and crawlers left out.
 
     Args:
-        session: the server, such as `Session("https://wikimedia.org/api/rest_v1", user_agent=...)`.
-        cache: where answers are stored.
+        answers: the server, as `page_views_session` gives it, and where its answers are stored.
+        language: which Wikipedia.
+        title: the article's.
+        start: first day; has to be the first of a month.
+        end: the day after the last; the first of a month (Kang et al.: 2022-01-01 to 2023-01-01 is the year 2022).
+
+    Returns:
+        The number of views; None where the server has no count, which means few views as well as a wrong title.
+
+    Raises:
+        UsageError: a period that is not of whole months, is empty, or begins before July 2015.
+        HttpError: no usable answer.
     """
-
-    def __init__(self, session: Session, *, cache: AnswerCache | None = None) -> None:
-        self._answers = JsonClient(session, cache)
-
-    def of(self, language: str, title: str, start: date, end: date) -> int | None:
-        """The views of an article in a period.
-
-        Args:
-            language: which Wikipedia.
-            title: the article's.
-            start: first day; has to be the first of a month.
-            end: the day after the last; the first of a month (Kang et al.: 2022-01-01 to 2023-01-01 is the year 2022).
-
-        Returns:
-            The number of views; None where the server has no count, which means few views as well as a wrong title.
-
-        Raises:
-            UsageError: a period that is not of whole months, is empty, or begins before July 2015.
-            HttpError: no usable answer.
-        """
-        if start.day != 1 or end.day != 1 or start >= end:
-            raise UsageError(
-                f"Page views from {start} to {end} cannot be had: they are counted by month.",
-                remedy="Give the first of two months, the later one excluded, such as 2022-01-01 and 2023-01-01.",
-            )
-        if (start.year, start.month) < _FIRST:
-            raise UsageError("There are no counts of page views before July 2015.")
-        page = f"{edition_of(language)}.wikipedia/all-access/user/{_quoted(title)}"
-        period = f"{start:%Y%m%d}00/{end - timedelta(days=1):%Y%m%d}00"
-        path = f"metrics/pageviews/per-article/{page}/monthly/{period}"
-        answer = self._answers.get(path, {}, none_if_missing=True)
-        return sum(int(month["views"]) for month in answer["items"]) if answer is not None else None
+    if start.day != 1 or end.day != 1 or start >= end:
+        raise UsageError(
+            f"Page views from {start} to {end} cannot be had: they are counted by month.",
+            remedy="Give the first of two months, the later one excluded, such as 2022-01-01 and 2023-01-01.",
+        )
+    if (start.year, start.month) < _FIRST:
+        raise UsageError("There are no counts of page views before July 2015.")
+    page = f"{edition_of(language)}.wikipedia/all-access/user/{_quoted(title)}"
+    period = f"{start:%Y%m%d}00/{end - timedelta(days=1):%Y%m%d}00"
+    path = f"metrics/pageviews/per-article/{page}/monthly/{period}"
+    answer = answers.get(path, {}, none_if_missing=True)
+    return sum(int(month["views"]) for month in answer["items"]) if answer is not None else None

@@ -268,7 +268,7 @@ class Maintenance:
         more: kind -> further names, such as `Wikipedia.linked_template_names` gives.
 
     Attributes:
-        own: how many of the names are the edition's own.
+
         without_own: the kinds of which no name of the edition's own is known, in order; only the English ones are
             recognised.
 
@@ -292,8 +292,6 @@ class Maintenance:
         for kind in self.kinds:
             for name in (*own[kind], *names["en"].get(kind, ())):
                 self._kind_of.setdefault(_key(name), kind)
-        english = {_key(name) for each in names["en"].values() for name in each} if edition != "en" else set()
-        self.own = len(self._kind_of.keys() - english)
         self.rule = f"no template of {', '.join(self.kinds)} ({len(self._kind_of):,} names)"
 
     def judge(self, article: Article) -> FilterDecision:
@@ -487,12 +485,12 @@ def draw_diverse(
     if len(ordered) <= count:
         return ordered
     bounds = [len(ordered) * part // groups for part in range(groups + 1)]
-    waiting = [
+    drawn = [
         sorted(ordered[start:end], key=lambda item: draw_rank(seed, name(item))) for start, end in pairwise(bounds)
     ]
     chosen: list[T] = []
     while len(chosen) < count:  # one of each group in turn; groups that run out are passed over
-        for group in waiting:
+        for group in drawn:
             if group and len(chosen) < count:
                 chosen.append(group.pop(0))
     return sorted(chosen, key=lambda item: (-size(item), name(item)))

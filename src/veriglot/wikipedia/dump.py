@@ -11,7 +11,7 @@ import gzip
 import heapq
 import lzma
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -366,11 +366,8 @@ def _opened(path: str | Path) -> Iterator[IO[bytes]]:
         if head.startswith(_SEVEN_ZIP):
             raise InputError("is a 7z archive", path=str(path), remedy="Unpack it, or take the .bz2 of the same dump.")
         opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
-        if opener is None:
-            yield raw
-        else:
-            with opener(raw, "rb") as file:
-                yield file
+        with opener(raw, "rb") if opener is not None else nullcontext(raw) as file:
+            yield file
 
 
 def _tag(element: Element) -> str:

@@ -241,10 +241,9 @@ class Wikidata:
             slow = _took_too_long(outcome)
             return QueryTimeoutError(f"The query {name} takes the server too long.") if slow else None
         answer = outcome.json()
-        if isinstance(answer, dict) and isinstance(answer.get("results", {}), dict):
-            bindings = answer.get("results", {}).get("bindings")
-            if isinstance(bindings, list):
-                return None
+        results = answer.get("results") if isinstance(answer, dict) else None
+        if isinstance(results, dict) and isinstance(results.get("bindings"), list):
+            return None
         return HttpError(
             f"{self._answers.session.base_url}/sparql does not answer with SPARQL results",
             remedy="Check the address.",

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.halluverse.pairs import TYPES, BalancedDraw, block_sizes, dealt
-from veriglot.datasets.halluverse.summary import births_of, diversity_of, spread_of
+from veriglot.datasets.halluverse.pairs import (
+    TYPES,
+    BalancedDraw,
+    births_of,
+    block_sizes,
+    dealt,
+    diversity_of,
+    spread_of,
+)
 from veriglot.wikipedia.wikidata import Item, Person
 
 

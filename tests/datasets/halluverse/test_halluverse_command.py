@@ -21,8 +21,7 @@ from wikidata_server import Entity, SparqlServer, graph_of
 from settings_file import main, with_settings
 from veriglot import read
 from veriglot.datasets.halluverse.facts import facts_path
-from veriglot.datasets.halluverse.pairs import read_facts
-from veriglot.datasets.halluverse.summary import Summary
+from veriglot.datasets.halluverse.pairs import Summary, read_facts
 from veriglot.datasets.silver.check import Change, Edited, check
 
 if TYPE_CHECKING:

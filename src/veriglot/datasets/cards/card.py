@@ -25,7 +25,7 @@ from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import languages
 from veriglot.records.settings import read_toml_records
-from veriglot.signatures import __version__, digest, file_sha256
+from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.checks.scan import DataFile
     from veriglot.pipeline.engine import Watch
-    from veriglot.records import Sample
 
 __all__ = ["blank", "card", "card_page", "read_given"]
 
@@ -91,24 +90,21 @@ def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
     return account
 
 
-def _of_factual(account: dict[str, Any], path: PurePath) -> bool:
-    return path.as_posix() in _names(account.get("files")) | _FACTUAL or path.parent.as_posix() == "responses"
-
-
 def _of_sample(account: dict[str, Any], path: PurePath) -> bool:
     sample = account.get("sample")
     parts = _names(sample.get("parts")) if isinstance(sample, dict) else set()
     return path.as_posix() in {"clean.jsonl", *(f"{part}{kind}" for part in parts for kind in (".jsonl", ".hat.json"))}
 
 
-def _of_study(_: dict[str, Any], path: PurePath) -> bool:
-    return path.parts[0] in {"responses", "predictions"}
-
-
 _KINDS: dict[str, tuple[set[str], Callable[[dict[str, Any], PurePath], bool]]] = {  # keys by which one is known as ours
-    "manifest.json": ({"made_by", "made_from"}, _of_factual),
+    "manifest.json": (
+        {"made_by", "made_from"},
+        lambda account, path: (
+            path.as_posix() in _names(account.get("files")) | _FACTUAL or path.parent.as_posix() == "responses"
+        ),
+    ),
     "report.json": ({"signature", "cleaned"}, _of_sample),
-    "plan.json": ({"models", "detectors", "asked"}, _of_study),
+    "plan.json": ({"models", "detectors", "asked"}, lambda _, path: path.parts[0] in {"responses", "predictions"}),
 }
 
 
@@ -294,7 +290,7 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
     """Count what is in files; memory grows with models and languages, not with rows."""
     cells: Counter[tuple[str, str]] = Counter()
     tasks, totals = Counter[str](), Counter[str]()
-    models: dict[tuple[str, str | None, bytes], _Model] = {}
+    models: dict[tuple[str, str | None, bytes], tuple[set[int], Counter[str], Counter[str]]] = {}
     encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
     numbers = Splits(splits)
     for file in files:
@@ -315,34 +311,21 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
             key = (by.name, by.revision, encode(by.settings))
             if key not in models and len(models) >= _LONGEST:
                 key = (by.name, by.revision, b'{"settings":"of several kinds"}')
-            models.setdefault(key, _Model()).add(row, by.seed)
-    generated = [model.generated(*key) for key, model in models.items()]
+            seeds, first, repeated = models.setdefault(key, (set(), Counter(), Counter()))
+            if by.seed is not None:
+                seeds.add(by.seed)
+            sums = repeated if "response" in row.meta else first  # of another row: `en.jsonl` of a factual set
+            sums["rows"] += 1
+            tokens_in, tokens_out = (row.meta.get(key) for key in ("tokens_in", "tokens_out"))
+            if isinstance(tokens_in, int) and isinstance(tokens_out, int):
+                sums.update(counted=1, tokens_in=tokens_in, tokens_out=tokens_out)
+    generated = []
+    for (name, revision, settings), (seeds, first, repeated) in models.items():
+        paid, rows = first if first["rows"] else repeated, first["rows"] + repeated["rows"]
+        counts = (rows, len(seeds), rows - paid["rows"], paid["tokens_in"], paid["tokens_out"], paid["counted"])
+        generated.append(_Generated(name, revision, msgspec.json.decode(settings), *counts))
     by_rows = tuple(sorted(generated, key=lambda model: (-model.rows, model.name)))
     return _Contents(dict(sorted(cells.items())), dict(tasks.most_common()), by_rows, totals)
-
-
-class _Model:
-    def __init__(self) -> None:
-        self._seeds: set[int] = set()
-        self._first = Counter[str]()
-        self._repeated = Counter[str]()  # rows of another row's response: `en.jsonl` of a factual set
-
-    def add(self, sample: Sample, seed: int | None) -> None:
-        if seed is not None:
-            self._seeds.add(seed)
-        sums = self._repeated if "response" in sample.meta else self._first
-        sums["rows"] += 1
-        tokens_in, tokens_out = (sample.meta.get(key) for key in ("tokens_in", "tokens_out"))
-        if isinstance(tokens_in, int) and isinstance(tokens_out, int):
-            sums.update(counted=1, tokens_in=tokens_in, tokens_out=tokens_out)
-
-    def generated(self, name: str, revision: str | None, settings: bytes) -> _Generated:
-        paid = self._first if self._first["rows"] else self._repeated
-        rows = self._first["rows"] + self._repeated["rows"]
-        return _Generated(
-            name, revision, msgspec.json.decode(settings), rows, len(self._seeds), rows - paid["rows"],
-            paid["tokens_in"], paid["tokens_out"], paid["counted"],
-        )  # fmt: skip
 
 
 # What people say of a data set, since no run can know it: a TOML file, read strictly.
@@ -454,7 +437,6 @@ class Card(msgspec.Struct, frozen=True):
     checks: CheckReport
     steps: tuple[Step, ...]
     given: Given
-    version: str
 
 
 def card(
@@ -494,7 +476,6 @@ def card(
         report,
         trace(read),
         given or Given(),
-        __version__,
     )
 
 
@@ -528,10 +509,8 @@ def card_page(card: Card) -> str:
         "cell": lambda text: _BAR.sub(r"\\|", text),
         "n": lambda number: f"{number:,}",
         "figure": lambda value: "-" if value is None else f"{value:.2f}",
-        "json": lambda value: msgspec.json.encode(value).decode(),
-        "sorted_json": _sorted_json,
-        "counts": lambda counts: ", ".join(f"{name} {count:,}" for name, count in counts.items()),
-        "inline_counts": _inline_counts,
+        "json": _sorted_json,
+        "counts": _counts,
         "language": _language,
         "title_of": lambda name: checks()[name].title,
     }
@@ -583,7 +562,7 @@ def _sorted_json(value: object) -> str:
     return msgspec.json.encode(value, order="deterministic").decode()
 
 
-def _inline_counts(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{_inline(name)} {count:,}" for name, count in counts.items())
 
 
@@ -654,14 +633,12 @@ def _types(step: Step) -> list[tuple[str, ...]]:
         parts = {"passages": total.get("passages"), **(types if isinstance(types, dict) else {})}
         rows: list[tuple[str, ...]] = []
         for name, counts in parts.items():
-            if not isinstance(counts, dict) or not isinstance(counts.get("asked"), int) or not counts["asked"]:
-                continue
-            asked = counts["asked"]
-            taken = counts.get("taken", asked - counts.get("dropped", 0))
-            share = _share(taken, asked).partition(" (")[0]
-            rows.append(
-                (_inline(name), f"{asked:,}", f"{taken:,}", share, _inline_counts(counts.get("reasons") or {}) or "-")
-            )
+            asked = counts.get("asked") if isinstance(counts, dict) else None
+            if isinstance(asked, int) and asked:
+                taken = counts.get("taken", asked - counts.get("dropped", 0))
+                share = _share(taken, asked).partition(" (")[0]
+                reasons = _counts(counts.get("reasons") or {}) or "-"
+                rows.append((_inline(name), f"{asked:,}", f"{taken:,}", share, reasons))
         if rows:
             return rows  # another account beside the same file says the same of it
     return []
@@ -746,10 +723,9 @@ def _seconds(card: Card) -> str:
     if card.given.cost.seconds:
         return f"{card.given.cost.seconds:,.0f}"
     known = [step.seconds for step in card.steps if step.seconds is not None]
-    if not known:
-        return ""
     rest = len(card.steps) - len(known)
-    return f"{sum(known):,.1f}" if not rest else f"at least {sum(known):,.1f}; {rest:,} of the steps do not say"
+    total = f"{sum(known):,.1f}" if known else ""
+    return f"at least {total}; {rest:,} of the steps do not say" if known and rest else total
 
 
 def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

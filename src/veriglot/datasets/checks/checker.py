@@ -220,7 +220,7 @@ class _Cleaner:
         self._groups = groups
         self._stack = stack
         self._writers: dict[int, Writer] = {}
-        self._places: set[PurePath] = set()
+        self._paths: set[Path] = set()
         self._ids: Counter[str] = Counter()
         self._repairs: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
@@ -270,22 +270,17 @@ class _Cleaner:
         return msgspec.structs.replace(sample, id=id_, meta=meta)
 
     def _writer(self, file: int) -> Writer:
-        number = 0 if self._cleaning.one_file else file
-        if number not in self._writers:
-            self._writers[number] = self._stack.enter_context(Writer(self._path(file)))
-        return self._writers[number]
-
-    def _path(self, file: int) -> Path:
         """Where a file's rows go; two files of one name (`a/x.json`, `b/x.json` named one by one) stay apart."""
-        path = Path(self._cleaning.path)
-        if self._cleaning.one_file:
-            return path
-        relative = self._first.files[file].relative_path.with_suffix(".jsonl")
-        if relative.name == "rejected.jsonl" or relative in self._places:
-            relative = relative.with_name(f"{relative.stem}.{file + 1}.jsonl")
-        self._places.add(relative)
-        (path / relative).parent.mkdir(parents=True, exist_ok=True)
-        return path / relative
+        number, path = 0 if self._cleaning.one_file else file, Path(self._cleaning.path)
+        if number not in self._writers:
+            if not self._cleaning.one_file:
+                path /= self._first.files[file].relative_path.with_suffix(".jsonl")
+                if path.name == "rejected.jsonl" or path in self._paths:
+                    path = path.with_name(f"{path.stem}.{file + 1}.jsonl")
+                self._paths.add(path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._writers[number] = self._stack.enter_context(Writer(path))
+        return self._writers[number]
 
     def _reject(self, row: _RejectedRow) -> None:
         self._account.left_out += 1
@@ -410,7 +405,7 @@ class _Checker:
                 entry += 1
         groups = (
             list(texts.groups(lambda rows: [self._sample(row).response for row in rows], self._near)),
-            list(references.groups(lambda entries: [self._passage(entry) for entry in entries], self._near)),
+            list(references.groups(lambda entries: list(map(self._passage, entries)), self._near)),
         )
         for name, near_index in (("near_text", texts), ("leaked_near_reference", references)):
             if near_index.uncompared:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+from veriglot.plugins import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,8 +48,7 @@ class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _catalogue() -> _Catalogue:
-    text = files(__package__).joinpath("catalogue.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _Catalogue)
+    return packaged(__package__, "catalogue.toml", _Catalogue)
 
 
 def checks() -> dict[str, _Check]:

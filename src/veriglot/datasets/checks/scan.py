@@ -6,15 +6,14 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
-from veriglot.datasets.checks.rows import Fault, Index, kind_of_error, row_faults
-from veriglot.datasets.checks.seams import Glue
+from veriglot.datasets.checks.rows import Fault, Glue, Index, kind_of_error, row_faults
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
 from veriglot.formats.reader import read_rows, readable_files
@@ -256,10 +255,8 @@ class Spool:
     """Rows that are written once and read as often as wanted, in order or one by one: 8 bytes of memory a row."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path  # of a new file
         self._file = path.open("w+b")
         self._places = array("Q", [0])
-        self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(Row)
 
     def __len__(self) -> int:
@@ -268,16 +265,11 @@ class Spool:
     def add(self, row: Row) -> int:
         """Write a row; returns its place."""
         self._file.seek(self._places[-1])
-        data = self._encoder.encode(row)
-        self._file.write(data)
-        self._places.append(self._places[-1] + len(data))
+        self._places.append(self._places[-1] + self._file.write(msgspec.msgpack.encode(row)))
         return len(self) - 1
 
     def __iter__(self) -> Iterator[Row]:
-        self._file.flush()
-        with self._path.open("rb") as file:
-            for start, end in pairwise(self._places):
-                yield self._decoder.decode(file.read(end - start))
+        return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, index: int) -> Row:
         start, end = self._places[index], self._places[index + 1]

@@ -6,12 +6,13 @@ import ast
 import re
 from contextlib import suppress
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Literal
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from veriglot.datasets.generation import LanguageModel, UsageFields, generate, in_waves
-from veriglot.datasets.prompts import filled, load_prompts, prompt_version
+from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import LIST_MARK, Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
@@ -217,22 +218,19 @@ class PageText:
         self._page = page
         self._named = named and bool(page.names)
         self.sentences = page.sentences
-        self._words = [self._folded(sentence) for sentence in self.sentences]
-        self._places: dict[tuple[str, ...], int] = {}
-        for index, folded in enumerate(self._words):
-            self._places.setdefault(folded, index)
+        self._words = [folded_words(sentence, page.language) for sentence in self.sentences]
         self.facts: list[_Fact] = []
         self.rejections: list[_FactRejection] = []
 
     def take(self, sentence: str, attempt: int = 1) -> None:
         """Take a sentence that was chosen into `facts`, or put it into `rejections`."""
-        index, exact = self._place(sentence)
-        if isinstance(index, str):
-            self.reject(index, _DETAILS[index], sentence, attempt)
-        elif fault := self._fault(index, self.sentences[index]):
+        place = self._place(sentence)
+        fault = (place, _DETAILS[place]) if isinstance(place, str) else self._fault(place[0])
+        if fault is not None:
             self.reject(*fault, sentence, attempt)
-        else:
-            self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", self.sentences[index], index, exact))
+        elif not isinstance(place, str):
+            id_ = f"{self._page.id}/{len(self.facts) + 1}"
+            self.facts.append(_Fact(id_, self.sentences[place[0]], *place))
 
     def reject(self, reason: str, detail: str, text: str, attempt: int, times: int = 1) -> None:
         """Say why something is no fact, of so many that are missing by it."""
@@ -246,11 +244,11 @@ class PageText:
             tuple(self.facts), tuple(self.rejections),
         )  # fmt: skip
 
-    def _place(self, sentence: str) -> tuple[int | Literal["unsupported", "part", "several"], bool]:
+    def _place(self, sentence: str) -> tuple[int, bool] | str:
         """Where on the page it stands, and whether in the same words; or why it does not."""
-        wanted = self._folded(sentence)
-        if wanted in self._places:
-            return self._places[wanted], True
+        wanted = folded_words(sentence, self._page.language)
+        if wanted in self._words:
+            return self._words.index(wanted), True
         best, nearest = 0.0, 0
         matcher = SequenceMatcher(None, autojunk=False)
         matcher.set_seq2(wanted)
@@ -262,20 +260,16 @@ class PageText:
             return nearest, False
         line = f" {' '.join(wanted)} "
         if wanted and any(line in f" {' '.join(own)} " for own in self._words):
-            return "part", False
-        if wanted and line in f" {' '.join(word for own in self._words for word in own)} ":
-            return "several", False
-        return "unsupported", False
+            return "part"
+        return "several" if wanted and line in f" {' '.join(chain.from_iterable(self._words))} " else "unsupported"
 
-    def _fault(self, index: int, text: str) -> tuple[str, str] | None:
-        language = self._page.language
+    def _fault(self, index: int) -> tuple[str, str] | None:
+        language, text = self._page.language, self.sentences[index]
         if any(index == fact.index or self._alike(index, fact.index) for fact in self.facts):
             return "duplicate", "it was chosen before"
         if len(self._words[index]) < _FEWEST_WORDS_OF_A_FACT or len(text) > _MOST_CODE_POINTS:
-            return (
-                "length",
-                f"it has fewer than {_FEWEST_WORDS_OF_A_FACT} words, or more than {_MOST_CODE_POINTS} code points",
-            )
+            fewest, most = _FEWEST_WORDS_OF_A_FACT, _MOST_CODE_POINTS
+            return "length", f"it has fewer than {fewest} words, or more than {most} code points"
         if len(sentences(text, language)) > 1:
             return "several", _DETAILS["several"]
         if self._named and not names_person(text, self._page.names, language):
@@ -287,11 +281,8 @@ class PageText:
         matcher = SequenceMatcher(None, self._words[first], self._words[other], autojunk=False)
         return matcher.quick_ratio() >= _SAME and matcher.ratio() >= _SAME
 
-    def _folded(self, text: str) -> tuple[str, ...]:
-        return tuple(folded_words(text, self._page.language))
 
-
-_DETAILS: dict[Literal["unsupported", "part", "several"], str] = {
+_DETAILS = {
     "unsupported": "the page does not say it in these words",
     "part": "it is a part of a sentence of the page",
     "several": "it is more than one sentence",
@@ -344,7 +335,6 @@ class Chooser(LanguageModel, frozen=True):
     def request(self, page: Page, count: int, taken: Sequence[str] = (), attempt: int = 1) -> Request:
         """Asks for sentences of a page, as JSON."""
         shown = "\n".join(f"- {sentence}" for sentence in taken)
-        before: str = load_prompts("facts")["taken"].format(sentences=shown).strip()
         prompt = filled(
             "facts",
             "choose",
@@ -352,7 +342,7 @@ class Chooser(LanguageModel, frozen=True):
             count=count,
             name=page.names[0] if page.names else "somebody",
             page=page.reference.text,
-            taken=f"\n\n{before}" if taken else "",
+            taken="\n\n" + filled("facts", "taken", page.language, sentences=shown) if taken else "",
         )
         return self.asked(prompt, attempt=attempt, answer=_Listed)
 

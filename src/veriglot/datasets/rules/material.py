@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from veriglot.plugins import packaged
 from veriglot.records import Sample, Task
 from veriglot.records.languages import find_language, tag_of
 from veriglot.text.facts import SentenceWords, dates, rules_of
@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from random import Random
 
     from veriglot.datasets.queries import Reference
-    from veriglot.records import Evidence
+from veriglot.records import Evidence
 
 __all__ = [
+    "PHRASES_VERSION",
     "Article",
     "Articles",
     "Material",
@@ -55,13 +56,12 @@ __all__ = [
     "Value",
     "has_case",
     "phrases_of",
-    "phrases_version",
     "quotable",
     "without_brackets",
 ]
 
 
-_VERSION = "2"
+PHRASES_VERSION = "phrases@2"  # of the data files, for signatures
 _WRITTEN_BOTH_WAYS = frozenset({"zh-Hans", "zh-Hant"})
 
 
@@ -93,11 +93,6 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _WORDS = ("negators", "not_after", "not_before", "determiners", "noun_after", "noun_endings")
 
 
-def phrases_version() -> str:
-    """The version of the rules and their data, for signatures."""
-    return f"phrases@{_VERSION}"
-
-
 @cache
 def phrase_languages() -> tuple[str, ...]:
     """The tags of the languages that have a data file, sorted."""
@@ -121,7 +116,7 @@ def phrases_of(language: str, text: str = "") -> Phrases | None:
 
 @cache
 def _read(tag: str) -> Phrases:
-    data = tomllib.loads(files(__package__).joinpath("phrases").joinpath(f"{tag}.toml").read_text("utf-8"))
+    data = packaged(__package__, f"phrases/{tag}.toml", dict[str, Any])
     data |= {name: data.get(name, "").casefold().split() for name in _WORDS}
     negations = [(form, other) for form, other, _ in _pairs(data["negations"])]
     data["negations"] = [pair for pair in negations if not pair[0].startswith("-")]
@@ -335,9 +330,11 @@ def values_of(
         named = _proper(sentence, language, bounds, values, is_noun)
         values += _capitalised(sentence, language, named, rare)
     else:
-        for start, end in _named(sentence, language, bounds, rare, title):
-            if _free(values, start, end):
-                values.append(Value(start, end, "name", _name_shape(sentence[start:end], 1, language)))
+        values += [
+            Value(start, end, "name", _name_shape(sentence[start:end], 1, language))
+            for start, end in _named(sentence, language, bounds, rare, title)
+            if _free(values, start, end)
+        ]
     return sorted(values)
 
 
@@ -377,7 +374,7 @@ def _date_shape(sentence: str, bounds: list[tuple[int, int]], months: frozenset[
 
 def _digits(word: str) -> str:
     """A word with its digits taken out; one digit or two look alike."""
-    return re.sub(r"(?<![\d])\d(?!\d)", "##", re.sub(r"\d{2,}", lambda m: "#" * len(m[0]), word))
+    return re.sub(r"\d+", lambda match: "#" * max(2, len(match[0])), word)
 
 
 def _proper(
@@ -389,11 +386,10 @@ def _proper(
     proper = []
     for (before_start, before_end), (start, end) in pairwise(bounds):
         before, word = sentence[before_start:before_end], sentence[start:end]
-        if not word[0].isupper() or not word.isalpha() or not _free(taken, start, end):
-            continue
-        if (before[-1].isdecimal() and word.casefold().startswith(months)) or is_noun(before, word):
-            continue
-        proper.append((start, end))
+        if word[0].isupper() and word.isalpha() and _free(taken, start, end):
+            is_month = before[-1].isdecimal() and word.casefold().startswith(months)
+            if not (is_month or is_noun(before, word)):
+                proper.append((start, end))
     return proper
 
 
@@ -407,18 +403,13 @@ def _capitalised(
             runs[-1].append((start, end))
         else:
             runs.append([(start, end)])
-    return [
-        Value(run[0][0], run[-1][1], "name", _name_shape(sentence[run[0][0] : run[-1][1]], len(run), language))
-        for run in runs
-        if run[-1][1] - run[0][0] > 2
-        and not _tied(sentence, run[0][0], run[-1][1])
-        and any(rare(fold(sentence[s:e])) for s, e in run)
-    ]
-
-
-def _tied(sentence: str, start: int, end: int) -> bool:
-    """Whether a hyphen or an apostrophe makes a range part of a longer word."""
-    return sentence[max(0, start - 1) : start] in _TIES or sentence[end : end + 1] in _TIES
+    values = []
+    for run in runs:
+        start, end = run[0][0], run[-1][1]
+        tied = sentence[max(0, start - 1) : start] in _TIES or sentence[end : end + 1] in _TIES  # to a longer word
+        if end - start > 2 and not tied and any(rare(fold(sentence[s:e])) for s, e in run):
+            values.append(Value(start, end, "name", _name_shape(sentence[start:end], len(run), language)))
+    return values
 
 
 def _named(
@@ -426,28 +417,20 @@ def _named(
 ) -> list[tuple[int, int]]:
     """What may be a name where there are no capital letters."""
     candidates: list[tuple[int, int]] = []
-    if title and title in sentence:
-        start = sentence.index(title)
-        if _whole_values(bounds, start, start + len(title)):
-            candidates.append((start, start + len(title)))
+    start, stop = sentence.find(title), sentence.find(title) + len(title)
+    if title and start in dict(bounds) and stop in dict(bounds).values():
+        candidates.append((start, stop))
     candidates += [match.span(match.lastindex or 0) for match in _QUOTED.finditer(sentence)]
     shortest = 4 if space_of(language) else 2
     for start, end in bounds:
         word = sentence[start:end]
-        if not word.isalpha():
-            continue
-        if word[0].isupper() or (end - start >= shortest and rare(fold(word))):
+        if word.isalpha() and (word[0].isupper() or (end - start >= shortest and rare(fold(word)))):
             candidates.append((start, end))
     names: list[tuple[int, int]] = []
     for start, end in candidates:
         if all(end <= s or e <= start for s, e in names):
             names.append((start, end))
     return names
-
-
-def _whole_values(bounds: list[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether a range begins and ends where words do."""
-    return any(s == start for s, _ in bounds) and any(e == end for _, e in bounds)
 
 
 def _name_shape(name: str, count: int, language: str) -> str:
@@ -480,6 +463,7 @@ class Material:
         self.language = language
         self.articles = articles
         self.space = space_of(language)
+        self._phrases = phrases_of(language)
         self._frequency = Counter(word for article in articles for word in article.words)
         self._repeated: dict[int, frozenset[str]] = {}
 
@@ -513,7 +497,7 @@ class Material:
 
     def _is_noun(self, before: str, word: str) -> bool:
         """Whether a capitalised word is a noun and no name, in a language that writes both with capital letters."""
-        phrases = phrases_of(self.language)
+        phrases = self._phrases
         if phrases is None or not phrases.determiners:
             return False
         lowered = word.casefold()
@@ -527,27 +511,27 @@ class Material:
     @cached_property
     def _determined(self) -> frozenset[str]:
         """The words that stand after a determiner anywhere in the articles, casefolded."""
-        phrases = phrases_of(self.language)
+        determiners = self._phrases.determiners if self._phrases is not None else ()
         determined: set[str] = set()
         for text in (text for article in self.articles for text in article.texts):
             words_ = [text[s:e].casefold() for s, e in words(text, self.language)]
-            determined.update(
-                after for before, after in pairwise(words_) if phrases is not None and before in phrases.determiners
-            )
+            determined.update(after for before, after in pairwise(words_) if before in determiners)
         return frozenset(determined)
 
     def middling(self, sentence: str) -> list[tuple[int, int]]:
         """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
         if self.language in _SYLLABLES:
             return []
-        rarest, most = max(2, _RARE * len(self.articles)), max(3, _COMMON * len(self.articles))
-        shortest = _SHORTEST if self.space else 2
+        most, shortest, cased = (
+            max(3, _COMMON * len(self.articles)),
+            _SHORTEST if self.space else 2,
+            has_case(self.language),
+        )
         middling = []
         for start, end in words(sentence, self.language):
             word = sentence[start:end]
-            if end - start < shortest or not word.isalpha() or (has_case(self.language) and not word.islower()):
-                continue
-            if rarest < self._frequency[fold(word)] <= most:
+            plain = end - start >= shortest and word.isalpha() and (word.islower() or not cased)
+            if plain and not self.rare(fold(word)) and self._frequency[fold(word)] <= most:
                 middling.append((start, end))
         return middling
 
@@ -557,10 +541,8 @@ class Material:
         texts = self._values.get((value.kind, value.shape)) or ()
         if not texts and value.kind == "name":
             texts = self._values.get(("name", value.shape.rpartition(" ")[0])) or ()
-        for text in rng.sample(texts, min(len(texts), 8)):
-            if not known.issuperset(folded_words(text, self.language)):
-                return text
-        return None
+        drawn = rng.sample(texts, min(len(texts), 8))
+        return next((text for text in drawn if not known.issuperset(folded_words(text, self.language))), None)
 
     def other_word(self, word: str, number: int, rng: Random) -> str | None:
         """A middling word with the same ending that the article does not hold; None where there is none."""
@@ -604,9 +586,10 @@ class Material:
                 by_ending[_ending(sentence[start:end], self.language)][sentence[start:end]] = None
         return {key: list(texts) for key, texts in by_ending.items()}
 
-    def _sampled(self) -> Iterator[tuple[int, str]]:
-        for number, article in enumerate(self.articles):
-            yield from ((number, sentence) for sentence in article.sentences[:_SENTENCES])
+    def _sampled(self) -> list[tuple[int, str]]:
+        return [
+            (number, each) for number, article in enumerate(self.articles) for each in article.sentences[:_SENTENCES]
+        ]
 
 
 def _whole(sentence: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, groupby
 from operator import attrgetter
+from os.path import commonprefix
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,10 +17,10 @@ import msgspec
 
 from veriglot.datasets.generation import generate
 from veriglot.datasets.rules.material import (
+    PHRASES_VERSION,
     Material,
     has_case,
     phrases_of,
-    phrases_version,
     without_brackets,
 )
 from veriglot.datasets.silver.check import Change, Edited, check
@@ -107,9 +108,7 @@ class Quotation:
 
     def untouched(self, start: int, end: int) -> bool:
         """Whether nothing was changed inside a range; what was put in before or after it does not matter."""
-        return all(
-            end <= edit.start or edit.end <= start for edit, _ in self.edits if edit.start < edit.end
-        ) and not any(start < edit.start < end for edit, _ in self.edits)
+        return all(end <= edit.start or edit.end <= start for edit, _ in self.edits)
 
     def applied(self) -> Edited:
         """The text with the errors in it, and where each stands."""
@@ -237,8 +236,7 @@ def occurrences(text: str, bounds: list[tuple[int, int]], form: str) -> Iterator
     starts, ends = {s for s, _ in bounds}, {e for _, e in bounds}
     while at >= 0:
         end = at + len(form)
-        tied = (at > 0 and text[at - 1] in _TIES) or text[end : end + 1] in _TIES
-        if at in starts and end in ends and not tied:
+        if at in starts and end in ends and _TIES.isdisjoint((text[at - 1 : at], text[end : end + 1])):
             yield at, end
         at = lowered.find(wanted, at + 1)
 
@@ -251,12 +249,8 @@ def cased(form: str, like: str) -> str:
 def differing_words(old: str, new: str) -> tuple[int, int, str]:
     """What `new` changes of `old`, without words that both begin or end with: half-open place, and what comes there."""
     before, after = old.split(" "), new.split(" ")
-    first = 0
-    while first < min(len(before), len(after)) - 1 and before[first] == after[first]:
-        first += 1
-    last = 0
-    while last < min(len(before), len(after)) - first - 1 and before[-1 - last] == after[-1 - last]:
-        last += 1
+    first = len(commonprefix([before[:-1], after[:-1]]))  # noqa: RUF071  of lists
+    last = len(commonprefix([before[:first:-1], after[:first:-1]]))  # noqa: RUF071
     start = len(" ".join([*before[:first], ""]))
     end = len(old) - len(" ".join(["", *before[len(before) - last :]])) if last else len(old)
     return start, end, " ".join(after[first : len(after) - last])
@@ -318,14 +312,11 @@ def _relates(between: str, names: bool, language: str) -> bool:
     if len(between) > _FARTHEST or _SENTENCE_END.search(between) or any(mark in between for mark in ",،，、;；()（）"):
         return False
     rules = rules_of(language)
-    joining = rules.perhaps if rules is not None else frozenset[str]()
-    leading = rules.before if rules is not None else frozenset[str]()
     words_between = [between[s:e].casefold() for s, e in words(between, language)]
-    if any(word in joining for word in words_between):
+    if rules is not None and not rules.perhaps.isdisjoint(words_between):
         return False
-    return len(words_between) >= _LEAST_BETWEEN or (
-        not names and len(words_between) == 1 and words_between[0] in leading
-    )
+    leads = rules is not None and not names and len(words_between) == 1 and words_between[0] in rules.before
+    return leads or len(words_between) >= _LEAST_BETWEEN
 
 
 def _other_word(quotation: Quotation, rng: Random) -> Edit | None:
@@ -736,7 +727,7 @@ def rule_silver(
         work,
         made=Made,
         counts=lambda: SilverCounts(settings.types),
-        signature=f"rules@{RULES_VERSION},{phrases_version()}",
+        signature=f"rules@{RULES_VERSION},{PHRASES_VERSION}",
         settings={"settings": settings, "check": f"check@{CHECK_VERSION}"},
         maker="rules",
         **run,

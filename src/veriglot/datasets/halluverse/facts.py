@@ -224,13 +224,13 @@ class PageText:
 
     def take(self, sentence: str, attempt: int = 1) -> None:
         """Take a sentence that was chosen into `facts`, or put it into `rejections`."""
-        place = self._place(sentence)
-        fault = (place, _DETAILS[place]) if isinstance(place, str) else self._fault(place[0])
+        location = self._place(sentence)
+        fault = (location, _DETAILS[location]) if isinstance(location, str) else self._fault(location[0])
         if fault is not None:
             self.reject(*fault, sentence, attempt)
-        elif not isinstance(place, str):
+        elif not isinstance(location, str):
             id_ = f"{self._page.id}/{len(self.facts) + 1}"
-            self.facts.append(_Fact(id_, self.sentences[place[0]], *place))
+            self.facts.append(_Fact(id_, self.sentences[location[0]], *location))
 
     def reject(self, reason: str, detail: str, text: str, attempt: int, times: int = 1) -> None:
         """Say why something is no fact, of so many that are missing by it."""

@@ -21,8 +21,8 @@ from veriglot.storage.files import open_whole, write_json
 from veriglot.wikipedia.api import (
     AnswerCache,
     JsonClient,
-    page_views,
     Wikipedia,
+    page_views,
     page_views_session,
     wikidata_session,
     wikipedia_session,

@@ -5,6 +5,7 @@ from deepeval import assert_test, evaluate
 from deepeval.evaluate.configs import AsyncConfig, DisplayConfig, ErrorConfig
 from deepeval.test_case import LLMTestCase
 
+from veriglot.errors import NotChecked
 from veriglot.integrations import deepeval_metric
 
 passages = ["The bridge was opened in 1879."]
@@ -15,6 +16,10 @@ unchecked = LLMTestCase(input="When?", actual_output="The bridge was opened in 1
 assert_test(right, [deepeval_metric()], run_async=False)
 with pytest.raises(AssertionError, match="Groundedness"):
     assert_test(wrong, [deepeval_metric()], run_async=False)
+
+unchecked.context = ["The bridge was opened in 1907."]  # what a test's author wrote stands for no retrieved text
+with pytest.raises(NotChecked, match="no evidence"):
+    deepeval_metric().measure(unchecked)
 
 metric = deepeval_metric()
 assert metric.measure(wrong) == 0.0

@@ -2,7 +2,7 @@
 
 from haystack import Document, Pipeline
 from haystack.components.routers import ConditionalRouter
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ToolCall
 
 from veriglot.integrations import haystack_checker
 
@@ -28,6 +28,9 @@ for reply, given, route in (
     result = pipeline.run({"checker": data})
     print(result["router"])
     assert result["router"] == {route: reply}
+
+call = ChatMessage.from_assistant(tool_calls=[ToolCall("search", {})])
+assert haystack_checker().run([call], [*documents, Document()])["verdicts"] == ["not_checked"]
 
 message = ChatMessage.from_assistant("It was opened in 1907.")
 checked = haystack_checker().run(replies=[message], documents=documents, query="When was it opened?")

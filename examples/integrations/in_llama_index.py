@@ -1,5 +1,6 @@
 """LlamaIndex: an answer evaluated by the nodes it was made from, and the nodes that support it."""
 
+import pytest
 from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import NodeWithScore, TextNode
 
@@ -29,6 +30,9 @@ counts = llama_index_postprocessor().postprocess_nodes(nodes, query_str=answer)
 print([node.metadata["veriglot_words"] for node in counts])
 assert [node.metadata["veriglot_words"] for node in counts] == [6, 0]
 assert "veriglot_words" not in nodes[0].metadata
+
+with pytest.raises(ValueError, match="detecter"):
+    llama_index_postprocessor(detecter="reader")
 
 supporting = llama_index_postprocessor(drop=True).postprocess_nodes(nodes, query_str=answer)
 assert [node.text for node in supporting] == ["The bridge was opened in 1879."]

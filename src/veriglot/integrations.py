@@ -90,10 +90,12 @@ def texts_of(content: Any) -> list[str]:
         return [content.get_content()]
     if isinstance(content, dict) and isinstance(content.get("text"), str):
         return [content["text"]]
-    for name in ("page_content", "text", "content", "context"):
-        value = getattr(content, name, None)
+    values = [getattr(content, name, 0) for name in ("page_content", "text", "content", "context")]
+    for value in values:
         if isinstance(value, str | list):
             return texts_of(value)
+    if any(value is None for value in values):  # a message that only calls tools, a document without a text
+        return []
     raise TypeError(f"A text, a document or a list of them is expected, but this is {type(content).__name__}.")
 
 
@@ -294,7 +296,8 @@ def _deepeval() -> type:
             self.language = language
 
         def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
-            evidence = test_case.retrieval_context or test_case.context
+            retrieved = test_case.retrieval_context  # [] is a search without a result, None is no search
+            evidence = test_case.context if retrieved is None else retrieved
             options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
             verdict, self.score, self.reason = _grade(test_case.actual_output, evidence, test_case.input, **options)
             self.success = verdict == "supported"
@@ -370,6 +373,7 @@ def _postprocessor() -> type:
 
     class LlamaIndexPostprocessor(BaseNodePostprocessor):
         __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
+        model_config = {"extra": "forbid"}
         drop: bool = False
         detector: str = "grounding"
         strictness: str = "normal"

@@ -44,6 +44,12 @@ def test_a_bench_on_few_texts_keeps_no_interval(texts: int, sure: bool, tmp_path
     assert any(said in (one.reason or "") for one in known) != sure
 
 
+def test_a_language_of_few_texts_leaves_the_wins_of_all_without_interval(tmp_path: Path) -> None:
+    results = run_on([*samples(("en",))[:6], *samples(("de",))[:2]], tmp_path)
+    assert {one.language for one in results.figures} == {"en", "de", "mean"}
+    assert {one.low for one in results.wins if one.cells == 2} == {None}
+
+
 @pytest.mark.parametrize(("texts", "sure"), [(4, False), (6, True)])
 def test_nor_does_one_without_labels(texts: int, sure: bool, tmp_path: Path) -> None:
     import msgspec

@@ -110,6 +110,11 @@ def test_texts_of_documents_messages_and_nodes(content: object) -> None:
     assert texts_of(content) == ["a text"]
 
 
+@pytest.mark.parametrize("content", [None, [None], SimpleNamespace(text=None), SimpleNamespace(content=None, score=1)])
+def test_what_has_no_text_holds_none(content: object) -> None:
+    assert texts_of(content) == []
+
+
 @pytest.mark.parametrize("content", [7, [7], object(), {"page": "a"}, b"a text"])
 def test_what_holds_no_text_is_refused(content: object) -> None:
     with pytest.raises(TypeError, match="a document"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.metrics.estimate import ClusteredEstimate, Resampling
+from veriglot.metrics.estimate import ClusteredEstimate, Resampling, interval_of
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, Items, badness_of, described, draws
 
 CUT = 0.5
@@ -104,6 +104,14 @@ def test_intervals_hold_the_value_and_need_two_texts() -> None:
     assert estimate.clusters == 100
     alone = measure("auroc", items, Resampling.of(["same"] * 300, resamples=200))
     assert (alone.low, alone.high, alone.reason) == (None, None, "one text: no interval")
+
+
+def test_few_resamples_in_which_a_figure_is_defined_are_no_interval() -> None:
+    draws = np.array([0.5, 0.6, 0.7, np.nan, np.nan, np.nan])
+    assert interval_of(draws, True) == (None, None, "undefined in 3 of 5 resamples")
+    low, high, _ = interval_of(draws[:5], True)
+    assert low is not None
+    assert high is not None
 
 
 def test_resamples_in_which_a_figure_is_undefined_are_counted() -> None:

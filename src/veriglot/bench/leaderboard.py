@@ -75,7 +75,7 @@ def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> I
         if at == "own":
             continue  # systems have thresholds of their own for uses of their own
         for win in win_rates(cells, scopes, level=level, measure=measure, at=at):
-            texts = sum(_texts(board, cell) for cell in cells if cell in scopes[win.scope])
+            texts = min((_texts(board, cell) for cell in cells if cell in scopes[win.scope]), default=0)
             yield win if too_few(texts) is None else replace(win, low=None, high=None)
 
 

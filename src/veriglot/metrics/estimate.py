@@ -165,14 +165,16 @@ class ClusteredEstimate(Estimate, frozen=True):
 def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | None, str | None]:
     """The ends of an interval and what to know about it, from draws whose first, the data itself, is defined.
 
-    `resampled` is false where a single text was drawn from itself.
+    `resampled` is false where a single text was drawn from itself. The few resamples in which a figure is defined, where
+    they are less than half, are unlike the data and give no interval.
     """
     if not resampled:
         return None, None, "one text: no interval"
     if len(draws) < 2:
         return None, None, None
     low, high, undefined = percentile(draws[1:])
-    return low, high, f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else None
+    reason = f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else None
+    return (None, None, reason) if 2 * undefined > len(draws) - 1 else (low, high, reason)
 
 
 def estimated(

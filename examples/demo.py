@@ -63,10 +63,10 @@ def draw() -> list[Sample]:
 
 
 def marked_text(prediction: Prediction, response: str) -> str:
-    """The response with brackets around what is marked."""
+    """The response with ⟦brackets⟧ around what is marked: a citation may stand in [others]."""
     parts, end = [], 0
     for span in prediction.spans or ():
-        parts += [response[end : span.start], "[", response[span.start : span.end], "]"]
+        parts += [response[end : span.start], "⟦", response[span.start : span.end], "⟧"]
         end = span.end
     return " ".join("".join([*parts, response[end:]]).split())
 
@@ -102,7 +102,7 @@ def main() -> None:
     print(
         f"\n2. {len(samples)} answers in {len(LANGUAGES)} scripts, drawn with seed 0 from benchmarks/answer_set (part"
         " look). They were written and labelled for this project,\nand trained nothing. A wrong one has one known"
-        " error, hard on purpose: most have words of the evidence in a wrong place.\nBrackets show what is marked."
+        " error, hard on purpose: most have words of the evidence in a wrong place.\n⟦Brackets⟧ show what is marked."
     )
     drawn, marked = OUT / "draw.jsonl", OUT / "draw-marked.jsonl"
     veriglot.write(samples, ROOT / drawn)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,6 +60,12 @@ def test_the_draw_is_of_five_scripts_and_of_the_part_that_may_be_shown() -> None
     assert [sample.id for sample in draw] == [sample.id for sample in demo["draw"]()]
     assert {sample.meta["part"] for sample in draw} == {"look"}
     assert Counter(sample.language for sample in draw) == dict.fromkeys(demo["LANGUAGES"], demo["DRAWN"])
+
+
+def test_a_citation_does_not_look_marked() -> None:
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    prediction = SimpleNamespace(spans=(SimpleNamespace(start=11, end=15),))
+    assert demo["marked_text"](prediction, "It has run 1907 boats [2].") == "It has run ⟦1907⟧ boats [2]."
 
 
 def test_shares_are_of_the_whole_draw_and_mistakes_are_called_so(shown: str) -> None:

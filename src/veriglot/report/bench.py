@@ -662,8 +662,8 @@ def findings(view: View) -> list[str]:
     if compared:
         better, worse = sum(value > 0 for value in firm), sum(value < 0 for value in firm)
         sentences.append(
-            f"Compared with {view.results.baseline}: of {len(compared)} differences, {better} are better and {worse}"
-            " worse beyond chance (corrected p below 0.05)."
+            f"Differences from {view.results.baseline} beyond chance (corrected p below 0.05): {better} better, {worse}"
+            f" worse, of {len(compared)}."
         )
     missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
     if missing:

@@ -371,9 +371,8 @@ def _postprocessor() -> type:
         from llama_index.core.postprocessor.types import BaseNodePostprocessor
         from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    class LlamaIndexPostprocessor(BaseNodePostprocessor):
+    class LlamaIndexPostprocessor(BaseNodePostprocessor, extra="forbid"):
         __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
-        model_config = {"extra": "forbid"}
         drop: bool = False
         detector: str = "grounding"
         strictness: str = "normal"

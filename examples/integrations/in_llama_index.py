@@ -31,7 +31,7 @@ print([node.metadata["veriglot_words"] for node in counts])
 assert [node.metadata["veriglot_words"] for node in counts] == [6, 0]
 assert "veriglot_words" not in nodes[0].metadata
 
-with pytest.raises(ValueError, match="detecter"):
+with pytest.raises(TypeError, match="detecter"):
     llama_index_postprocessor(detecter="reader")
 
 supporting = llama_index_postprocessor(drop=True).postprocess_nodes(nodes, query_str=answer)

@@ -349,7 +349,9 @@ def langchain_runnable(
     return RunnableLambda(check, name="veriglot")
 
 
-def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
+def llama_index_postprocessor(
+    drop: bool = False, detector: str = "grounding", strictness: str = "normal", language: str | None = None
+) -> Any:
     """A node postprocessor of LlamaIndex that says how many words of an answer each node supports.
 
     Give it the answer as the query, after it was synthesized: `postprocess_nodes(nodes, query_str=answer)`. Each node's
@@ -357,12 +359,12 @@ def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
 
     Args:
         drop: whether nodes that support no word are dropped.
-        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
+        detector, strictness, language: as for `veriglot.detect`; the detector by name.
 
     Raises:
         UsageError: llama-index-core is not installed; or, when it runs, there is no answer.
     """
-    return _postprocessor()(drop=drop, **options)
+    return _postprocessor()(drop=drop, detector=detector, strictness=strictness, language=language)
 
 
 @cache
@@ -371,7 +373,7 @@ def _postprocessor() -> type:
         from llama_index.core.postprocessor.types import BaseNodePostprocessor
         from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    class LlamaIndexPostprocessor(BaseNodePostprocessor, extra="forbid"):
+    class LlamaIndexPostprocessor(BaseNodePostprocessor):
         __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
         drop: bool = False
         detector: str = "grounding"

@@ -165,8 +165,8 @@ class ClusteredEstimate(Estimate, frozen=True):
 def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | None, str | None]:
     """The ends of an interval and what to know about it, from draws whose first, the data itself, is defined.
 
-    `resampled` is false where a single text was drawn from itself. The resamples in which a figure is defined, where they
-    are less than half, are unlike the data and give no interval.
+    `resampled` is false where a single text was drawn from itself. Where fewer than half of the resamples have a value,
+    these are unlike the data and give no interval.
     """
     if not resampled:
         return None, None, "one text: no interval"

@@ -39,7 +39,7 @@ class Loopback:
         return host, int(port)
 
     def workers(self) -> list[int]:
-        return [worker.process.pid for worker in self.batcher.service._pool._workers]
+        return [worker.process.pid for worker in self.batcher.service._workers]
 
     def detect(self, row: Any, **more: Any) -> httpx2.Response:
         return self.client.post("/v1/detect", json=row, **more)

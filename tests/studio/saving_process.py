@@ -6,6 +6,7 @@ import sys
 
 from studio_rows import event, marked
 
+from veriglot.studio.assignment import append
 from veriglot.studio.store import open_store
 from veriglot.studio.tables import Conflict
 
@@ -17,6 +18,6 @@ for turn in range(int(times)):
     new = event(base=base, layer=marked(comment=f"{name}:{turn}"), seconds=1)
     for _ in range(2):
         try:
-            print(store.append(int(assignment_id), int(person_id), new).version, flush=True)
+            print(append(store, int(assignment_id), int(person_id), new).version, flush=True)
         except Conflict:
             print(0, flush=True)

@@ -98,7 +98,7 @@ class Running:
     clients: list[httpx2.Client] = field(default_factory=list)
 
     def studio(self, slug: str = "one") -> Studio:
-        found = self.studios.get(slug)
+        found = self.studios.by_slug.get(slug)
         assert found is not None
         return found
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from studio_rows import event, marked, person, small
 
+from veriglot.studio.assignment import append
 from veriglot.studio.backup import backup, digest, restore, verify
 from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import TABLES, Conflict, StoreError, now
@@ -35,9 +36,9 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str
 
 def filled(store: Store) -> None:
     s = small(store, items=700)
-    store.append(s.assignment.id, s.person.id, event("submit", layer=marked(comment="\0 👩‍👩‍👧"), seconds=0.1 + 0.2))
+    append(store, s.assignment.id, s.person.id, event("submit", layer=marked(comment="\0 👩‍👩‍👧"), seconds=0.1 + 0.2))
     with pytest.raises(Conflict):
-        store.append(s.assignment.id, s.person.id, event())
+        append(store, s.assignment.id, s.person.id, event())
     with store.writing() as tx:
         tx.add_session("hash", s.person.id, now())
 
@@ -108,7 +109,7 @@ def test_people_work_on_while_it_is_made(store: Store, tmp_path: Path) -> None:
 
     def work() -> int:
         for version in range(30):
-            store.append(s.assignment.id, s.person.id, event(base=version, layer=marked(comment=str(version))))
+            append(store, s.assignment.id, s.person.id, event(base=version, layer=marked(comment=str(version))))
         return 30
 
     with ThreadPoolExecutor(1) as pool:

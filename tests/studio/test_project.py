@@ -103,4 +103,4 @@ def test_paths_are_relative_to_the_file(make_project: Callable[..., Project], tm
     project = make_project(HEAD + '[store]\nurl = "work/n.sqlite"\n')
     assert project.database == str(tmp_path / "work" / "n.sqlite")
     assert make_project(HEAD).database == str(tmp_path / "n.sqlite")
-    assert project.resolve_all("a") == [tmp_path / "a"]
+    assert project.resolve("a") == tmp_path / "a"

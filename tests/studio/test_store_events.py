@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from studio_rows import event, marked, small
 
+from veriglot.studio.assignment import append
 from veriglot.studio.layers import Layer
 from veriglot.studio.tables import Conflict, NewEvent, NotFound, Purpose, Refused, State, now
 
@@ -25,7 +26,7 @@ HERE = Path(__file__).parent
 
 def test_a_save_is_there(store: Store) -> None:
     s = small(store)
-    done = store.append(s.assignment.id, s.person.id, event(layer=marked(), seconds=4.5))
+    done = append(store, s.assignment.id, s.person.id, event(layer=marked(), seconds=4.5))
     assert (done.version, done.state, done.repeated) == (1, State.OPEN, False)
     with store.reading() as tx:
         now_ = tx.assignment(s.assignment.id)
@@ -37,8 +38,8 @@ def test_a_save_is_there(store: Store) -> None:
 def test_the_same_event_again_changes_nothing(store: Store) -> None:
     s = small(store)
     one = event("submit", layer=marked(), seconds=2)
-    first = store.append(s.assignment.id, s.person.id, one)
-    again = store.append(s.assignment.id, s.person.id, one)
+    first = append(store, s.assignment.id, s.person.id, one)
+    again = append(store, s.assignment.id, s.person.id, one)
     assert (again.version, again.state) == (first.version, first.state)
     assert again.repeated
     with store.reading() as tx:
@@ -49,18 +50,18 @@ def test_the_same_event_again_changes_nothing(store: Store) -> None:
 def test_another_event_under_a_known_id_is_refused_not_swallowed(store: Store) -> None:
     s = small(store)
     one = event(layer=marked())
-    store.append(s.assignment.id, s.person.id, one)
+    append(store, s.assignment.id, s.person.id, one)
     with pytest.raises(Refused, match="another event"):
-        store.append(s.assignment.id, s.person.id, NewEvent(one.event_id, "save", 1, marked(4, 7)))
+        append(store, s.assignment.id, s.person.id, NewEvent(one.event_id, "save", 1, marked(4, 7)))
 
 
 def test_a_late_event_is_refused_and_kept(store: Store) -> None:
     s = small(store)
-    store.append(s.assignment.id, s.person.id, event(layer=marked(0, 3)))
+    append(store, s.assignment.id, s.person.id, event(layer=marked(0, 3)))
     late = event(layer=marked(4, 7, "relation"))
     for _ in range(2):  # the second time from the record
         with pytest.raises(Conflict) as refused:
-            store.append(s.assignment.id, s.person.id, late)
+            append(store, s.assignment.id, s.person.id, late)
         assert (refused.value.version, refused.value.layer) == (1, marked(0, 3))
         assert refused.value.reason == "version"
     with store.reading() as tx:
@@ -72,19 +73,19 @@ def test_a_late_event_is_refused_and_kept(store: Store) -> None:
 
 def test_a_save_after_handing_in_is_kept_as_a_conflict(store: Store) -> None:
     s = small(store)
-    store.append(s.assignment.id, s.person.id, event("submit", layer=marked()))
+    append(store, s.assignment.id, s.person.id, event("submit", layer=marked()))
     with pytest.raises(Conflict) as refused:
-        store.append(s.assignment.id, s.person.id, event("save", 1, layer=marked(4, 7)))
+        append(store, s.assignment.id, s.person.id, event("save", 1, layer=marked(4, 7)))
     assert (refused.value.reason, refused.value.state) == ("state", State.SUBMITTED)
-    assert store.append(s.assignment.id, s.person.id, event("reopen", 1)).state is State.OPEN
+    assert append(store, s.assignment.id, s.person.id, event("reopen", 1)).state is State.OPEN
 
 
 def test_others_work_is_not_there_for_one(store: Store) -> None:
     s = small(store)
     with pytest.raises(NotFound):
-        store.append(s.assignment.id, s.reviewer.id, event())
+        append(store, s.assignment.id, s.reviewer.id, event())
     with pytest.raises(NotFound):
-        store.append(999, s.person.id, event())
+        append(store, 999, s.person.id, event())
 
 
 def test_who_was_shut_out_changes_nothing(store: Store) -> None:
@@ -92,7 +93,7 @@ def test_who_was_shut_out_changes_nothing(store: Store) -> None:
     with store.writing() as tx:
         tx.update_person(s.person.id, "revoked", revoked_at=now())
     with pytest.raises(Refused, match="shut out"):
-        store.append(s.assignment.id, s.person.id, event())
+        append(store, s.assignment.id, s.person.id, event())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_who_was_shut_out_changes_nothing(store: Store) -> None:
 def test_nonsense_is_refused_and_leaves_no_trace(store: Store, bad: NewEvent) -> None:
     s = small(store)
     with pytest.raises(Refused):
-        store.append(s.assignment.id, s.person.id, bad)
+        append(store, s.assignment.id, s.person.id, bad)
     with store.reading() as tx:
         assert tx.assignment(s.assignment.id) == s.assignment
         assert [e.kind for e in tx.events(s.project_id, assignment_id=s.assignment.id)] == ["assigned"]
@@ -139,7 +140,7 @@ def test_events_that_say_nothing_sensible_are_not_read(more: str) -> None:
 
 def test_effects_belong_to_the_event_or_undo_it(store: Store) -> None:
     s = small(store)
-    store.append(s.assignment.id, s.person.id, event("submit", layer=marked()))
+    append(store, s.assignment.id, s.person.id, event("submit", layer=marked()))
     with store.writing() as tx:
         item = tx.item(s.assignment.item_id)
         review = tx.assign(item, s.reviewer.id, Purpose.REVIEW, subject_id=s.assignment.id, layer=marked())
@@ -152,11 +153,11 @@ def test_effects_belong_to_the_event_or_undo_it(store: Store) -> None:
         raise Refused("no")
 
     with pytest.raises(Refused):
-        store.append(review.id, s.reviewer.id, event("return"), after=fail)
+        append(store, review.id, s.reviewer.id, event("return"), after=fail)
     with store.reading() as tx:
         assert tx.assignment(s.assignment.id).state is State.SUBMITTED
         assert tx.assignment(review.id).state is State.OPEN
-    store.append(review.id, s.reviewer.id, event("return", comment="Look again."), after=send_back)
+    append(store, review.id, s.reviewer.id, event("return", comment="Look again."), after=send_back)
     with store.reading() as tx:
         returned = tx.assignment(s.assignment.id)
     assert (returned.state, returned.version, returned.message) == (State.RETURNED, 2, "Look again.")
@@ -181,7 +182,7 @@ def test_threads_that_save_at_once_lose_and_double_nothing(store: Store) -> None
             new = event(base=base, layer=marked(comment=f"{thread}:{turn}"), seconds=1)
             for _ in range(2):  # each is sent twice
                 try:
-                    won.append(store.append(s.assignment.id, s.person.id, new).version)
+                    won.append(append(store, s.assignment.id, s.person.id, new).version)
                 except Conflict:
                     won.append(0)
         return won
@@ -209,7 +210,7 @@ def test_one_event_sent_by_many_threads_is_done_once(store: Store) -> None:
     s = small(store)
     new = event(layer=marked())
     with ThreadPoolExecutor(8) as pool:
-        done = list(pool.map(lambda _: store.append(s.assignment.id, s.person.id, new), range(16)))
+        done = list(pool.map(lambda _: append(store, s.assignment.id, s.person.id, new), range(16)))
     assert {one.version for one in done} == {1}
     assert sorted(one.repeated for one in done) == [False] + 15 * [True]
 

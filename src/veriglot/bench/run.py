@@ -27,7 +27,8 @@ from veriglot.bench.results import BenchCell, BenchSystem, Cost
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.metrics.estimate import Resampling
-from veriglot.pipeline.engine import Engine, Silent
+from veriglot.pipeline.engine import Engine
+from veriglot.pipeline.progress import Watch
 from veriglot.records import Prediction, Score, Status, encode
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from veriglot.bench.config import Config, SystemEntry
     from veriglot.bench.results import BenchConfusion, BenchResults, Level
-    from veriglot.pipeline.engine import Watch
     from veriglot.records import Detector, Sample, Scorer
 
     LoadDetector = Callable[..., Detector]
@@ -382,7 +382,7 @@ def run(
         InputError: a data set cannot be read, or has no labels of its annotator; predictions cannot be read.
         UsageError: another process is at work in the folder.
     """
-    work = _Run(config, folder, watch or Silent(), jobs, batch_size, restart, retry)
+    work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry)
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder / "results.json")
     try:

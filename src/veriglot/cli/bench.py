@@ -9,11 +9,12 @@ from typer.core import TyperGroup
 
 from veriglot.bench.results import read_results
 from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, new_app
-from veriglot.cli.console import Steps, print_json, say, write_example
+from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import SeenIds, read_rows
+from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console, write_csv
 from veriglot.storage.files import write_json
 
@@ -104,7 +105,7 @@ def run(
     bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
     config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
-    with Steps(shown=not quiet, resumes=True) as steps:
+    with Watch(shown=not quiet, resumes=True) as steps:
         results = run_bench(
             config,
             folder,

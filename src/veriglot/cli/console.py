@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
-__all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say", "write_example"]
+__all__ = ["Account", "Bar", "listed", "print_json", "say", "write_example"]
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:
@@ -83,42 +83,6 @@ def listed(counts: Mapping[str, int]) -> str:
     """Counts by name, those of a Counter by how many: `glued 3, empty 1`."""
     pairs = counts.most_common() if isinstance(counts, Counter) else counts.items()
     return ", ".join(f"{name} {count:,}" for name, count in pairs)
-
-
-class Steps:
-    """Shows a bar for each step, and says what a person should know; see `pipeline.engine.Watch`.
-
-    Args:
-        shown: whether to show anything.
-        resumes: whether a run that is interrupted goes on when it is started again.
-    """
-
-    def __init__(self, *, shown: bool, resumes: bool = False) -> None:
-        self._shown = shown
-        self._resumes = resumes
-        self._bar = Bar(shown=shown, total=lambda: None, resumes=resumes)
-
-    def __enter__(self) -> Steps:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._bar.__exit__(kind)
-
-    def begin(self, step: str, total: int | None) -> None:
-        """A step begins."""
-        self._bar.__exit__()
-        if self._shown and sys.stderr.isatty():
-            say(step)
-        self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes)
-
-    def advance(self) -> None:
-        """One more row is done."""
-        self._bar.advance()
-
-    def say(self, text: str) -> None:
-        """One sentence for a person."""
-        if self._shown:
-            say(text)
 
 
 _SHOWN = 5  # failed rows that are told one by one where a file holds them all

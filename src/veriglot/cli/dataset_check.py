@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
-from veriglot.cli.console import Steps, print_json
+from veriglot.cli.console import print_json
 from veriglot.cli.dataset_responses import show_quality
 from veriglot.cli.generation import Queries, Reading
 from veriglot.cli.inputs import kind_of, known_tag
 from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import open_console
 from veriglot.storage.files import write_json
 
@@ -79,7 +80,7 @@ def check(
     if output is None and (keep or drop):
         raise UsageError("`keep` and `drop` say what a cleaned copy holds.", "Add --output OUT.")
     cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
-    with Steps(shown=not quiet) as steps:
+    with Watch(shown=not quiet) as steps:
         result = checked(
             data,
             format=format_,
@@ -148,7 +149,7 @@ def card(
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():
         raise UsageError(f"{write_about} is there already.", "Name a file that does not exist.")
-    with Steps(shown=not quiet) as steps:
+    with Watch(shown=not quiet) as steps:
         record = made(data, given=answers, format=format_, language=known_tag(language), splits=splits, watch=steps)
     if write_about is not None:
         _write_text(write_about, blank())

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
-from veriglot.cli.console import Steps, print_json, say
+from veriglot.cli.console import print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.pipeline.progress import Watch
 from veriglot.plugins import read_settings
 from veriglot.records import Direction
 from veriglot.records.languages import get_language
@@ -118,7 +119,7 @@ def sample(
         given=tuple(direction for _, direction in given),
     )
     folder = Path(output)
-    with Steps(shown=not quiet) as watch:
+    with Watch(shown=not quiet) as watch:
         account = mt_sample(
             order,
             folder,

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veriglot.cli.command import JSON_TABLE, Argument, Help, command, new_app
-from veriglot.cli.console import Steps, print_json, say, write_example
+from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import EXIT_ROWS_FAILED, InputError
 from veriglot.formats.reader import read
+from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console, write_csv
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def run(
         else:
             _print_rehearsal(rehearsal)
         return 0
-    with Steps(shown=not quiet, resumes=True) as watch:
+    with Watch(shown=not quiet, resumes=True) as watch:
         outcome = run_study(
             config,
             folder,

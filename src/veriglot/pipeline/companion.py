@@ -3,7 +3,7 @@
 `companion_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
 object a line in UTF-8, over standard input and output; what a package prints goes to standard error:
 
-    engine    {"type": "hello", "protocol": 1, "engine", "python", "packages": {name: version}}
+    engine    {"type": "hello", "protocol": 1, "packages": {name: version}}
     Veriglot  {"type": "open", "options": {...}}
     engine    {"type": "ready", "about": {...}} or {"type": "refused", "message", "remedy"}, and it leaves
     Veriglot  {"type": "batch", "id", "rows": [{...}]}, any number of times
@@ -26,16 +26,17 @@ import weakref
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError, WeightsError
 from veriglot.plugins import packaged
 from veriglot.records import Status
+from veriglot.records.settings import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Answer", "Companion", "python_of"]
 
@@ -51,7 +52,7 @@ class _GoneError(Exception):
     """The process ended, or was given up on, before it answered."""
 
 
-class _Environment(msgspec.Struct, frozen=True):
+class _Environment(Record):
     """An environment of `environments.json`: what pip installs call by call, on which Python, and why not here."""
 
     steps: tuple[tuple[str, ...], ...]
@@ -104,7 +105,7 @@ def _variable(name: str) -> str:
     return f"VERIGLOT_ENV_{name.upper()}"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(Record):
     """What came of one row: a number, or an error.
 
     Attributes:
@@ -116,32 +117,36 @@ class Answer(msgspec.Struct, frozen=True):
     """
 
     value: float | None = None
-    parts: dict[str, float] = {}
-    details: dict[str, Any] = {}
+    parts: dict[str, float] = {}  # noqa: RUF012
+    details: dict[str, Any] = {}  # noqa: RUF012
     error: str | None = None
     status: str = Status.FAILED
 
 
-class _Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
+class _Tagged(Record, tag_field="type", tag=lambda name: name.strip("_").lower()):
+    """What an engine says; its type is the name of the record."""
+
+
+class _Hello(_Tagged):
     protocol: int
-    packages: dict[str, str] = {}
+    packages: dict[str, str] = {}  # noqa: RUF012
 
 
-class _Ready(msgspec.Struct, frozen=True, tag_field="type", tag="ready"):
-    about: dict[str, Any] = {}
+class _Ready(_Tagged):
+    about: dict[str, Any] = {}  # noqa: RUF012
 
 
-class _Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refused"):
+class _Refused(_Tagged):
     message: str
     remedy: str = ""
 
 
-class _Results(msgspec.Struct, frozen=True, tag_field="type", tag="results"):
+class _Results(_Tagged):
     id: int
     rows: list[Answer]
 
 
-_Message = _Hello | _Ready | _Refusal | _Results
+_Message = _Hello | _Ready | _Refused | _Results
 
 
 class Companion:
@@ -216,7 +221,7 @@ class Companion:
                 )
             process.send({"type": "open", "options": self._options})
             ready = process.answer(self._start_timeout)
-            if isinstance(ready, _Refusal):
+            if isinstance(ready, _Refused):
                 raise WeightsError(f"{name} cannot load its model: {ready.message}", remedy=ready.remedy)
             if not isinstance(ready, _Ready):
                 raise VeriglotError(f"{name} said something else than that it is ready.")
@@ -266,8 +271,8 @@ class _Process:
     """The other end of the pipe. Its methods raise `_GoneError`, and close it, where it ends or breaks the protocol."""
 
     def __init__(self, command: list[str]) -> None:
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._errors: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._errors: deque[bytes] = deque(maxlen=_KEPT_LINES)
         # Our own path is not theirs: what is installed beside us must not be found there.
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         try:
@@ -284,8 +289,10 @@ class _Process:
                 f"{command[0]} cannot be run: {error.strerror}.", remedy="Give the Python of the environment."
             ) from error
         self.close = weakref.finalize(self, _leave, self._process)
-        for read, target in ((_read_answers, self._lines), (_read_errors, self._errors)):
-            threading.Thread(target=read, args=(self._process, target), daemon=True).start()
+        # Standard error has to be read, or the process would stop when its pipe is full.
+        pipes = (self._process.stdout, self._lines.put), (self._process.stderr, self._errors.append)
+        for pipe in pipes:
+            threading.Thread(target=_read, args=pipe, daemon=True).start()
 
     def send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -300,7 +307,7 @@ class _Process:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
             raise self._gone(f"it took longer than {timeout:g} s") from None
-        if line is None:
+        if not line:
             raise self._gone(self._ending())
         try:
             message: _Message = msgspec.json.decode(line, type=_Message)
@@ -309,7 +316,7 @@ class _Process:
         return message
 
     def last_words(self) -> str:
-        lines = [line for line in self._errors if line.strip()]
+        lines = [line.decode("utf-8", "replace").rstrip() for line in self._errors if line.strip()]
         return f" Its last line: {lines[-1][:_LONGEST_LINE]}" if lines else ""
 
     def _gone(self, reason: str) -> _GoneError:
@@ -325,20 +332,12 @@ class _Process:
         return f"it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
 
 
-def _read_answers(process: subprocess.Popen[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:
-    assert process.stdout is not None
-    with process.stdout as lines:
+def _read(pipe: IO[bytes], keep: Callable[[bytes], object]) -> None:
+    """Keep the lines of a pipe, and an empty one at its end."""
+    with pipe as lines:
         for line in lines:
-            answers.put(line)
-    answers.put(None)
-
-
-def _read_errors(process: subprocess.Popen[bytes], last_lines: deque[str]) -> None:
-    """Standard error has to be read, or the process would stop when its pipe is full."""
-    assert process.stderr is not None
-    with process.stderr as lines:
-        for line in lines:
-            last_lines.append(line.decode("utf-8", "replace").rstrip())
+            keep(line)
+    keep(b"")
 
 
 def _leave(process: subprocess.Popen[bytes]) -> None:

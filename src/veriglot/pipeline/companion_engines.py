@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import platform
 import socket
 import sys
 import traceback
@@ -167,10 +166,9 @@ def _file(model: str) -> Path:
     if path.is_file():
         return path
     if path.is_dir():
-        inside = path / "checkpoints" / "model.ckpt"
-        others = sorted(path.glob("checkpoints/*.ckpt"))
-        if inside.is_file() or others:
-            return inside if inside.is_file() else others[0]
+        files = [*path.glob("checkpoints/model.ckpt"), *sorted(path.glob("checkpoints/*.ckpt"))]
+        if files:
+            return files[0]
         raise _UnusableModelError(
             f"{path} holds no checkpoints/model.ckpt",
             "Give the folder that unbabel-comet keeps, with hparams.yaml and checkpoints/.",
@@ -372,8 +370,6 @@ def main(path: str) -> int:
     hello = {
         "type": "hello",
         "protocol": PROTOCOL,
-        "engine": Path(path).stem,
-        "python": platform.python_version(),
         "packages": {name: _version(name) for name in getattr(engine_class, "packages", ())},
     }
     _say(pipe, hello)

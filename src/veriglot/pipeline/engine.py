@@ -15,30 +15,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.records import Prediction, Sample, Score, Status
-from veriglot.storage.checkpoint import FailedRow, Tally
+from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
     from typing_extensions import TypeIs
 
-    from veriglot.records import Detector, Scorer
-    from veriglot.storage.checkpoint import Checkpoint
 
 __all__ = [
     "Description",
     "Engine",
     "OutputJob",
     "Service",
-    "Silent",
-    "Watch",
     "cores",
     "judge",
     "run_jobs",
@@ -54,32 +49,6 @@ _GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off with
 
 # Each process has one core: numerical libraries that start a thread per core would only stand in each other's way.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class Watch(Protocol):
-    """Is told how far long work is; the command line shows it, and tests may listen."""
-
-    def begin(self, step: str, total: int | None) -> None:
-        """A step begins: what it does in a few words, and of how many rows where that is known."""
-
-    def advance(self) -> None:
-        """One more row of the step is done."""
-
-    def say(self, text: str) -> None:
-        """Something that a person should know, in one sentence."""
-
-
-class Silent:
-    """A `Watch` that shows nothing."""
-
-    def begin(self, step: str, total: int | None) -> None:
-        """Nothing."""
-
-    def advance(self) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass
@@ -272,65 +241,128 @@ class _Worker:
     share: _Share[Any] | None = None
 
 
-class _Pool:
-    def __init__(self, make: Callable[[], Any], jobs: int) -> None:
+class Service:
+    """Processes that judge batches as they come: for a server, as `Engine.run` is for rows that are there.
+
+    `run`, `answers` and `close` belong to one thread; everything else may be called from any.
+
+    Args:
+        make: makes the detector; it is pickled.
+        jobs: number of processes; 0 takes every core.
+
+    Attributes:
+        description: what the detector says of itself.
+        deaths: how many processes died and were replaced.
+
+    Raises:
+        VeriglotError: the detector cannot be made.
+    """
+
+    description: Description
+
+    def __init__(self, make: Callable[[], Any], *, jobs: int = 0) -> None:
+        self.jobs = jobs or cores()
+        self.deaths = 0
         self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
         self._recipe = pickle.dumps(make)
         self._deaths_at_start = 0
         self._waiting: deque[_Share[Any]] = deque()
         self._workers: list[_Worker] = []
-        self._description: Description | None = None
         self._bell, self._ringer = self._context.Pipe(duplex=False)
-        self._rung = False
-        self.deaths = 0
+        self._rung = self._stops = False
         try:
-            for _ in range(jobs):
+            for _ in range(self.jobs):
                 self._workers.append(self._start())
-            while self._description is None:
+            while not self.ready:
                 self._listen()
         except BaseException:
             self.close()
             raise
 
     @property
-    def description(self) -> Description:
-        assert self._description is not None
-        return self._description
+    def ready(self) -> int:
+        """How many processes have loaded the detector."""
+        return sum(worker.ready for worker in self._workers)
 
     @property
-    def hungry(self) -> bool:
-        """Whether a worker has nothing to do and nothing waits for it."""
-        return self.idle > 0 and not self._waiting
-
-    @property
-    def idle(self) -> int:
-        """How many workers have nothing to do."""
+    def _idle(self) -> int:
         return sum(worker.ready and worker.share is None for worker in self._workers)
 
     @property
-    def ready(self) -> int:
-        """How many workers have their detector."""
-        return sum(worker.ready for worker in self._workers)
+    def _hungry(self) -> bool:
+        """Whether a worker has nothing to do and nothing waits for it."""
+        return self._idle > 0 and not self._waiting
 
     def wake(self) -> None:
-        """End a `wait` of another thread."""
+        """Make `run` ask for samples at once; else it asks when a process has something to say."""
         if not self._rung:
             self._rung = True
             self._ringer.send_bytes(b"!")
 
-    def submit(self, batch: _Batch[Any]) -> None:
-        """Hand a batch to the pool; its predictions are filled in during `wait`."""
-        if batch.samples:
-            self._waiting.append(_Share(batch, 0, len(batch.samples)))
-            self._hand_out()
+    def stop(self) -> None:
+        """Make `run` return at once; what is being judged is given up."""
+        self._stops = True
+        with suppress(OSError):  # it has closed
+            self.wake()
 
-    def wait(self) -> None:
-        """Block until at least one worker has something to say (ready, an answer, or its death), or `wake`."""
-        self._listen()
-        self._hand_out()
+    def run(
+        self,
+        take: Callable[[int], Sequence[Sample] | None],
+        give: Callable[[Sequence[Sample], Sequence[Any]], None],
+    ) -> None:
+        """Judge until there is no more.
+
+        Args:
+            take: is told how many processes are idle and gives a batch for one: none for now, or None for the end.
+            give: gets a batch back with its predictions, in order; each batch once.
+
+        Raises:
+            VeriglotError: processes die while they load the detector.
+        """
+        begun: list[_Batch[Any]] = []
+        more = True
+        while (more or begun) and not self._stops:
+            while more and self._hungry:
+                samples = take(self._idle)
+                more = samples is not None
+                if not samples:
+                    break
+                batch: _Batch[Any] = _Batch()
+                for sample in samples:
+                    batch.add(sample)
+                begun.append(batch)
+                self._submit(batch)
+            if more or begun:
+                self._wait()
+            for batch in begun:
+                if None not in batch.predictions:
+                    give(batch.samples, batch.predictions)
+            begun = [batch for batch in begun if None in batch.predictions]
+
+    def answers(
+        self, queue: Iterator[_Batch[R]], most: int, ready: Callable[[], bool]
+    ) -> Iterator[tuple[Sample | R, Any]]:
+        """The rows of batches in order, with their predictions.
+
+        `most` bounds the batches that were read and not yet given out, those that wait for an earlier one included.
+        """
+        begun: deque[_Batch[Any]] = deque()
+        more = True
+        while more or begun:
+            while more and self._hungry and len(begun) < most and (not begun or ready()):
+                batch = next(queue, None)
+                if batch is None:
+                    more = False
+                    break
+                begun.append(batch)
+                self._submit(batch)
+            while begun and None not in begun[0].predictions:
+                yield from begun.popleft().answered()
+            if begun or (more and not self._hungry):
+                self._wait()
 
     def close(self) -> None:
-        """Stop every worker at once; what they hold is not waited for."""
+        """Stop every process at once; what they hold is not waited for."""
         for worker in self._workers:
             worker.connection.close()
             worker.process.terminate()
@@ -340,6 +372,17 @@ class _Pool:
         self._workers.clear()
         self._bell.close()
         self._ringer.close()
+
+    def _submit(self, batch: _Batch[Any]) -> None:
+        """Hand a batch out; its predictions are filled in during `_wait`."""
+        if batch.samples:
+            self._waiting.append(_Share(batch, 0, len(batch.samples)))
+            self._hand_out()
+
+    def _wait(self) -> None:
+        """Block until at least one worker has something to say (ready, an answer, or its death), or `wake`."""
+        self._listen()
+        self._hand_out()
 
     def _start(self) -> _Worker:
         ours, worker_end = self._context.Pipe()
@@ -382,7 +425,7 @@ class _Pool:
             raise error
         if isinstance(message, Description):
             worker.ready = True
-            self._description = self._description or message
+            self.description = message
             self._deaths_at_start = 0
             return
         assert worker.share is not None
@@ -460,12 +503,12 @@ class Engine:
         self.jobs = jobs or cores()
         self.batch_size = batch_size
         self._detector: Detector | Scorer | None = None
-        self._pool: _Pool | None = None
+        self._pool: Service | None = None
         if self.jobs == 1:
             self._detector = make()
             self.description = Description.of(self._detector)
         else:
-            self._pool = _Pool(make, self.jobs)
+            self._pool = Service(make, jobs=self.jobs)
             self.description = self._pool.description
 
     def __enter__(self) -> Engine:
@@ -498,119 +541,14 @@ class Engine:
 
     def _answers(self, rows: Iterable[Sample | R], ready: Callable[[], bool]) -> Iterator[tuple[Sample | R, Any]]:
         queue = _batches(rows, self.batch_size, ready)
-        if self._detector is not None:
-            return _alone(self._detector, queue)
-        assert self._pool is not None, "the engine is closed"
-        return _together(self._pool, queue, self.jobs * _BATCHES_AHEAD, ready)
-
-
-def _alone(detector: Detector | Scorer, queue: Iterator[_Batch[R]]) -> Iterator[tuple[Sample | R, Any]]:
-    for batch in queue:
-        if batch.samples:
-            batch.predictions[:] = judge(detector, batch.samples)
-        yield from batch.answered()
-
-
-def _together(
-    pool: _Pool, queue: Iterator[_Batch[R]], most: int, ready: Callable[[], bool]
-) -> Iterator[tuple[Sample | R, Any]]:
-    """`most` bounds the batches that were read and not yet given out, those that wait for an earlier one included."""
-    begun: deque[_Batch[Any]] = deque()
-    more = True
-    while more or begun:
-        while more and pool.hungry and len(begun) < most and (not begun or ready()):
-            batch = next(queue, None)
-            if batch is None:
-                more = False
-                break
-            begun.append(batch)
-            pool.submit(batch)
-        while begun and None not in begun[0].predictions:
-            yield from begun.popleft().answered()
-        if begun or (more and not pool.hungry):
-            pool.wait()
-
-
-class Service:
-    """Processes that judge batches as they come: for a server, as `Engine.run` is for rows that are there.
-
-    `run` and `close` belong to one thread; everything else may be called from any.
-
-    Args:
-        make: makes the detector; it is pickled.
-        jobs: number of processes; 0 takes every core.
-
-    Raises:
-        VeriglotError: the detector cannot be made.
-    """
-
-    def __init__(self, make: Callable[[], Any], *, jobs: int = 0) -> None:
-        self.jobs = jobs or cores()
-        self._pool = _Pool(make, self.jobs)
-        self._stops = False
-
-    @property
-    def description(self) -> Description:
-        """What the detector says of itself."""
-        return self._pool.description
-
-    @property
-    def ready(self) -> int:
-        """How many processes have loaded the detector."""
-        return self._pool.ready
-
-    @property
-    def deaths(self) -> int:
-        """How many processes died and were replaced."""
-        return self._pool.deaths
-
-    def wake(self) -> None:
-        """Make `run` ask for samples at once; else it asks when a process has something to say."""
-        self._pool.wake()
-
-    def stop(self) -> None:
-        """Make `run` return at once; what is being judged is given up."""
-        self._stops = True
-        with suppress(OSError):  # it has closed
-            self._pool.wake()
-
-    def run(
-        self,
-        take: Callable[[int], Sequence[Sample] | None],
-        give: Callable[[Sequence[Sample], Sequence[Any]], None],
-    ) -> None:
-        """Judge until there is no more.
-
-        Args:
-            take: is told how many processes are idle and gives a batch for one: none for now, or None for the end.
-            give: gets a batch back with its predictions, in order; each batch once.
-
-        Raises:
-            VeriglotError: processes die while they load the detector.
-        """
-        begun: list[_Batch[Any]] = []
-        more = True
-        while (more or begun) and not self._stops:
-            while more and self._pool.hungry:
-                samples = take(self._pool.idle)
-                more = samples is not None
-                if not samples:
-                    break
-                batch: _Batch[Any] = _Batch()
-                for sample in samples:
-                    batch.add(sample)
-                begun.append(batch)
-                self._pool.submit(batch)
-            if more or begun:
-                self._pool.wait()
-            for batch in begun:
-                if None not in batch.predictions:
-                    give(batch.samples, batch.predictions)
-            begun = [batch for batch in begun if None in batch.predictions]
-
-    def close(self) -> None:
-        """Stop the processes."""
-        self._pool.close()
+        if self._detector is None:
+            assert self._pool is not None, "the engine is closed"
+            yield from self._pool.answers(queue, self.jobs * _BATCHES_AHEAD, ready)
+            return
+        for batch in queue:
+            if batch.samples:
+                batch.predictions[:] = judge(self._detector, batch.samples)
+            yield from batch.answered()
 
 
 @dataclass
@@ -624,16 +562,6 @@ class OutputJob:
 
     rows: Callable[[], Iterable[Sample | FailedRow]]
     checkpoint: Checkpoint
-
-
-@dataclass(frozen=True)
-class _End:
-    """Marks the end of a job's rows in the stream through the engine."""
-
-    job: OutputJob
-
-
-_Other = FailedRow | _End  # what passes through the engine beside samples
 
 
 def run_jobs(
@@ -660,10 +588,10 @@ def run_jobs(
         job.checkpoint.check()
     current = deque(jobs)
     try:
-        results: Iterator[tuple[Sample | _Other, Prediction | None]] = engine.run(_stream(jobs))
+        results: Iterator[tuple[Sample | FailedRow | Checkpoint, Prediction | None]] = engine.run(_stream(jobs))
         for row, prediction in results:
-            if isinstance(row, _End):
-                row.job.checkpoint.complete()
+            if isinstance(row, Checkpoint):
+                row.complete()
                 current.popleft()
                 continue
             if prediction is not None:
@@ -683,9 +611,10 @@ def run_jobs(
     return tally
 
 
-def _stream(jobs: Sequence[OutputJob]) -> Iterator[Sample | FailedRow | _End]:
+def _stream(jobs: Sequence[OutputJob]) -> Iterator[Sample | FailedRow | Checkpoint]:
+    """The rows of all jobs, and after those of each its checkpoint."""
     for job in jobs:
         job.checkpoint.open()
         if not job.checkpoint.finished:
             yield from job.checkpoint.remaining(job.rows())
-        yield _End(job)
+        yield job.checkpoint

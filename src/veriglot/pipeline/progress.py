@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-__all__ = ["Bar", "say"]
+__all__ = ["Bar", "Watch", "say"]
 
 
 def say(text: str) -> None:
@@ -93,3 +93,39 @@ class Bar:
         )  # fmt: skip
         self._task = self._bar.add_task("rows", total=self._total(), completed=self._rows)
         self._bar.start()
+
+
+class Watch:
+    """Is told how far long work is: shows a bar for each step, and says what a person should know.
+
+    Args:
+        shown: whether to show anything.
+        resumes: whether a run that is interrupted goes on when it is started again.
+    """
+
+    def __init__(self, *, shown: bool = False, resumes: bool = False) -> None:
+        self._shown = shown
+        self._resumes = resumes
+        self._bar = Bar(shown=shown, total=lambda: None, resumes=resumes)
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._bar.__exit__(kind)
+
+    def begin(self, step: str, total: int | None) -> None:
+        """A step begins: what it does in a few words, and of how many rows where that is known."""
+        self._bar.__exit__()
+        if self._shown and sys.stderr.isatty():
+            say(step)
+        self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes)
+
+    def advance(self) -> None:
+        """One more row of the step is done."""
+        self._bar.advance()
+
+    def say(self, text: str) -> None:
+        """Something that a person should know, in one sentence."""
+        if self._shown:
+            say(text)

@@ -1,4 +1,4 @@
-"""A TOML file that people write, as records: every word of it is known, or it is refused with the nearest that is."""
+"""Bases of records; a TOML file that people write, as records: every word is known, or refused with the nearest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
 
 import msgspec
 
@@ -20,9 +20,28 @@ if TYPE_CHECKING:
 
     from veriglot.errors import UsageError
 
-__all__ = ["errors_of", "paths_in", "read_json_record", "read_toml", "read_toml_records", "require", "require_unique"]
+__all__ = [
+    "Record",
+    "StrictRecord",
+    "errors_of",
+    "paths_in",
+    "read_json_record",
+    "read_toml",
+    "read_toml_records",
+    "require",
+    "require_unique",
+]
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Record(msgspec.Struct, frozen=True):
+    """Base of records: what derives from it is frozen."""
+
+
+class StrictRecord(Record, forbid_unknown_fields=True):
+    """Base of records that people or programs write for us: a field that is not known is refused."""
 
 
 def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Query
+from msgspec.structs import replace
 
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.studio.agreement import agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
     SETTLED_BY_HAND,
@@ -25,7 +27,8 @@ from veriglot.studio.comparison import (
 )
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.review import final_layer
-from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, Item, NotFound, Purpose, Refused, Role, State
+from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
+from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, Assignment, Item, NotFound, Purpose, Refused, Role, State
 from veriglot.studio.texts import item_view
 from veriglot.studio.web import Lead, LeadWriter, Router, Tag, view
 
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
-    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
-    from veriglot.studio.tables import Assignment
 
 __all__ = ["Rule", "after_adjudication", "router", "settle", "submissions_of"]
 
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
 
 def _plain(layer: Layer) -> Layer:
     """A layer without what is one person's own: comments, notes, rejected suggestions. Ratings are judgements: kept."""
-    spans = tuple(msgspec.structs.replace(span, note="") for span in layer.spans)
-    return msgspec.structs.replace(layer, spans=spans, comment="", rejected=())
+    spans = tuple(replace(span, note="") for span in layer.spans)
+    return replace(layer, spans=spans, comment="", rejected=())
 
 
 def agreed(layers: Sequence[Layer]) -> Layer:
@@ -58,7 +59,7 @@ def agreed(layers: Sequence[Layer]) -> Layer:
     first = _plain(layers[0])
     flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
     source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
-    return _with_agreed_ratings(msgspec.structs.replace(first, flags=flags, source_flags=source_flags), layers)
+    return _with_agreed_ratings(replace(first, flags=flags, source_flags=source_flags), layers)
 
 
 def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
@@ -78,7 +79,7 @@ def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | Non
         return None
     flags = _common_flags((layer.flags for layer in answered), of)
     source_flags = _common_flags((layer.source_flags for layer in answered), of)
-    return _with_agreed_ratings(msgspec.structs.replace(voted, flags=flags, source_flags=source_flags), answered)
+    return _with_agreed_ratings(replace(voted, flags=flags, source_flags=source_flags), answered)
 
 
 def _majority_marks(layers: Sequence[Layer], of: int, form: Form, text: str) -> Layer | None:
@@ -112,11 +113,11 @@ def _with_agreed_ratings(layer: Layer, layers: Sequence[Layer]) -> Layer:
             for o in other.spans
             if o.type == span.type and o.start < span.end > span.start < o.end
         ]
-        spans.append(msgspec.structs.replace(span, rating=_unanimous(o.rating for o in same if o.rating is not None)))
+        spans.append(replace(span, rating=_unanimous(o.rating for o in same if o.rating is not None)))
     names = dict.fromkeys(name for other in layers for name in other.ratings)
     steps = {name: _unanimous(other.ratings[name] for other in layers if name in other.ratings) for name in names}
     ratings = {name: step for name, step in steps.items() if step is not None}
-    return msgspec.structs.replace(layer, spans=tuple(spans), ratings=ratings)
+    return replace(layer, spans=tuple(spans), ratings=ratings)
 
 
 def _unanimous(steps: Iterable[int]) -> int | None:
@@ -183,7 +184,7 @@ def _best_annotators(tx: ReadTransaction, project: Project, project_id: int, lan
 Rule = Literal["agreed", "majority", "best_with_silver"]
 
 
-class Submission(msgspec.Struct, frozen=True):
+class Submission(Record):
     """What one annotator, called by their public id, said of an item: theirs, and what counts after a correction."""
 
     assignment: int
@@ -201,7 +202,7 @@ class Disagreement(NamedTuple):
     settled: bool  # whether the item has a gold layer
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settled(Record):
     """What a rule did."""
 
     settled: int  # items that got a gold layer
@@ -214,7 +215,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
     """What everybody said of an item who has handed it in, in the order in which it was given; skips too."""
-    rows = tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE)
+    rows = tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE)
     return _submissions(tx, rows, tx.public_ids(item.project_id))
 
 
@@ -243,19 +244,16 @@ def disagreements(
     return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))
 
 
-def adjudicate(store: Store, project: Project, person_id: int, item_id: int) -> Assignment:
+@transactional
+def adjudicate(tx: WriteTransaction, _project: Project, person_id: int, item_id: int) -> Assignment:
     """Give a lead an item to settle. One that they settled before is opened again, with what they had said."""
-    return store.transact(lambda tx: _adjudicate(tx, person_id, item_id), lock=project.lock)
-
-
-def _adjudicate(tx: WriteTransaction, person_id: int, item_id: int) -> Assignment:
     person, item = tx.person(person_id), tx.item(item_id)
     if item.project_id != person.project_id:
         raise NotFound("item")
     if person.role is not Role.LEAD or not person.can_judge:
         raise Refused("A lead settles what annotators disagree on.")
     mine: Assignment | None = None
-    for assignment in tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ADJUDICATE):
+    for assignment in tx.assignments(item_id=item.id, purpose=Purpose.ADJUDICATE):
         if assignment.person_id == person.id:
             mine = assignment
         elif assignment.state in AT_WORK:
@@ -276,15 +274,15 @@ def after_adjudication(tx: WriteTransaction, assignment: Assignment) -> None:
 
 def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
     """The annotations of a settled item are final; reviews of them are no longer needed."""
-    given = {"item_id": item.id, "purpose": Purpose.ANNOTATE, "state": State.SUBMITTED}
-    for annotation in tx.assignments(item.project_id, **given):
-        for review in tx.assignments(item.project_id, subject_id=annotation.id, purpose=Purpose.REVIEW, state=AT_WORK):
+    for annotation in tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=State.SUBMITTED):
+        for review in tx.assignments(subject_id=annotation.id, purpose=Purpose.REVIEW, state=AT_WORK):
             tx.move(review.id, State.WITHDRAWN, by=by, reason="item settled")
         tx.move(annotation.id, State.ACCEPTED, by=by, reason="item settled")
 
 
+@transactional
 def settle(
-    store: Store,
+    tx: WriteTransaction,
     project: Project,
     rule: Rule,
     *,
@@ -299,12 +297,6 @@ def settle(
     Raises:
         Refused: `best_with_silver`, and the project has no silver layer on these items.
     """
-    return store.transact(lambda tx: _settle(tx, project, rule, language, overwrite, by), lock=project.lock)
-
-
-def _settle(
-    tx: WriteTransaction, project: Project, rule: Rule, language: str | None, overwrite: bool, by: int | None
-) -> Settled:
     project_id = tx.project(project.slug).id
     shared = disagreements(tx, project, project_id, language=language, settled=True)
     best = _best_annotators(tx, project, project_id, language) if rule == "best_with_silver" else {}
@@ -349,20 +341,20 @@ router = Router()
 _Limit = Annotated[int, Query(ge=1, le=500)]
 
 
-class AdjudicationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AdjudicationBody(StrictRecord):
     """The item that a lead settles."""
 
     item: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
-class Adjudication(msgspec.Struct, frozen=True):
+class Adjudication(Record):
     """The assignment in which a lead settles an item."""
 
     assignment: int
     state: State
 
 
-class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SettleBody(StrictRecord):
     """A rule that settles what it can decide, of one language or all; with `overwrite` also gold that no lead set."""
 
     rule: Rule
@@ -370,7 +362,7 @@ class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overwrite: bool = msgspec.field(name="again", default=False)
 
 
-class DisagreementView(msgspec.Struct, frozen=True):
+class DisagreementView(Record):
     """An item that several people annotated; `likeness` goes from 0 to 1."""
 
     key: str
@@ -380,7 +372,7 @@ class DisagreementView(msgspec.Struct, frozen=True):
     submissions: list[Submission] = msgspec.field(name="said")
 
 
-class Disagreements(msgspec.Struct, frozen=True):
+class Disagreements(Record):
     """Those items first that people are least alike on; `total` counts all."""
 
     total: int

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.metrics.agreement import ALL, SAMPLES, Layered, agreement_figures
+from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, agreement_figures
 from veriglot.metrics.reference import Marks, labelled, reference
 from veriglot.metrics.spans import segmenter
-from veriglot.records import Estimate, Kind
+from veriglot.records import Estimate, Kind, Sample
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.metrics.agreement import AgreementFigure
     from veriglot.metrics.spans import Segmenter
-    from veriglot.records import Sample
+
 
 __all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "beside_models", "best_with_silver"]
 
@@ -37,7 +37,7 @@ _ANYBODY = "people"
 _GOLD = "gold"  # who labels are called after that were made of several people's, or of which nobody says whose they are
 
 
-class Repeat(msgspec.Struct, frozen=True):
+class Repeat(Record):
     """A text that stands twice under one name: where it stands first, and where a `second` time."""
 
     annotator: str
@@ -195,7 +195,7 @@ class AgreementRow(Estimate, frozen=True):
     reason: str | None = None
 
 
-class AgreementReport(msgspec.Struct, frozen=True):
+class AgreementReport(Record):
     """Agreement of the annotators of some samples.
 
     Attributes:

@@ -6,22 +6,30 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from veriglot.http.server import Guard, PageFiles, files_below, json_response, run_server, server_of
+from veriglot.records.settings import Record
 from veriglot.signatures import __version__
 from veriglot.studio import adjudication, assignment, dashboard, exam, export, people, review, texts
 from veriglot.studio.tables import NotFound
-from veriglot.studio.web import Rates, Router, error_response, install_handlers, record_schemas, require_lead
+from veriglot.studio.web import (
+    Rates,
+    Router,
+    Settings,
+    Studios,
+    error_response,
+    install_handlers,
+    record_schemas,
+    require_lead,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     import uvicorn
 
-    from veriglot.studio.web import Settings, Studios
 
 __all__ = ["serve"]
 
@@ -67,7 +75,7 @@ def open_api(request: Request) -> Response:
     return json_response(request.app.openapi())
 
 
-class Health(msgspec.Struct, frozen=True):
+class Health(Record):
     """Whether the server answers and reaches its databases."""
 
     status: Literal["ok"]

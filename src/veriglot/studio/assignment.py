@@ -13,29 +13,33 @@ begun goes to others; it is withdrawn, with its event, and taken up where it was
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import exists, or_, select
+from sqlalchemy import ColumnElement, Select, exists, or_, select
 
-from veriglot.records import Annotation, Kind, Status
+from veriglot.records import Annotation, Detector, Kind, Sample, Status
+from veriglot.records.settings import Record
 from veriglot.studio import exam
 from veriglot.studio import tables as t
 from veriglot.studio.adjudication import after_adjudication, submissions_of
 from veriglot.studio.exam import draw, uniform
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import after_event, before_event, count_reviewable, final_layer, next_judgement
+from veriglot.studio.store import ReadTransaction, Store, WriteTransaction, sha256, transactional
 from veriglot.studio.tables import (
     AT_WORK,
     Assignment,
     BatchState,
+    Conflict,
+    Event,
     EventResult,
     Item,
     ItemRole,
     NewEvent,
     NotFound,
+    Person,
     Purpose,
     Refused,
     Role,
@@ -47,16 +51,149 @@ from veriglot.studio.texts import SharedView, item_view, sample_of, shared_words
 from veriglot.studio.web import Caller, Number, Router, SignedIn, Writer, view
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
-    from sqlalchemy import ColumnElement, Select
-
-    from veriglot.records import Detector, Sample
     from veriglot.studio.project import Project
-    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
-    from veriglot.studio.tables import Person
+
+    _Effect = Callable[[WriteTransaction, Assignment], None]
 
 __all__ = ["router"]
+
+assignment_row, item_row, person_row = t.assignments.c, t.items.c, t.people.c  # in statements
+
+
+# Events of people: known ones answered again, late ones kept, the others carried out.
+#
+# An assignment has a version, which every change of its layer or state raises. An event names the version that its
+# sender had seen; it is carried out only where that is still the version. So two tabs, two reviewers or a page that
+# comes back online can send whatever they like: nothing is overwritten unseen, nothing is done twice, and nothing that
+# was sent is lost.
+
+
+_HANDED_IN = (State.SUBMITTED, State.SKIPPED)
+_Steps = dict[str, tuple[tuple[State, ...], "State | None"]]
+_BOTH: _Steps = {  # kind: from which states, to which; None keeps it
+    "opened": (tuple(State), None),
+    "save": (AT_WORK, None),
+    "skip": (AT_WORK, State.SKIPPED),
+}
+_WORK: _Steps = {**_BOTH, "submit": (AT_WORK, State.SUBMITTED), "reopen": (_HANDED_IN, State.OPEN)}
+_REVIEW: _Steps = {**_BOTH, **dict.fromkeys(("confirm", "correct", "return"), (AT_WORK, State.SUBMITTED))}
+
+
+def append(
+    store: Store,
+    assignment_id: int,
+    person_id: int,
+    new: NewEvent,
+    *,
+    before: _Effect | None = None,
+    after: _Effect | None = None,
+    lock: str | None = None,
+) -> EventResult:
+    """Add an event to an assignment, in one transaction; when this returns, it is on disk.
+
+    An event that is known already gives its first result, and nothing is done. One that comes too late is kept as a
+    `conflict`, and refused.
+
+    Args:
+        store: the store.
+        assignment_id: the assignment.
+        person_id: who does it; it has to be theirs.
+        new: the event. Its layer is taken as checked (`layers.check`).
+        before: called with the assignment as it was, once the event is known to be new and in time.
+        after: called with the assignment as it is now; what either raises undoes everything.
+        lock: of the transaction, see `Store.writing`.
+
+    Raises:
+        NotFound: no such assignment of this person.
+        Conflict: the assignment has changed since `base_version`, or its state takes no such event.
+        Refused: the person was shut out, or the id belongs to another event.
+    """
+    result = store.transact(lambda tx: _append(tx, assignment_id, person_id, new, before, after), lock=lock)
+    if isinstance(result, Conflict):
+        raise result
+    return result
+
+
+def _append(
+    tx: WriteTransaction,
+    assignment_id: int,
+    person_id: int,
+    new: NewEvent,
+    before: _Effect | None,
+    after: _Effect | None,
+) -> EventResult | Conflict:
+    """`append` inside a transaction; an event that came too late is kept, and its conflict returned."""
+    if new.event_id.startswith("server-"):
+        raise Refused("Events of the server are called so.", remedy="Send a new UUID with each event.")
+    if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
+        raise Refused("An item is left out for a reason.", remedy="Send a layer with the reason in `skip`.")
+    assignment = tx.assignment(assignment_id, lock=True)
+    if assignment.person_id != person_id:
+        raise NotFound("assignment")
+    known = tx.event(new.event_id)
+    if known is not None:
+        return _repeated(known, assignment, person_id, new)
+    if tx.person(person_id).revoked_at is not None:
+        raise Refused("This person was shut out of the project.")
+    step = (_REVIEW if assignment.purpose is Purpose.REVIEW else _WORK).get(new.kind)
+    if step is None:
+        raise Refused(f"An assignment to {assignment.purpose.value} takes no event of kind {new.kind!r}.")
+    states, target = step
+    comment = {} if new.comment is None else {"comment": new.comment}
+    sent: dict[str, Any] = {
+        "event_id": new.event_id,
+        "layer": new.layer,
+        "seconds": new.seconds,
+        "person_id": person_id,
+        "base_version": new.base_version,
+        "digest": _digest(new),
+        "client_at": new.at,
+    }
+    if new.kind != "opened" and (new.base_version != assignment.version or assignment.state not in states):
+        reason = "version" if new.base_version != assignment.version else "state"
+        tx.change(assignment, "conflict", {}, payload={"kind": new.kind, "reason": reason, **comment}, **sent)
+        return Conflict(assignment.version, assignment.state, assignment.layer, reason)
+    if before is not None:
+        before(tx, assignment)
+    changes = _changes(assignment, new, target or assignment.state)
+    tx.change(assignment, new.kind, changes, payload=comment or None, **sent)
+    changed = tx.assignment(assignment_id)
+    if after is not None:
+        after(tx, changed)
+    return EventResult(changed.version, changed.state, repeated=False)
+
+
+def _changes(old: Assignment, new: NewEvent, state: State) -> dict[str, Any]:
+    """What an event changes of its assignment's row."""
+    at, seconds = now(), old.seconds + new.seconds
+    if new.kind == "opened":
+        return {"seconds": seconds, "opened_at": old.opened_at or at}
+    changes: dict[str, Any] = {"seconds": seconds, "version": old.version + 1, "state": state, "changed_at": at}
+    if new.layer is not None:
+        changes["layer"] = new.layer.to_data()
+    if state in _HANDED_IN:
+        changes["submitted_at"] = at
+    return changes
+
+
+def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEvent) -> EventResult | Conflict:
+    """The first result of an event that is known; another event under its id is refused, for it would be lost."""
+    if (known.assignment_id, known.person_id, known.digest) != (assignment.id, person_id, _digest(new)):
+        raise Refused("This id belongs to another event.", remedy="Send a new UUID with each event.")
+    if known.kind == "conflict":
+        return Conflict(assignment.version, assignment.state, assignment.layer, (known.payload or {})["reason"])
+    assert known.version is not None
+    assert known.state is not None
+    return EventResult(known.version, known.state, repeated=True)
+
+
+def _digest(new: NewEvent) -> str:
+    """Of what the event says; not of the clock, which a sender may read again when it repeats itself."""
+    layer = "" if new.layer is None else new.layer.encode()
+    joined = "\0".join((new.kind, str(new.base_version), layer, new.comment or ""))
+    return sha256(joined)
 
 
 # What somebody does to an assignment of theirs, with everything that follows from it, in one transaction.
@@ -86,7 +223,7 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
             after_adjudication(tx, assignment)
 
     lock = None if new.kind in _ALONE else project.lock
-    return store.append(assignment_id, person_id, new, before=before, after=after, lock=lock)
+    return append(store, assignment_id, person_id, new, before=before, after=after, lock=lock)
 
 
 def _reviewed_layer(store: Store, assignment_id: int, sent: Layer | None) -> Layer | None:
@@ -143,15 +280,15 @@ def _set_role(tx: WriteTransaction, items: list[Item], chosen: Collection[int], 
 
 def _unassigned_with(tx: ReadTransaction, project_id: int, language: str, layer: str) -> set[int]:
     """Items of the data with this layer that nobody was given yet: only of them it can still be said what they are."""
-    given = exists().where(t.assignments.c.item_id == t.items.c.id)
-    statement = select(t.items.c.id).where(
-        t.items.c.project_id == project_id,
-        t.items.c.role == ItemRole.NORMAL,
-        t.items.c.language == language,
+    given = exists().where(assignment_row.item_id == item_row.id)
+    statement = select(item_row.id).where(
+        item_row.project_id == project_id,
+        item_row.role == ItemRole.NORMAL,
+        item_row.language == language,
         t.items.c[layer].is_not(None),
         ~given,
     )
-    return set(tx.connection.execute(statement).scalars())
+    return set(tx.ids(statement))
 
 
 # What comes next for somebody.
@@ -161,7 +298,7 @@ def next_assignment(store: Store, project: Project, person_id: int) -> Assignmen
     """What somebody does next: what they have begun, or something new; None where there is nothing for them now.
 
     Two that ask at once, in one process or several, get different items. None has several reasons, of which
-    `exam.exam_status` and `count_left` tell: the exam waits to be finished (`exam.finish`), the work is done, or others
+    `Person.stage` and `count_left` tell: the exam waits to be finished (`exam.finish`), the work is done, or others
     have to come first.
     """
     with store.reading() as tx:
@@ -171,9 +308,10 @@ def next_assignment(store: Store, project: Project, person_id: int) -> Assignmen
         begun = _begun(tx, person)
     if begun is not None:
         return begun
-    return store.transact(lambda tx: _assign_next(tx, project, person_id), lock=project.lock)
+    return _assign_next(store, project, person_id)
 
 
+@transactional
 def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assignment | None:
     person = tx.person(person_id)
     begun = _begun(tx, person)
@@ -191,16 +329,14 @@ def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assi
 
 def _begun(tx: ReadTransaction, person: Person) -> Assignment | None:
     """What somebody has to go on with: what was sent back first, then what is open, the oldest first."""
-    rows = tx.assignments(person.project_id, person_id=person.id, state=AT_WORK)
+    rows = tx.assignments(person_id=person.id, state=AT_WORK)
     return min(rows, key=lambda row: (row.state is not State.RETURNED, row.id), default=None)
 
 
 def _assign_item(tx: WriteTransaction, project: Project, item: Item, person: Person) -> Assignment:
     """Give an item to annotate; where it was withdrawn from them, they find what they had."""
     round_ = 0 if item.batch_id is None else tx.batch(item.batch_id).round
-    earlier = tx.assignments(
-        item.project_id, item_id=item.id, person_id=person.id, purpose=Purpose.ANNOTATE, round=round_
-    )
+    earlier = tx.assignments(item_id=item.id, person_id=person.id, purpose=Purpose.ANNOTATE, round=round_)
     if earlier:
         return tx.move(earlier[0].id, State.OPEN, kind="assigned_again")
     suggestions = suggestions_for(tx, project, item)
@@ -215,7 +351,7 @@ def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str) -> Assign
     old = tx.assignment(assignment_id, lock=True)
     if old.state is State.WITHDRAWN:
         return old
-    for review in tx.assignments(old.project_id, subject_id=old.id, state=AT_WORK):
+    for review in tx.assignments(subject_id=old.id, state=AT_WORK):
         tx.move(review.id, State.WITHDRAWN, reason="subject withdrawn")
     return tx.move(old.id, State.WITHDRAWN, reason=reason)
 
@@ -225,25 +361,25 @@ def _withdraw_from_absent(tx: WriteTransaction, project_id: int) -> None:
 
     What they handed in stays: `people.revoke` says so. The exam and what a lead settles stay as well.
     """
-    gone = or_(t.people.c.revoked_at.is_not(None), t.people.c.out_at.is_not(None), t.people.c.key_expires_at <= now())
+    gone = or_(person_row.revoked_at.is_not(None), person_row.out_at.is_not(None), person_row.key_expires_at <= now())
     statement = (
-        select(t.assignments.c.id)
-        .join(t.people, t.people.c.id == t.assignments.c.person_id)
+        select(assignment_row.id)
+        .join(t.people, person_row.id == assignment_row.person_id)
         .where(
-            t.assignments.c.project_id == project_id,
-            t.assignments.c.purpose.in_((Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE)),
-            t.assignments.c.state.in_(AT_WORK),
+            assignment_row.project_id == project_id,
+            assignment_row.purpose.in_((Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE)),
+            assignment_row.state.in_(AT_WORK),
             gone,
         )
-        .order_by(t.assignments.c.id)
+        .order_by(assignment_row.id)
     )
-    for id_ in tx.connection.execute(statement).scalars().all():
+    for id_ in tx.ids(statement):
         withdraw(tx, id_, reason="absent")
 
 
 def count_left(tx: ReadTransaction, project: Project, person: Person) -> int:
     """How many items wait for somebody now: begun ones, and one more where something new is there for them."""
-    begun = len(tx.assignments(person.project_id, person_id=person.id, state=AT_WORK))
+    begun = len(tx.assignments(person_id=person.id, state=AT_WORK))
     if begun:
         return begun
     if person.can_judge:
@@ -279,13 +415,13 @@ def _check_item(tx: ReadTransaction, project: Project, person: Person) -> Item |
     checks = project.entries.checks
     if checks is None:
         return None
-    mine = select(t.assignments.c.id).where(*_mine(person))
-    hidden = (t.items.c.id == t.assignments.c.item_id) & (t.items.c.role == ItemRole.CHECK)
+    mine = select(assignment_row.id).where(*_mine(person))
+    hidden = (item_row.id == assignment_row.item_id) & (item_row.role == ItemRole.CHECK)
     due = _checks_due(tx.count(mine), checks.share, project.slug, person.public_id)
     if tx.count(mine.join(t.items, hidden)) >= due:
         return None
-    left = tx.connection.execute(_items(person, ItemRole.CHECK).where(~_has(person))).scalars()
-    drawn = draw(tx.items(person.project_id, id=list(left)), _key, person.public_id)
+    left = tx.ids(_items(person, ItemRole.CHECK).where(~_has(person)))
+    drawn = draw(tx.items(person.project_id, id=left), _key, person.public_id)
     return drawn[0] if drawn else None
 
 
@@ -298,44 +434,43 @@ def _own_item(tx: ReadTransaction, project: Project, person: Person) -> Item | N
     """The first item that nobody has, if this person may have another."""
     most = project.entries.work.per_person
     if most is not None:
-        own = (t.items.c.id == t.assignments.c.item_id) & (t.items.c.role == ItemRole.NORMAL)
-        live = t.assignments.c.state != State.WITHDRAWN
-        if tx.count(select(t.assignments.c.id).join(t.items, own).where(*_mine(person), live)) >= most:
+        own = (item_row.id == assignment_row.item_id) & (item_row.role == ItemRole.NORMAL)
+        live = assignment_row.state != State.WITHDRAWN
+        if tx.count(select(assignment_row.id).join(t.items, own).where(*_mine(person), live)) >= most:
             return None
     taken = exists().where(
-        t.assignments.c.item_id == t.items.c.id,
-        t.assignments.c.purpose == Purpose.ANNOTATE,
-        t.assignments.c.state != State.WITHDRAWN,
+        assignment_row.item_id == item_row.id,
+        assignment_row.purpose == Purpose.ANNOTATE,
+        assignment_row.state != State.WITHDRAWN,
     )
     return _first(tx, person, _items(person, ItemRole.NORMAL).where(~taken))
 
 
 def _items(person: Person, role: ItemRole) -> Select[Any]:
-    return select(t.items.c.id).where(
-        t.items.c.project_id == person.project_id, t.items.c.role == role, *person.languages()
+    return select(item_row.id).where(
+        item_row.project_id == person.project_id, item_row.role == role, *person.languages()
     )
 
 
 def _first(tx: ReadTransaction, person: Person, items: Select[Any]) -> Item | None:
     """The first whose batch, if any, still takes annotations; what was taken from this person comes last."""
     closed = (BatchState.VALIDATING, BatchState.ACCEPTED)
-    is_closed = exists().where(t.batches.c.id == t.items.c.batch_id, t.batches.c.state.in_(closed))
+    is_closed = exists().where(t.batches.c.id == item_row.batch_id, t.batches.c.state.in_(closed))
     had_before = exists().where(
-        t.assignments.c.item_id == t.items.c.id, *_mine(person), t.assignments.c.state == State.WITHDRAWN
+        assignment_row.item_id == item_row.id, *_mine(person), assignment_row.state == State.WITHDRAWN
     )
-    order = items.where(~is_closed).order_by(had_before, t.items.c.position).limit(1)
-    id_ = tx.connection.execute(order).scalar()
-    return None if id_ is None else tx.item(id_)
+    order = items.where(~is_closed).order_by(had_before, item_row.position).limit(1)
+    return next(map(tx.item, tx.ids(order)), None)
 
 
 def _mine(person: Person) -> tuple[ColumnElement[bool], ...]:
-    return t.assignments.c.person_id == person.id, t.assignments.c.purpose == Purpose.ANNOTATE
+    return assignment_row.person_id == person.id, assignment_row.purpose == Purpose.ANNOTATE
 
 
 def _has(person: Person) -> ColumnElement[bool]:
     """Whether the person has the item, or is through with it."""
-    live = t.assignments.c.state != State.WITHDRAWN
-    return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), live)
+    live = assignment_row.state != State.WITHDRAWN
+    return exists().where(assignment_row.item_id == item_row.id, *_mine(person), live)
 
 
 # Marks that are shown beforehand, where a project wants any: from the silver layer, or from a detector.
@@ -385,7 +520,7 @@ router = Router()
 _HANDING_IN = frozenset({"submit", "confirm", "correct"})
 
 
-class OtherLayer(msgspec.Struct, frozen=True):
+class OtherLayer(Record):
     """What somebody else said of the item, under their public id.
 
     `role` and `number` are what people read in its place (`Annotator 3`); `name` is for leads, who know the names.
@@ -399,7 +534,7 @@ class OtherLayer(msgspec.Struct, frozen=True):
     name: str | None = None
 
 
-class AssignmentView(msgspec.Struct, frozen=True):
+class AssignmentView(Record):
     """An item as it was given to whoever asks."""
 
     id: int
@@ -415,7 +550,7 @@ class AssignmentView(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class AssignmentLine(msgspec.Struct, frozen=True):
+class AssignmentLine(Record):
     """An assignment in a list."""
 
     id: int
@@ -426,10 +561,9 @@ class AssignmentLine(msgspec.Struct, frozen=True):
     language: str | None
     message: str | None
     seconds: float
-    changed_at: datetime
 
 
-class Next(msgspec.Struct, frozen=True):
+class Next(Record):
     """What to do next, and how much is left of what is known."""
 
     assignment: AssignmentView | None
@@ -454,7 +588,7 @@ def next_(caller: Writer) -> Next:
 def assignments(caller: SignedIn) -> list[AssignmentLine]:
     """One's own assignments, in the order in which they were given."""
     with caller.studio.store.reading() as tx:
-        mine = tx.assignments(caller.studio.id, person_id=caller.person.id)
+        mine = tx.assignments(person_id=caller.person.id)
         languages = {item.id: item.language for item in tx.items(caller.studio.id)}
     return [
         view(AssignmentLine, row, item=row.item_id, language=languages.get(row.item_id))

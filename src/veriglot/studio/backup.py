@@ -22,18 +22,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from sqlalchemy import select, text
+from sqlalchemy import Connection, Table, select, text
 
 from veriglot.studio import tables
-from veriglot.studio.store import newest, open_store, revision_of
+from veriglot.studio.store import Store, newest, open_store, revision_of
 from veriglot.studio.tables import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from sqlalchemy import Connection, Table
-
-    from veriglot.studio.store import Store
 
     Query = Callable[[str], Iterable[Any]]
 

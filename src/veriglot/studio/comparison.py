@@ -10,17 +10,17 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from sqlalchemy import select
 
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
 from veriglot.metrics.spans import segmenter
+from veriglot.records.settings import Record
 from veriglot.studio import tables as t
 from veriglot.studio.agreement import beside_models
-from veriglot.studio.layers import MAX_ID
-from veriglot.studio.tables import DONE, WORK_ROLES, ItemRole, Purpose, State
+from veriglot.studio.layers import MAX_ID, Layer
+from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Item, ItemRole, Purpose, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.records import Sample
-    from veriglot.studio.layers import Layer
     from veriglot.studio.project import Form, Project
     from veriglot.studio.store import ReadTransaction
-    from veriglot.studio.tables import Assignment, Item
 
 __all__ = [
     "SETTLED_BY_HAND",
@@ -160,7 +158,7 @@ class Comparison:
 # What became of the marks that were shown beforehand (`assignment.suggestions_for`).
 
 
-class SuggestionCounts(msgspec.Struct, frozen=True):
+class SuggestionCounts(Record):
     """What became of suggestions.
 
     Attributes:

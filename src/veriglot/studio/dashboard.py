@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from fastapi import Query
-from sqlalchemy import func, select
 
 from veriglot.metrics.estimate import FEWEST_TEXTS
-from veriglot.studio import exam, review, tables
+from veriglot.records.settings import Record
+from veriglot.studio import exam, review
 from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
     Comparison,
@@ -24,7 +25,20 @@ from veriglot.studio.comparison import (
 )
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import count_verdicts
-from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, BatchState, ItemRole, NotFound, Purpose, Role, State
+from veriglot.studio.tables import (
+    AT_WORK,
+    DONE,
+    WORK_ROLES,
+    Assignment,
+    BatchState,
+    Item,
+    ItemRole,
+    NotFound,
+    Person,
+    Purpose,
+    Role,
+    State,
+)
 from veriglot.studio.texts import item_view
 from veriglot.studio.web import Lead, Number, Router, Tag, view
 
@@ -33,12 +47,11 @@ if TYPE_CHECKING:
 
     from veriglot.studio.project import PaceEntry, Project
     from veriglot.studio.store import ReadTransaction
-    from veriglot.studio.tables import Assignment, Item, Person
 
 __all__ = ["router"]
 
 
-class ProjectAgreement(msgspec.Struct, frozen=True):
+class ProjectAgreement(Record):
     """Agreement as it is now."""
 
     unit: str  # what is counted: `word`, `fact`, `sentence` or `pair`
@@ -92,14 +105,14 @@ class WorkedItem(NamedTuple):
     others: float | None = None  # mean likeness to others' layers of it, from 0 to 1; None where nobody else has it
 
 
-class Flag(msgspec.Struct, frozen=True):
+class Flag(Record):
     """Something worth a look: `fast`, `checks`, `faster`, `marks`, `drift` or `skips`, and why, with its numbers."""
 
     kind: str
     reason: str
 
 
-class Pace(msgspec.Struct, frozen=True):
+class Pace(Record):
     """How somebody's work goes; None where there is nothing to measure."""
 
     items: int  # handed in, skipped ones too
@@ -111,7 +124,6 @@ class Pace(msgspec.Struct, frozen=True):
     checks: int  # hidden checks handed in
     check_f1: float | None  # the mean F1 on them
     others: float | None  # the mean likeness to others, over shared items
-    marks_per_item: float | None  # the mean
     flags: list[Flag]  # what is worth a look
 
 
@@ -133,7 +145,6 @@ def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: 
         checks=len(checks),
         check_f1=_mean(checks),
         others=_mean(item.others for item in rows if item.others is not None),
-        marks_per_item=_mean(item.marks for item in done),
         flags=flags,
     )
 
@@ -190,7 +201,7 @@ def _flag_drift(done: Sequence[WorkedItem], window: int) -> Iterator[Flag]:
             yield Flag("drift", reason)
 
 
-class LanguageLine(msgspec.Struct, frozen=True):
+class LanguageLine(Record):
     """How far the work is in one language."""
 
     language: str  # BCP 47 tag
@@ -207,7 +218,7 @@ class LanguageLine(msgspec.Struct, frozen=True):
     words: int  # of the responses
 
 
-class PersonLine(msgspec.Struct, frozen=True):
+class PersonLine(Record):
     """Somebody with their figures.
 
     `confirmed`, `corrected` and `sent_back` count work of theirs that reviewers looked at: annotations by the layer
@@ -236,7 +247,7 @@ class PersonLine(msgspec.Struct, frozen=True):
     cost: float | None  # of that time; None where the project names no hourly pay
 
 
-class BatchLine(msgspec.Struct, frozen=True):
+class BatchLine(Record):
     """A batch: `ready` where it can be validated; `checks` are the annotations drawn for the validation under way."""
 
     id: int
@@ -250,7 +261,7 @@ class BatchLine(msgspec.Struct, frozen=True):
     rounds: list[dict[str, Any]]  # the figures of its validations, in order
 
 
-class Overview(msgspec.Struct, frozen=True):
+class Overview(Record):
     """All of a project at a glance."""
 
     languages: list[LanguageLine]  # progress by language
@@ -278,7 +289,7 @@ def overview(tx: ReadTransaction, project: Project) -> Overview:
     return Overview(
         languages=_languages(project, items, people, rows, by_item),
         queue=queue,
-        people=_people(tx, project, items, people, rows, by_item),
+        people=_people(tx, project, project_id, people, rows, _worked_items(tx, project, items, by_item)),
         batches=_batches(tx, project, project_id, items),
         disagreements=sum(not item.has_gold for item in shared),
         seconds=seconds,
@@ -348,32 +359,26 @@ def _languages(
 def _people(
     tx: ReadTransaction,
     project: Project,
-    items: Sequence[Item],
+    project_id: int,
     people: Sequence[Person],
     rows: Sequence[Assignment],
-    by_item: dict[int, list[Assignment]],
+    works: dict[int, list[WorkedItem]],
 ) -> list[PersonLine]:
-    works = _worked_items(tx, project, {item.id: item for item in items}, by_item)
-    reviewed = count_verdicts(tx, people[0].project_id) if people else {}
-    checks = project.entries.checks
-    called = tx.numbers(people[0].project_id) if people else {}
+    reviewed, called, checks = count_verdicts(tx, project_id), tx.numbers(project_id), project.entries.checks
     lines = []
     for person in people:
         mine = [row for row in rows if row.person_id == person.id]
         handed_in = [row for row in mine if row.state in DONE]
         seconds = sum(row.seconds for row in mine)
         lines.append(
-            PersonLine(
+            view(
+                PersonLine,
+                person,
                 id=person.public_id,
-                name=person.name,
-                role=person.role,
                 number=called[person.id],
                 stage=person.stage(project),
                 languages=person.works_in,
-                note=person.note,
-                joined_at=person.joined_at,
                 last_at=max((row.changed_at for row in mine if row.version), default=person.joined_at),
-                exam_attempts=person.exam_attempts,
                 exam=person.exam_figures[-1] if person.exam_figures else None,
                 begun=sum(row.state in AT_WORK for row in mine),
                 by_purpose={p.value: n for p in Purpose if (n := sum(row.purpose is p for row in handed_in))},
@@ -390,16 +395,16 @@ def _people(
 
 
 def _worked_items(
-    tx: ReadTransaction, project: Project, items: dict[int, Item], by_item: dict[int, list[Assignment]]
+    tx: ReadTransaction, project: Project, items: Sequence[Item], by_item: dict[int, list[Assignment]]
 ) -> dict[int, list[WorkedItem]]:
     """What each person handed in, held against known answers and against others."""
     works: dict[int, list[WorkedItem]] = {}
-    for item_id, rows in by_item.items():
-        item = items[item_id]
-        is_check = item.role is ItemRole.CHECK
+    for item in items:
+        rows = by_item.get(item.id, [])
+        is_check = item.role is ItemRole.CHECK and bool(rows)
         needed = is_check or len(rows) > 1  # texts are many, and seldom needed
-        comparison = Comparison(project.form, tx.sample(item_id)) if needed else None
-        gold = tx.gold(item_id) if is_check else None
+        comparison = Comparison(project.form, tx.sample(item.id)) if needed else None
+        gold = tx.gold(item.id) if is_check else None
         for row in rows:
             check = alike = None
             if comparison is not None and gold is not None:
@@ -424,22 +429,15 @@ def _worked_items(
 
 
 def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequence[Item]) -> list[BatchLine]:
-    sizes: dict[int | None, int] = {}
-    for item in items:
-        if item.role in WORK_ROLES:
-            sizes[item.batch_id] = sizes.get(item.batch_id, 0) + 1
+    sizes = Counter(item.batch_id for item in items if item.role in WORK_ROLES)
     through = review.ready_batches(tx, project, project_id)
     return [
-        BatchLine(
-            batch.id,
-            batch.number,
-            batch.language,
-            batch.state,
-            batch.round,
-            sizes.get(batch.id, 0),
-            batch.id in through,
-            len((batch.figures or {}).get("drawn", [])),
-            list((batch.figures or {}).get("rounds", [])),
+        view(
+            BatchLine,
+            batch,
+            items=sizes[batch.id],
+            ready=batch.id in through,
+            checks=len(batch.drawn),
         )
         for batch in tx.batches(project_id)
     ]
@@ -454,7 +452,7 @@ _GAMMA = 30  # random annotations an item that gamma is held against
 _Limit = Annotated[int, Query(ge=1, le=500)]
 
 
-class ItemLine(msgspec.Struct, frozen=True):
+class ItemLine(Record):
     """An item in a list; `done` counts the annotations that were handed in."""
 
     id: int
@@ -465,14 +463,14 @@ class ItemLine(msgspec.Struct, frozen=True):
     has_gold: bool
 
 
-class Items(msgspec.Struct, frozen=True):
+class Items(Record):
     """Items in the order of their import; `total` counts all that were asked for."""
 
     total: int
     items: list[ItemLine]
 
 
-class AssignmentHistory(msgspec.Struct, frozen=True):
+class AssignmentHistory(Record):
     """What one person was given to do with an item, and said of it."""
 
     id: int
@@ -486,7 +484,7 @@ class AssignmentHistory(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class EventView(msgspec.Struct, frozen=True):
+class EventView(Record):
     """Something that happened to an item; `by` is null for rules and the command line."""
 
     id: int
@@ -499,7 +497,7 @@ class EventView(msgspec.Struct, frozen=True):
     at: datetime
 
 
-class History(msgspec.Struct, frozen=True):
+class History(Record):
     """An item with everything that was said of it, and everything that happened to it, the latest of it."""
 
     key: str
@@ -537,32 +535,23 @@ def items(
 ) -> Items:
     """The items, by language, and by a part of their id."""
     studio, part = caller.studio, (search or "").casefold()
-    table = tables.assignments
     with studio.store.reading() as tx:
         matching = [item for item in tx.items(studio.id, language=language) if part in item.key.casefold()]
-        done = (
-            select(table.c.item_id, func.count())
-            .where(table.c.project_id == studio.id, table.c.purpose == Purpose.ANNOTATE, table.c.state.in_(DONE))
-            .group_by(table.c.item_id)
-        )
-        counts: dict[int, int] = {row[0]: row[1] for row in tx.connection.execute(done)}
-    return Items(len(matching), [view(ItemLine, item, done=counts.get(item.id, 0)) for item in matching[:limit]])
+        done = tx.tally(studio.id, "assignments", "item_id", purpose=Purpose.ANNOTATE, state=DONE)
+    return Items(len(matching), [view(ItemLine, item, done=done.get((item.id,), 0)) for item in matching[:limit]])
 
 
 @router.call("GET", "/api/lead/items/{number}/history")
 def history(caller: Lead, number: Number) -> History:
     """Everything that was said of an item, and everything that happened to it."""
-    studio, ids = caller.studio, tables.events.c.id
+    studio = caller.studio
     with studio.store.reading() as tx:
         item = tx.item(number)
         if item.project_id != studio.id:
             raise NotFound("item")
         names = tx.public_ids(studio.id)
-        given = tx.assignments(studio.id, item_id=number)
-        of_item = select(ids).where(tables.events.c.item_id == number)
-        last = of_item.order_by(ids.desc()).offset(_MOST_EVENTS).limit(1)
-        events = list(tx.events(studio.id, item_id=number, after=tx.connection.execute(last).scalar() or 0))
-        left_out = tx.count(of_item) - len(events)
+        given = tx.assignments(item_id=number)
+        events = list(tx.events(studio.id, item_id=number))
         gold, silver = tx.gold(number), tx.silver(number)
     return History(
         item.key,
@@ -570,6 +559,9 @@ def history(caller: Lead, number: Number) -> History:
         gold,
         silver,
         [view(AssignmentHistory, row, by=names[row.person_id]) for row in given],
-        [view(EventView, row, by=names.get(row.person_id or 0), assignment=row.assignment_id) for row in events],
-        left_out,
+        [
+            view(EventView, row, by=names.get(row.person_id or 0), assignment=row.assignment_id)
+            for row in events[-_MOST_EVENTS:]
+        ],
+        max(0, len(events) - _MOST_EVENTS),
     )

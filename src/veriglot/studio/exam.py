@@ -9,24 +9,24 @@ in each.
 from __future__ import annotations
 
 import hashlib
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from veriglot.metrics.agreement import kappa
+from veriglot.records.settings import Record
 from veriglot.studio.comparison import Comparison, Counts
-from veriglot.studio.project import StratumEntry
-from veriglot.studio.tables import ItemRole, Purpose, Refused, State, now
-from veriglot.studio.web import Router, SignedIn, Writer, view
+from veriglot.studio.project import ExamEntry, Project, StratumEntry
+from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
+from veriglot.studio.tables import Assignment, Item, ItemRole, Person, Purpose, Refused, State, now
+from veriglot.studio.web import Router, Writer, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from veriglot.studio.layers import Layer
-    from veriglot.studio.project import ExamEntry, Project
-    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
-    from veriglot.studio.tables import Assignment, Item, Person
 
 __all__ = ["begin", "draw", "draw_pool", "missing_items", "router", "uniform"]
 
@@ -108,19 +108,7 @@ Answer = tuple[Comparison, "Layer", "Layer"]
 """An item, what was answered, and what it is held against."""
 
 
-class ExamStatus(msgspec.Struct, frozen=True):
-    """Where somebody stands in the exam."""
-
-    needed: bool  # whether they have to pass one (still)
-    begun: bool  # whether an attempt is under way
-    items: int  # of this attempt; 0 before it begins
-    answered: int  # of these
-    attempts: int  # finished ones
-    attempts_left: int  # that remain, the one under way too
-    ready: bool  # whether all items are answered, so that `finish` can be called
-
-
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(Record):
     """What became of an attempt."""
 
     passed: bool  # whether every language reached the threshold
@@ -137,19 +125,6 @@ class Outcome(msgspec.Struct, frozen=True):
     by_language: dict[str, dict[str, Any]]  # the same figures
 
 
-def exam_status(tx: ReadTransaction, project: Project, person: Person) -> ExamStatus:
-    """Where somebody stands in the exam."""
-    entry = project.entries.exam
-    if entry is None or person.stage(project) != "exam":
-        return ExamStatus(False, False, 0, 0, person.exam_attempts, 0, False)
-    rows = _open_attempt(tx, person)
-    answered = sum(row.state is State.SUBMITTED for row in rows)
-    left = entry.attempts - person.exam_attempts
-    return ExamStatus(
-        True, bool(rows), len(rows), answered, person.exam_attempts, left, bool(rows) and answered == len(rows)
-    )
-
-
 def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
     """Give all items of an attempt; the first of them, or None where one is under way with nothing open.
 
@@ -159,7 +134,7 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
     entry = project.entries.exam
     if entry is None or _open_attempt(tx, person):
         return None
-    earlier = tx.assignments(person.project_id, person_id=person.id, purpose=Purpose.EXAM)
+    earlier = tx.assignments(person_id=person.id, purpose=Purpose.EXAM)
     seen = {row.item_id for row in earlier}
     round_ = 1 + max((row.round for row in earlier), default=-1)
     by_language: dict[str | None, list[Candidate]] = {}
@@ -177,13 +152,10 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
     return given[0]
 
 
-def finish(store: Store, project: Project, person_id: int) -> Outcome:
+@transactional
+def finish(tx: WriteTransaction, project: Project, person_id: int) -> Outcome:
     """Measure the attempt that is under way, and say what follows: passed, another try, or out."""
-    return store.transact(lambda tx: _finish(tx, project, tx.person(person_id)), lock=project.lock)
-
-
-def _finish(tx: WriteTransaction, project: Project, person: Person) -> Outcome:
-    entry = project.entries.exam
+    entry, person = project.entries.exam, tx.person(person_id)
     if entry is None or person.stage(project) != "exam":
         raise Refused("There is no exam to finish.")
     rows = _open_attempt(tx, person)
@@ -220,15 +192,16 @@ def _conclude(tx: WriteTransaction, person: Person, outcome: Outcome) -> None:
     tx.update_person(person.id, kind, payload={"figures": figures}, **changes)
 
 
+_DECISIVE = {"precision_recall": ("precision", "recall"), "agreement": ("agreement",)}
+
+
 def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: int) -> Outcome:
     """The figures of an attempt, counted from 1; a pure function of the answers by language."""
     entry = project.entries.exam
     assert entry is not None
-    everything = [answer for answers in by_language.values() for answer in answers]
     parts = {language: _figures(project, answers) for language, answers in sorted(by_language.items())}
-    whole = _figures(project, everything)
-    named = ("precision", "recall") if entry.measure == "precision_recall" else ("agreement",)
-    values = [part[name] for part in parts.values() for name in named]
+    whole = _figures(project, list(chain.from_iterable(by_language.values())))
+    values = [part[name] for part in parts.values() for name in _DECISIVE[entry.measure]]
     passed = all(value is None or value >= entry.bar for value in values)  # None: neither marked, nor to be marked
     left = max(0, entry.attempts - attempt)
     asked = entry.items * len(by_language)
@@ -251,7 +224,7 @@ def _kappa(answers: Iterable[Answer], *, typed: bool) -> float:
     pairs: list[tuple[str, str]] = []
     for comparison, given, wanted in answers:
         pairs += comparison.label_pairs(given, wanted, comparison.units, typed=typed)
-    names = sorted({label for pair in pairs for label in pair})
+    names = sorted(set(chain.from_iterable(pairs)))
     table = np.zeros((len(names), len(names)))
     for first, second in pairs:
         table[names.index(first), names.index(second)] += 1
@@ -307,14 +280,14 @@ def _candidate(tx: ReadTransaction, project: Project, entry: ExamEntry, item: It
 
 def _open_attempt(tx: ReadTransaction, person: Person) -> list[Assignment]:
     """The assignments of the attempt that is not finished, in order."""
-    rows = tx.assignments(person.project_id, person_id=person.id, purpose=Purpose.EXAM)
+    rows = tx.assignments(person_id=person.id, purpose=Purpose.EXAM)
     return [row for row in rows if row.state not in {State.ACCEPTED, State.WITHDRAWN}]
 
 
 router = Router()
 
 
-class ExamResult(msgspec.Struct, frozen=True):
+class ExamResult(Record):
     """What became of an attempt: `figures` are `precision` and `recall`, or `agreement`, as the project measures it."""
 
     passed: bool
@@ -325,16 +298,9 @@ class ExamResult(msgspec.Struct, frozen=True):
     figures: dict[str, float | None]
 
 
-@router.call("GET", "/api/exam")
-def standing(caller: SignedIn) -> ExamStatus:
-    """Where one stands in the"""
-    with caller.studio.store.reading() as tx:
-        return exam_status(tx, caller.studio.project, caller.person)
-
-
 @router.call("POST", "/api/exam/finish")
 def finish_attempt(caller: Writer) -> ExamResult:
     """Have the attempt at the exam measured, once all of its items are handed in."""
     outcome = finish(caller.studio.store, caller.studio.project, caller.person.id)
-    names = ("precision", "recall") if outcome.measure == "precision_recall" else ("agreement",)
-    return view(ExamResult, outcome, figures={name: getattr(outcome, name) for name in names})
+    figures = {name: getattr(outcome, name) for name in _DECISIVE[outcome.measure]}
+    return view(ExamResult, outcome, figures=figures)

@@ -25,27 +25,26 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 from fastapi import Response  # noqa: TC002  # the call reads its annotations
+from msgspec.structs import replace
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.writer import Writer
-from veriglot.records import Kind
+from veriglot.records import Annotation, Kind, Sample
+from veriglot.records.settings import Record
 from veriglot.storage.files import open_whole
 from veriglot.studio.comparison import count_suggestions, final_single_annotation, gold_origins, verdict
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import final_layer
-from veriglot.studio.tables import DONE, WORK_ROLES, Purpose, now, write_moment
+from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Event, Item, Purpose, now, write_moment
 from veriglot.studio.web import Lead, Router
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from veriglot.formats.base import Losses
-    from veriglot.records import Annotation, Sample
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction, Store
-    from veriglot.studio.tables import Assignment, Event, Item
 
 __all__ = ["export", "export_zip", "router"]
 
@@ -130,7 +129,7 @@ def _row(
     tx: ReadTransaction, project: Project, item: Item, rows: list[Assignment], names: _Names, origin: str | None
 ) -> _Row:
     original, form = tx.original(item.id), project.form
-    bare = msgspec.structs.replace(original, annotations=())
+    bare = replace(original, annotations=())
     handed_in = {
         names.by_id[row.person_id]: row for row in rows if row.purpose is Purpose.ANNOTATE and row.state in DONE
     }
@@ -143,7 +142,7 @@ def _row(
         gold = None if layer is None else layer.to_annotation(form, bare, _GOLD)
     if silver is None and (layer := tx.silver(item.id)) is not None:
         annotation = layer.to_annotation(form, bare, _SILVER)
-        silver = None if annotation is None else msgspec.structs.replace(annotation, kind=Kind.MODEL)
+        silver = None if annotation is None else replace(annotation, kind=Kind.MODEL)
     studio = {
         "item": item.id,
         "role": item.role.value,
@@ -162,12 +161,12 @@ def _imported(
     others = []
     for annotation in original.annotations:
         if annotation.annotator == data.silver and silver is None:
-            silver = msgspec.structs.replace(annotation, annotator=_SILVER)
+            silver = replace(annotation, annotator=_SILVER)
         elif annotation.annotator == data.gold and gold is None and not settled:
-            gold = msgspec.structs.replace(annotation, annotator=_GOLD)
+            gold = replace(annotation, annotator=_GOLD)
         else:
             name = f"imported-{annotation.annotator}" if annotation.annotator in taken else annotation.annotator
-            others.append(msgspec.structs.replace(annotation, annotator=name))
+            others.append(replace(annotation, annotator=name))
     return gold, silver, others
 
 
@@ -211,7 +210,7 @@ FORMATS: tuple[str, ...] = get_args(Format)
 _WRITERS = {"native": "jsonl", "mfava": "mfava", "hat": "hat", "inline": "inline", "label_studio": "label-studio"}
 
 
-class ExportedFile(msgspec.Struct, frozen=True):
+class ExportedFile(Record):
     """One file of an export."""
 
     path: str  # relative to the folder
@@ -219,7 +218,7 @@ class ExportedFile(msgspec.Struct, frozen=True):
     lost: dict[str, int]  # what the format could not hold: what, and how many rows; `row: ...` are rows left out
 
 
-class Exported(msgspec.Struct, frozen=True):
+class Exported(Record):
     """What an export holds."""
 
     project: str  # its slug
@@ -306,7 +305,10 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     finally:
         for writer in writers.values():
             writer.close()
-    files = [_exported_file(name, writer.losses) for name, writer in sorted(writers.items())]
+    files = []
+    for name, writer in sorted(writers.items()):
+        losses = writer.losses
+        files.append(ExportedFile(name, losses.written, {what: loss.count for what, loss in losses.lost.items()}))
     files.append(_history(tx, project_id, folder, names))
     people = {
         name: {
@@ -322,10 +324,6 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     account = json.dumps(msgspec.to_builtins(done), ensure_ascii=False, indent=2)
     (folder / "export.json").write_text(account + "\n", "utf-8")
     return done
-
-
-def _exported_file(name: str, losses: Losses) -> ExportedFile:
-    return ExportedFile(name, losses.written, {what: loss.count for what, loss in losses.lost.items()})
 
 
 def _notes(format_: str, left_out: int, layers: Counter[str]) -> list[str]:
@@ -353,7 +351,7 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
         if gold or silver:
             yield f"silver_gold_{language}.json", _sample_with(row, [*gold, *silver], {})
         for annotation in row.people:
-            as_gold = msgspec.structs.replace(annotation, annotator=_GOLD)
+            as_gold = replace(annotation, annotator=_GOLD)
             public_id = names.about[annotation.annotator]["id"]  # a name could lead anywhere
             yield f"annotators/{public_id}_{language}.json", _sample_with(row, [as_gold, *silver], {})
     elif format_ == "inline":
@@ -378,7 +376,7 @@ def _by_annotator(row: _Row) -> Iterator[tuple[str, Annotation]]:
 
 
 def _sample_with(row: _Row, annotations: Iterable[Annotation], meta: dict[str, Any]) -> Sample:
-    return msgspec.structs.replace(row.sample, annotations=tuple(annotations), meta=meta)
+    return replace(row.sample, annotations=tuple(annotations), meta=meta)
 
 
 def _history(tx: ReadTransaction, project_id: int, folder: Path, names: _Names) -> ExportedFile:

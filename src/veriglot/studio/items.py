@@ -12,19 +12,18 @@ import msgspec
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
+from veriglot.records.settings import paths_in, require
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.studio.layers import Layer
-from veriglot.studio.project import NO_HALLUCINATION, TaskKind
-from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, StoreError
+from veriglot.studio.project import NO_HALLUCINATION, Project, TaskKind
+from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from veriglot.records import Annotation, Sample
-    from veriglot.studio.project import Project
     from veriglot.studio.store import Store, WriteTransaction
-    from veriglot.studio.tables import ProjectRow
 
 __all__ = ["import_all", "register_project"]
 
@@ -101,7 +100,7 @@ def import_all(store: Store, project: Project) -> ImportResult:
     exam = entries.exam.path if entries.exam is not None else ()
     checks = entries.checks.path if entries.checks is not None else ()
     for paths, role in ((exam, ItemRole.EXAM), (checks, ItemRole.CHECK), (entries.data.path, ItemRole.NORMAL)):
-        _Import(store, project, project_id, role, result).read(project.resolve_all(paths))
+        _Import(store, project, project_id, role, result).read(paths_in(project.path.parent, paths))
     if entries.validation is not None:
         with store.writing(lock="items") as tx:
             result.batches = _form_batches(tx, project_id, entries.validation.batch_size)
@@ -160,9 +159,9 @@ class _Import:
         wanted = "gold"
         if self.role is ItemRole.EXAM and entries.exam is not None:
             wanted = entries.exam.against
-        if self.role in {ItemRole.EXAM, ItemRole.CHECK} and layers[wanted] is None:
-            message, remedy = f"an item of this kind needs a {wanted} layer", f"Name it: {wanted} = under [data]."
-            raise InputError(message, field="annotations", remedy=remedy)
+        complete = self.role in WORK_ROLES or layers[wanted] is not None
+        remedy = f"Name it: {wanted} = under [data]."
+        require(complete, f"an item of this kind needs a {wanted} layer", "annotations", remedy)
         return {
             "key": sample.id,
             "language": language,
@@ -222,14 +221,11 @@ def _tag(name: str) -> str:
 
 
 def _check_texts(sample: Sample) -> None:
-    if not sample.response.strip():
-        raise InputError("the response is empty", field="response")
-    if len(sample.response) > _MAX_RESPONSE:
-        raise InputError(f"the response has more than {_MAX_RESPONSE:,} characters", field="response")
-    if sum(len(passage.text) for passage in sample.evidence) > _MAX_EVIDENCE:
-        raise InputError(f"the evidence has more than {_MAX_EVIDENCE:,} characters", field="evidence")
-    if len(sample.id) > 500 or not sample.id.strip():
-        raise InputError("an id has 1 to 500 characters", field="id")
+    response, evidence = sample.response, sum(len(passage.text) for passage in sample.evidence)
+    require(response.strip(), "the response is empty", "response")
+    require(len(response) <= _MAX_RESPONSE, f"the response has more than {_MAX_RESPONSE:,} characters", "response")
+    require(evidence <= _MAX_EVIDENCE, f"the evidence has more than {_MAX_EVIDENCE:,} characters", "evidence")
+    require(len(sample.id) <= 500 and sample.id.strip(), "an id has 1 to 500 characters", "id")
     try:
         msgspec.json.encode(sample)
     except UnicodeEncodeError:

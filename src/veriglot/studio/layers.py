@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.records import Annotation, Kind, Pointer, Span, Unit
+from veriglot.records import Annotation, Kind, Pointer, Sample, Span, Unit
+from veriglot.records.settings import StrictRecord, require
 from veriglot.records.taxonomy import taxonomy
-from veriglot.studio.project import NO_HALLUCINATION, TaskKind, require
+from veriglot.studio.project import NO_HALLUCINATION, Choice, Form, RatingEntry, TaskKind
 from veriglot.text.segmentation import clusters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from veriglot.records import Sample
-    from veriglot.studio.project import Choice, Form, RatingEntry
 
 __all__ = ["Layer", "LayerSpan", "LayerUnit"]
 
@@ -34,7 +33,7 @@ _MAX_NOTE = 2000
 _MAX_COMMENT = 10_000
 
 
-class LayerSpan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LayerSpan(StrictRecord):
     """A marked span.
 
     Attributes:
@@ -54,7 +53,7 @@ class LayerSpan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
-class LayerUnit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LayerUnit(StrictRecord):
     """A labelled sentence or fact.
 
     Attributes:
@@ -71,10 +70,10 @@ class LayerUnit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str | None = None
     evidence: tuple[Pointer, ...] = ()
     flags: tuple[str, ...] = ()
-    counts: dict[str, int] = {}
+    counts: dict[str, int] = {}  # noqa: RUF012
 
 
-class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Layer(StrictRecord):
     """What one person says of one item.
 
     Attributes:
@@ -92,7 +91,7 @@ class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spans: tuple[LayerSpan, ...] = ()
     units: tuple[LayerUnit, ...] = ()
     label: str | None = None
-    ratings: dict[str, int] = {}
+    ratings: dict[str, int] = {}  # noqa: RUF012
     flags: tuple[str, ...] = ()
     source_flags: tuple[str, ...] = ()
     skip: str | None = None
@@ -231,7 +230,7 @@ def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:
     types = _names(form.types)
     for number, span in enumerate(layer.spans):
         field = f"spans[{number}]"
-        require(bool(span.id), f"an id has 1 to {MAX_ID} characters", f"{field}.id")
+        require(span.id, f"an id has 1 to {MAX_ID} characters", f"{field}.id")
         _check_text(span.id, MAX_ID, f"{field}.id")
         borders.refuse(span.start, span.end, field)
         _check_word(span.type, types, "type of span", f"{field}.type")
@@ -290,17 +289,14 @@ def _check_item(layer: Layer, form: Form) -> None:
 
 
 def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
-    if form.labels and layer.label is None:
-        raise InputError("the item has no label yet", field="label", remedy="Choose a label, or skip the item.")
+    is_labelled = not form.labels or layer.label is not None
+    require(is_labelled, "the item has no label yet", "label", "Choose a label, or skip the item.")
     answered = {(unit.start, unit.end) for unit in layer.units if unit.label is not None or unit.counts}
     missing = [unit for unit in form.units_of(sample) if unit not in answered]
     if missing:
         start, end = missing[0]
-        raise InputError(
-            f"{len(missing)} {form.unit}s have no label yet, the first at [{start}, {end})",
-            field="units",
-            remedy="Label each, or skip the item.",
-        )
+        message = f"{len(missing)} {form.unit}s have no label yet, the first at [{start}, {end})"
+        raise InputError(message, field="units", remedy="Label each, or skip the item.")
     for rating in form.item_ratings:
         is_answered = not rating.required or rating.name in layer.ratings
         require(is_answered, "this is not answered yet", f"ratings.{rating.name}")

@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import msgspec
 from fastapi import Request, Response  # noqa: TC002  # the call reads its annotations
 
-from veriglot.errors import InputError
 from veriglot.http.server import json_response
 from veriglot.records.languages import get_language
-from veriglot.signatures import __version__
-from veriglot.studio.project import LANGUAGE_TAG, Form
-from veriglot.studio.store import sha256
-from veriglot.studio.tables import NotFound, Refused, Role, Stage, now
+from veriglot.records.settings import Record, StrictRecord, require
+from veriglot.studio.project import LANGUAGE_TAG, Form, Project
+from veriglot.studio.store import ReadTransaction, WriteTransaction, sha256
+from veriglot.studio.tables import NotFound, Person, Refused, Role, Stage, now
 from veriglot.studio.texts import interface_languages
 from veriglot.studio.web import (
     Caller,
     InvitationError,
     LeadWriter,
     Router,
+    Settings,
     SignedIn,
+    Studio,
+    Studios,
     Writer,
     client_address,
     delete_cookie,
@@ -39,10 +41,6 @@ from veriglot.studio.web import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.studio.project import Project
-    from veriglot.studio.store import ReadTransaction, WriteTransaction
-    from veriglot.studio.tables import Person
-    from veriglot.studio.web import Settings, Studio, Studios
 
 __all__ = ["invite", "router"]
 
@@ -140,14 +138,11 @@ def join(tx: WriteTransaction, studio: Studio, token: str, *, name: str, languag
     person = person_of_token(tx, studio, token)
     if person.joined_at is not None:
         return person
-    if not consent:
-        raise InputError("Without your agreement there is nothing to take part in.", field="consent")
+    require(consent, "Without your agreement there is nothing to take part in.", "consent")
     chosen = _name(name)
     others = {other.name.casefold() for other in tx.people(person.project_id) if other.name is not None}
-    if chosen.casefold() in others:
-        raise InputError("Somebody here has this name already.", field="name", remedy="Choose another.")
-    if not LANGUAGE_TAG.fullmatch(language) or len(language) > 64:
-        raise InputError("This is no tag of a language.", field="language")
+    require(chosen.casefold() not in others, "Somebody here has this name already.", "name", "Choose another.")
+    require(LANGUAGE_TAG.fullmatch(language) and len(language) <= 64, "This is no tag of a language.", "language")
     at = now()
     text = consent_text(studio.project, language)
     return tx.update_person(
@@ -174,10 +169,9 @@ def start_session(tx: WriteTransaction, studio: Studio, person: Person) -> str:
 
 def _name(name: str) -> str:
     chosen = unicodedata.normalize("NFC", " ".join(name.split()))
-    if not 1 <= len(chosen) <= _LONGEST_NAME:
-        raise InputError(f"A name has 1 to {_LONGEST_NAME} characters.", field="name")
-    if any(unicodedata.category(char) in _UNSEEN for char in chosen):
-        raise InputError("A name holds no invisible characters.", field="name")
+    require(1 <= len(chosen) <= _LONGEST_NAME, f"A name has 1 to {_LONGEST_NAME} characters.", "name")
+    unseen = any(unicodedata.category(char) in _UNSEEN for char in chosen)
+    require(not unseen, "A name holds no invisible characters.", "name")
     return chosen
 
 
@@ -204,7 +198,7 @@ def change(tx: WriteTransaction, person_id: int, what: _Change, *, by: int | Non
 router = Router()
 
 
-class JoinBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class JoinBody(StrictRecord):
     """Taking up a link. Who has joined before keeps their name; the other fields are then not looked at."""
 
     token: Annotated[str, msgspec.Meta(max_length=512)]
@@ -213,7 +207,7 @@ class JoinBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     consent: bool = False
 
 
-class ProjectView(msgspec.Struct, frozen=True):
+class ProjectView(Record):
     """A project, for those who take part."""
 
     slug: str
@@ -221,7 +215,7 @@ class ProjectView(msgspec.Struct, frozen=True):
     task: str
 
 
-class InvitationView(msgspec.Struct, frozen=True):
+class InvitationView(Record):
     """What a link leads to, before it is taken up: `consent` by interface language."""
 
     project: ProjectView
@@ -232,14 +226,14 @@ class InvitationView(msgspec.Struct, frozen=True):
     consent: dict[str, str]
 
 
-class Joined(msgspec.Struct, frozen=True):
+class Joined(Record):
     """The answer to a link that was taken up; the session is in a cookie."""
 
     stage: Stage
     csrf: str
 
 
-class PersonView(msgspec.Struct, frozen=True):
+class PersonView(Record):
     """Whoever asks."""
 
     id: str
@@ -250,7 +244,7 @@ class PersonView(msgspec.Struct, frozen=True):
     exam_attempts: int
 
 
-class MyProject(msgspec.Struct, frozen=True):
+class MyProject(Record):
     """The project of whoever asks, with what there is to fill in."""
 
     slug: str
@@ -262,24 +256,23 @@ class MyProject(msgspec.Struct, frozen=True):
     languages: list[str]
 
 
-class Me(msgspec.Struct, frozen=True):
+class Me(Record):
     """Whoever asks, and what a page needs to begin."""
 
     person: PersonView
     project: MyProject
     csrf: str
-    server_version: str
 
 
-class InvitationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class InvitationBody(StrictRecord):
     """Whom to invite: `languages` are those of their items, none for all; the note is for leads."""
 
     role: Role
-    languages: Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=100)] = []
+    languages: Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=100)] = []  # noqa: RUF012
     note: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
-class Link(msgspec.Struct, frozen=True):
+class Link(Record):
     """A link for one person; it is not kept and cannot be shown again."""
 
     link: str
@@ -287,7 +280,7 @@ class Link(msgspec.Struct, frozen=True):
     person: str
 
 
-class PersonState(msgspec.Struct, frozen=True):
+class PersonState(Record):
     """Somebody after what was done to them."""
 
     id: str
@@ -346,7 +339,6 @@ def me(caller: SignedIn) -> Me:
             languages=interface_languages(project),
         ),
         caller.csrf,
-        __version__,
     )
 
 

@@ -12,17 +12,17 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records.languages import get_language
-from veriglot.records.settings import read_toml_records
-from veriglot.records.taxonomy import taxonomy
+from veriglot.records.settings import Record, StrictRecord, errors_of, paths_in, read_toml_records, require
+from veriglot.records.taxonomy import Taxonomy, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from veriglot.records import Sample
-    from veriglot.records.taxonomy import Taxonomy
+
 
 __all__ = [
     "LANGUAGE_TAG",
@@ -37,7 +37,6 @@ __all__ = [
     "TaskKind",
     "load",
     "preset",
-    "require",
 ]
 
 
@@ -102,17 +101,17 @@ class TaskKind(StrEnum):
     PAIRS = "pairs"
 
 
-class RatingEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RatingEntry(StrictRecord):
     """`[[ratings]]`: a question with steps for an answer."""
 
     name: str  # its key in the data, such as `fools_reader`
     steps: Annotated[int, msgspec.Meta(ge=2, le=11)] = 5  # how many, counted from 1
     of: Literal["span", "item"] = "span"  # what is rated: each span, or the whole item
     required: bool = False  # whether work without an answer can be handed in
-    question: dict[str, str] = {}  # by interface language; empty for those that Veriglot has words for
+    question: dict[str, str] = {}  # noqa: RUF012  # by interface language; empty for those that Veriglot has words for
 
 
-class ProjectEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProjectEntry(StrictRecord):
     """`[project]`."""
 
     name: str  # for people
@@ -125,10 +124,10 @@ class ProjectEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flags: tuple[str, ...] | None = None  # that an annotator may set on an item; None for the taxonomy's
     source_flags: tuple[str, ...] | None = None  # what may be wrong with the source or the question; None for the usual
     skip_reasons: tuple[str, ...] | None = None  # why an item may be left out; None for the usual ones
-    colours: dict[str, str] = {}  # of types, by name, as `#rrggbb`; usual ones for the rest
+    colours: dict[str, str] = {}  # noqa: RUF012  # of types, by name, as `#rrggbb`; usual ones for the rest
 
 
-class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DataEntry(StrictRecord):
     """`[data]`: what is annotated."""
 
     path: Paths = ()  # files or folders, relative to the project file
@@ -139,7 +138,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: Positive | None = None  # the most items of each language, in order
 
 
-class StratumEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StratumEntry(StrictRecord):
     """`[[exam.strata]]`: how many exam items have which share of hallucinated text (HAT, section 3.2)."""
 
     items: int
@@ -149,7 +148,7 @@ class StratumEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     several: Count = 0  # how many of the items have `spans` spans or more
 
 
-class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExamEntry(StrictRecord):
     """`[exam]`: what an annotator passes before the work; without the table there is none.
 
     `precision_recall` counts over characters, and both reach the threshold; `agreement` is Cohen's kappa of words.
@@ -172,7 +171,7 @@ class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return 0.95 if self.measure == "precision_recall" else 0.40
 
 
-class WorkEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WorkEntry(StrictRecord):
     """`[work]`: who gets what."""
 
     overlap: Count = 50  # items of each language that everybody gets first, for agreement
@@ -181,7 +180,7 @@ class WorkEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     adjudicate: bool = True  # whether a lead settles what was annotated more than once
 
 
-class ValidationEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ValidationEntry(StrictRecord):
     """`[validation]`: batches are checked on a random subset and go back whole under the threshold; none without it."""
 
     batch_size: Positive = 100  # items of a batch, all of one language
@@ -190,7 +189,7 @@ class ValidationEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0  # of the draw
 
 
-class ChecksEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ChecksEntry(StrictRecord):
     """`[checks]`: items with known answers among the work, which nobody is told of; none without the table."""
 
     share: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.05  # of what a person gets
@@ -198,7 +197,7 @@ class ChecksEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threshold: Share = 0.7  # F1 under which a person is shown to the lead
 
 
-class PaceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PaceEntry(StrictRecord):
     """`[pace]`: what is watched."""
 
     fastest: Above0 = 10.0  # words a second of the response above which an item counts as too fast
@@ -208,7 +207,7 @@ class PaceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     currency: str = "USD"
 
 
-class SuggestionsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SuggestionsEntry(StrictRecord):
     """`[suggestions]`: marks shown beforehand. They bias, so they are off without the table, and recorded with it."""
 
     detector: str | None = None  # its name; None where `silver` is shown
@@ -216,7 +215,7 @@ class SuggestionsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     share: Share = 1.0  # of the items that show any, so that their effect can be measured
 
 
-class PeopleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PeopleEntry(StrictRecord):
     """`[people]`: how long links and sessions hold."""
 
     invitation_days: Positive = 14  # until an invitation that nobody took up ends
@@ -224,7 +223,7 @@ class PeopleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     session_days: Positive = 14  # until a browser has to use the link again
 
 
-class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StoreEntry(StrictRecord):
     """`[store]`: where the work is kept.
 
     That is a file for SQLite, relative to the project file, or `postgresql://...`; None for `<slug>.sqlite` beside it.
@@ -234,7 +233,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: str | None = None
 
 
-class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Entries(StrictRecord):
     """The whole file; what is None is not there: an exam, a validation, checks, suggestions."""
 
     project: ProjectEntry
@@ -248,8 +247,8 @@ class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     checks: ChecksEntry | None = None
     suggestions: SuggestionsEntry | None = None
     ratings: tuple[RatingEntry, ...] = ()
-    consent: dict[str, str] = {}  # the text that people agree to, by interface language
-    guidelines: dict[str, str] = {}  # files in Markdown, by interface language; those that Veriglot ships where empty
+    consent: dict[str, str] = {}  # noqa: RUF012  # the text that people agree to, by interface language
+    guidelines: dict[str, str] = {}  # noqa: RUF012  # files in Markdown, by interface language; those that Veriglot ships where empty
 
 
 # What an annotator fills in: the kind of task, made concrete by a project's taxonomy, ratings, flags and reasons.
@@ -272,7 +271,7 @@ _COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#0072b2", "#
 _SUPPORT_COLOURS = {"supported": "#009e73", "contradicted": "#d55e00", "unverified": "#e69f00"}
 
 
-class Choice(msgspec.Struct, frozen=True):
+class Choice(Record):
     """One of several things to choose: a type of span, a label.
 
     Attributes:
@@ -288,7 +287,7 @@ class Choice(msgspec.Struct, frozen=True):
     shortcut: str
 
 
-class Form(msgspec.Struct, frozen=True):
+class Form(Record):
     """What there is to fill in.
 
     Attributes:
@@ -438,13 +437,7 @@ class Project:
 
     def resolve(self, path: str) -> Path:
         """Where a path of the file leads: it is relative to the folder that the file is in."""
-        from pathlib import Path
-
-        return self.path.parent / Path(path).expanduser()
-
-    def resolve_all(self, paths: str | tuple[str, ...]) -> list[Path]:
-        """The same of one path or several."""
-        return [self.resolve(path) for path in ((paths,) if isinstance(paths, str) else paths)]
+        return paths_in(self.path.parent, path)[0]
 
 
 def load(path: Path) -> Project:
@@ -455,39 +448,33 @@ def load(path: Path) -> Project:
         values do
             not go together, or a file of guidelines does not exist.
     """
-    try:
+    with errors_of(path):
         entries = read_toml_records(path, Entries, "project")
         _check(entries)
         project = Project(path, entries, form_of(entries))
         for tag, file in entries.guidelines.items():
             require(project.resolve(file).is_file(), f"there is no such file: {file}", f"guidelines.{tag}")
-    except InputError as error:
-        raise error.at(path=str(path)) from None
-    except VeriglotError as error:
-        raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
-    return project
+        return project
 
 
 def _check(entries: Entries) -> None:
     about = entries.project
-    require(bool(about.name.strip()), "a project has a name", "project.name")
+    require(about.name.strip(), "a project has a name", "project.name")
     require(
-        _SLUG.fullmatch(about.slug) is not None and len(about.slug) <= 64,
+        _SLUG.fullmatch(about.slug) and len(about.slug) <= 64,
         f"{about.slug!r} is no slug: small letters a-z, digits and single hyphens, at most 64",
         "project.slug",
     )
     for name in about.languages:
         get_language(name)
     for type_, colour in about.colours.items():
-        require(
-            _COLOUR.fullmatch(colour) is not None, f"{colour!r} is no colour like #1f77b4", f"project.colours.{type_}"
-        )
+        require(_COLOUR.fullmatch(colour), f"{colour!r} is no colour like #1f77b4", f"project.colours.{type_}")
     for field in ("flags", "source_flags", "skip_reasons"):
         for name in getattr(about, field) or ():
-            require(_NAME.fullmatch(name) is not None, f"{name!r} is no name like `wrong_language`", f"project.{field}")
+            require(_NAME.fullmatch(name), f"{name!r} is no name like `wrong_language`", f"project.{field}")
     for table in ("consent", "guidelines"):
         for tag in getattr(entries, table):
-            require(LANGUAGE_TAG.fullmatch(tag) is not None, f"{tag!r} is no language tag", table)
+            require(LANGUAGE_TAG.fullmatch(tag), f"{tag!r} is no language tag", table)
     _check_ratings(entries)
     _check_tables(entries)
     _check_store(entries.store.url)
@@ -498,7 +485,7 @@ def _check_ratings(entries: Entries) -> None:
     require(len(set(names)) == len(names), "two ratings share a name", "ratings")
     require(len([of for _, of in names if of == "span"]) <= 1, "a span has one rating at most", "ratings")
     for name, _ in names:
-        require(_NAME.fullmatch(name) is not None, f"{name!r} is no name like `fools_reader`", "ratings.name")
+        require(_NAME.fullmatch(name), f"{name!r} is no name like `fools_reader`", "ratings.name")
 
 
 def _check_tables(entries: Entries) -> None:
@@ -519,19 +506,5 @@ def _check_store(url: str | None) -> None:
     parts = urlsplit(url)
     known = parts.scheme in {"postgresql", "postgres", "sqlite"}
     require(known, "a file name or postgresql://... is expected", "store.url")
-    if parts.password:
-        raise InputError(
-            "a password stands in the project file",
-            field="store.url",
-            remedy="Take it out, and set PGPASSWORD or ~/.pgpass instead.",
-        )
-
-
-def require(fits: bool, message: str, field: str) -> None:
-    """Refuse what does not fit.
-
-    Raises:
-        InputError: it does not; `field` names the place.
-    """
-    if not fits:
-        raise InputError(message, field=field)
+    remedy = "Take it out, and set PGPASSWORD or ~/.pgpass instead."
+    require(not parts.password, "a password stands in the project file", "store.url", remedy)

@@ -17,23 +17,36 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import and_, case, exists, func, or_, select
+from msgspec.structs import replace
+from sqlalchemy import Select, and_, case, exists, func, or_, select
 
+from veriglot.records.settings import Record
 from veriglot.studio import tables as t
 from veriglot.studio.comparison import Comparison, Counts, final_states
 from veriglot.studio.exam import draw
-from veriglot.studio.tables import AT_WORK, WORK_ROLES, BatchState, ItemRole, NotFound, Purpose, Refused, State
+from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
+from veriglot.studio.tables import (
+    AT_WORK,
+    WORK_ROLES,
+    Assignment,
+    Batch,
+    BatchState,
+    Item,
+    ItemRole,
+    NewEvent,
+    NotFound,
+    Person,
+    Purpose,
+    Refused,
+    State,
+)
 from veriglot.studio.web import LeadWriter, Number, Router, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Select
-
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
-    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
-    from veriglot.studio.tables import Assignment, Batch, Item, NewEvent, Person
 
 __all__ = [
     "after_event",
@@ -49,6 +62,7 @@ __all__ = [
 
 
 _VERDICTS = ("confirm", "correct", "return")
+assignment_row, item_row, batch_row = t.assignments.c, t.items.c, t.batches.c  # in statements
 
 
 def next_judgement(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
@@ -65,7 +79,7 @@ def _next_review(tx: WriteTransaction, project: Project, person: Person) -> Assi
     if id_ is None:
         return None
     subject = tx.assignment(id_, lock=True)
-    rounds = len(tx.assignments(subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW))
+    rounds = len(tx.assignments(subject_id=subject.id, purpose=Purpose.REVIEW))
     item, layer = tx.item(subject.item_id), final_layer(tx, subject)
     return tx.assign(item, person.id, Purpose.REVIEW, round=rounds, subject_id=subject.id, layer=layer)
 
@@ -93,12 +107,12 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
     allowed = person.can_judge and project.entries.work.reviews > 0
     return (
         select(subject.c.id)
-        .join(t.items, t.items.c.id == subject.c.item_id)
+        .join(t.items, item_row.id == subject.c.item_id)
         .where(
             subject.c.project_id == (person.project_id if allowed else -1),
             subject.c.purpose == Purpose.ANNOTATE,
             subject.c.state == State.SUBMITTED,
-            t.items.c.role.in_(WORK_ROLES),
+            item_row.role.in_(WORK_ROLES),
             *person.languages(),
             ~open_,
             ~had,
@@ -126,7 +140,7 @@ def before_event(tx: ReadTransaction, assignment: Assignment, new: NewEvent) -> 
         if batch is None or batch.state is not BatchState.VALIDATING or batch.round != assignment.round:
             raise Refused("This batch is decided already.")
     elif assignment.purpose is Purpose.ANNOTATE and new.kind == "reopen":
-        if tx.assignments(assignment.project_id, subject_id=assignment.id, state=AT_WORK) or _passed(tx, assignment):
+        if tx.assignments(subject_id=assignment.id, state=AT_WORK) or _passed(tx, assignment):
             raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
         batch = _batch_of(tx, assignment)
         if batch is not None and batch.state in {BatchState.VALIDATING, BatchState.ACCEPTED}:
@@ -161,8 +175,8 @@ def _after_review(tx: WriteTransaction, project: Project, review: Assignment, ne
 
 def _passed(tx: ReadTransaction, subject: Assignment) -> list[Assignment]:
     """Reviews that passed the annotation as it stands, in order."""
-    given = {"subject_id": subject.id, "purpose": Purpose.REVIEW, "state": State.SUBMITTED}
-    return _since_submission(subject, tx.assignments(subject.project_id, **given))
+    passed = tx.assignments(subject_id=subject.id, purpose=Purpose.REVIEW, state=State.SUBMITTED)
+    return _since_submission(subject, passed)
 
 
 def _since_submission(subject: Assignment, reviews: Iterable[Assignment]) -> list[Assignment]:
@@ -173,15 +187,15 @@ def _since_submission(subject: Assignment, reviews: Iterable[Assignment]) -> lis
 
 def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
     """Accept the annotator's hidden checks that were handed in before: else these alone would never be accepted."""
-    statement = select(t.assignments.c.id).where(
-        t.assignments.c.person_id == subject.person_id,
-        t.assignments.c.purpose == Purpose.ANNOTATE,
-        t.assignments.c.state == State.SUBMITTED,
-        t.assignments.c.submitted_at <= subject.submitted_at,
-        t.assignments.c.item_id == t.items.c.id,
-        t.items.c.role == ItemRole.CHECK,
+    statement = select(assignment_row.id).where(
+        assignment_row.person_id == subject.person_id,
+        assignment_row.purpose == Purpose.ANNOTATE,
+        assignment_row.state == State.SUBMITTED,
+        assignment_row.submitted_at <= subject.submitted_at,
+        assignment_row.item_id == item_row.id,
+        item_row.role == ItemRole.CHECK,
     )
-    for id_ in tx.connection.execute(statement).scalars().all():
+    for id_ in tx.ids(statement):
         tx.move(id_, State.ACCEPTED, beside=subject.id)
 
 
@@ -220,8 +234,8 @@ def _verdicts_on(subject: Assignment, passed: Sequence[Assignment]) -> Iterator[
 
 def _content(layer: Layer) -> Layer:
     """What a layer says of the item: a mark that was drawn anew has another id, and a note corrects nothing."""
-    spans = sorted((msgspec.structs.replace(span, id="", note="") for span in layer.spans), key=msgspec.json.encode)
-    return msgspec.structs.replace(
+    spans = sorted((replace(span, id="", note="") for span in layer.spans), key=msgspec.json.encode)
+    return replace(
         layer,
         spans=tuple(spans),
         units=tuple(sorted(layer.units, key=lambda unit: (unit.start, unit.end))),
@@ -240,7 +254,7 @@ def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]
         .join(events, events.c.assignment_id == review.c.id)
         .where(events.c.project_id == project_id, events.c.kind == "return")
     )
-    of, row = t.events.c, t.assignments.c
+    of, row = t.events.c, assignment_row
     query = (
         select(func.coalesce(row.subject_id, row.id), row.person_id, of.kind)
         .join(t.assignments, row.id == of.assignment_id)
@@ -280,38 +294,35 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
     if project.entries.validation is None:
         return set()
     waiting = (State.OPEN, State.RETURNED, *((State.SUBMITTED,) if project.entries.work.reviews else ()))
-    mine = (t.assignments.c.item_id == t.items.c.id, t.assignments.c.purpose == Purpose.ANNOTATE)
-    had = exists().where(*mine, t.assignments.c.state != State.WITHDRAWN)
-    begun = exists().where(*mine, t.assignments.c.state.in_(waiting))
+    mine = (assignment_row.item_id == item_row.id, assignment_row.purpose == Purpose.ANNOTATE)
+    had = exists().where(*mine, assignment_row.state != State.WITHDRAWN)
+    begun = exists().where(*mine, assignment_row.state.in_(waiting))
     missing = case((or_(~had, begun), 1), else_=0)
     statement = (
-        select(t.batches.c.id)
-        .join(t.items, t.items.c.batch_id == t.batches.c.id)
+        select(batch_row.id)
+        .join(t.items, item_row.batch_id == batch_row.id)
         .where(
-            t.batches.c.project_id == project_id,
-            t.batches.c.state.in_((BatchState.OPEN, BatchState.RETURNED)),
-            t.items.c.role.in_(WORK_ROLES),
+            batch_row.project_id == project_id,
+            batch_row.state.in_((BatchState.OPEN, BatchState.RETURNED)),
+            item_row.role.in_(WORK_ROLES),
         )
-        .group_by(t.batches.c.id)
+        .group_by(batch_row.id)
         .having(func.sum(missing) == 0)
     )
-    return set(tx.connection.execute(statement).scalars())
+    return set(tx.ids(statement))
 
 
-def validate(store: Store, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
+@transactional
+def validate(tx: WriteTransaction, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
     """Begin the validation of a batch now, on what of it is through."""
-
-    def act(tx: WriteTransaction) -> Batch:
-        batch = tx.batch(batch_id)
-        if project.entries.validation is None:
-            raise Refused("This project validates no batches.", remedy="Add a table [validation] to its file.")
-        if batch.state not in {BatchState.OPEN, BatchState.RETURNED}:
-            raise Refused(f"The batch is {batch.state.value}.")
-        if not _subjects(tx, project, batch):
-            raise Refused("Nothing of the batch is through annotation and review.")
-        return _begin(tx, project, batch, by)
-
-    return store.transact(act, lock=project.lock)
+    batch = tx.batch(batch_id)
+    if project.entries.validation is None:
+        raise Refused("This project validates no batches.", remedy="Add a table [validation] to its file.")
+    if batch.state not in {BatchState.OPEN, BatchState.RETURNED}:
+        raise Refused(f"The batch is {batch.state.value}.")
+    if not _subjects(tx, project, batch):
+        raise Refused("Nothing of the batch is through annotation and review.")
+    return _begin(tx, project, batch, by)
 
 
 def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
@@ -325,7 +336,7 @@ def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assig
         current = _begin(tx, project, batch, None) if batch.id in through else batch
         if current.state is not BatchState.VALIDATING:
             continue
-        for id_ in _drawn_checks(current):
+        for id_ in current.drawn:
             subject = tx.assignment(id_)
             if _may_check(tx, current, subject, person):
                 item, layer, round_ = tx.item(subject.item_id), final_layer(tx, subject), current.round
@@ -339,7 +350,7 @@ def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
     numbers = []
     for batch in tx.batches(project_id):
         able = [row for row in judges if row.works_in is None or batch.language in row.works_in]
-        for subject in map(tx.assignment, _drawn_checks(batch)):
+        for subject in map(tx.assignment, batch.drawn):
             taken = _checks(tx, batch, subject.id, (*AT_WORK, State.SUBMITTED))
             if not taken and not any(_may_check(tx, batch, subject, row) for row in able):
                 numbers.append(batch.number)
@@ -349,13 +360,12 @@ def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
 
 def _checks(tx: ReadTransaction, batch: Batch, subject_id: int, states: tuple[State, ...]) -> list[Assignment]:
     """The checks of an annotation in the round of its batch."""
-    given = {"subject_id": subject_id, "purpose": Purpose.VALIDATE, "round": batch.round}
-    return tx.assignments(batch.project_id, **given, state=states)
+    return tx.assignments(subject_id=subject_id, purpose=Purpose.VALIDATE, round=batch.round, state=states)
 
 
 def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: Person) -> bool:
     """Whether an annotation still waits for a check, and this person had no hand in it."""
-    for row in tx.assignments(subject.project_id, item_id=subject.item_id, person_id=person.id):
+    for row in tx.assignments(item_id=subject.item_id, person_id=person.id):
         hand = row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW} and row.state is not State.WITHDRAWN
         if hand or (row.purpose is Purpose.VALIDATE and row.round == batch.round):
             return False
@@ -366,7 +376,7 @@ def _after_check(tx: WriteTransaction, project: Project, check: Assignment) -> N
     """Once the last check of a batch is handed in: measure, then accept the batch or send all of it back."""
     batch = _batch_of(tx, check)
     assert batch is not None
-    drawn = _drawn_checks(batch)
+    drawn = batch.drawn
     # a check that was skipped, done by another and then taken up again leaves two of one annotation: one counts
     done = {id_: check for id_ in drawn for check in _checks(tx, batch, id_, (State.SUBMITTED,))}
     if len(done) == len(drawn):
@@ -404,13 +414,13 @@ def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[
 
 def _with_round(batch: Batch, **account: Any) -> dict[str, Any]:
     """The figures of a batch with those of the round that is over."""
-    return {"drawn": [], "rounds": [*_rounds(batch), {"round": batch.round, **account}]}
+    return {"drawn": [], "rounds": [*batch.rounds, {"round": batch.round, **account}]}
 
 
 def _send_back(tx: WriteTransaction, batch: Batch) -> None:
     """Withdraw all annotations of a batch, and what looks at them; its items are free again."""
     for item in _items(tx, batch):
-        for row in tx.assignments(batch.project_id, item_id=item.id):
+        for row in tx.assignments(item_id=item.id):
             judged = row.purpose in {Purpose.REVIEW, Purpose.VALIDATE} and row.state in AT_WORK
             annotated = row.purpose is Purpose.ANNOTATE and row.state is not State.WITHDRAWN
             if judged or annotated:
@@ -429,16 +439,19 @@ def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None)
     many = max(1, math.ceil(entry.share * len(subjects)))
     words = entry.seed, batch.number, batch.round
     order = draw(subjects, lambda subject: f"{keys[subject.item_id]} {subject.id}", *words)
-    figures = {"drawn": sorted(subject.id for subject in order[:many]), "rounds": _rounds(batch)}
+    figures = {"drawn": sorted(subject.id for subject in order[:many]), "rounds": batch.rounds}
     tx.update_batch(batch.id, "validation_begun", by=by, state=BatchState.VALIDATING, figures=figures)
     return tx.batch(batch.id)
 
 
 def _subjects(tx: ReadTransaction, project: Project, batch: Batch) -> list[Assignment]:
     """The annotations of a batch that are through, without those that were skipped."""
-    given = {"purpose": Purpose.ANNOTATE, "state": final_states(project)}
-    items = _items(tx, batch)
-    return [row for item in items for row in tx.assignments(batch.project_id, item_id=item.id, **given)]
+    through = final_states(project)
+    return [
+        row
+        for item in _items(tx, batch)
+        for row in tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=through)
+    ]
 
 
 def _items(tx: ReadTransaction, batch: Batch) -> list[Item]:
@@ -450,18 +463,10 @@ def _batch_of(tx: ReadTransaction, assignment: Assignment) -> Batch | None:
     return None if batch_id is None else tx.batch(batch_id)
 
 
-def _drawn_checks(batch: Batch) -> list[int]:
-    return list((batch.figures or {}).get("drawn", []))
-
-
-def _rounds(batch: Batch) -> list[dict[str, Any]]:
-    return list((batch.figures or {}).get("rounds", []))
-
-
 router = Router()
 
 
-class BatchView(msgspec.Struct, frozen=True):
+class BatchView(Record):
     """A batch after what was done to it."""
 
     id: int

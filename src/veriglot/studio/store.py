@@ -11,8 +11,9 @@ import time
 import uuid
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -20,29 +21,43 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, delete, event, func, insert, inspect, or_, select, text, update
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    RowMapping,
+    Select,
+    Table,
+    create_engine,
+    delete,
+    event,
+    func,
+    insert,
+    inspect,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 
 from veriglot.errors import MissingExtraError, UsageError
-from veriglot.records import from_mapping, sample_from
+from veriglot.records import Sample, from_mapping, sample_from
 from veriglot.studio import tables
 from veriglot.studio.layers import Layer
 from veriglot.studio.tables import (
-    AT_WORK,
     Assignment,
     Batch,
     BatchState,
-    Conflict,
     Event,
-    EventResult,
     Item,
     ItemRole,
     NotFound,
     Person,
     ProjectRow,
     Purpose,
-    Refused,
     Role,
     State,
     StoreError,
@@ -53,17 +68,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from sqlalchemy import URL, ColumnElement, Connection, Engine, RowMapping, Select, Table
+    from veriglot.studio.project import Project
 
-    from veriglot.records import Sample
-    from veriglot.studio.tables import NewEvent
-
-    _Effect = Callable[["WriteTransaction", Assignment], None]
-
-__all__ = ["ReadTransaction", "Store", "WriteTransaction", "newest", "open_store", "revision_of", "sha256"]
+__all__ = [
+    "ReadTransaction",
+    "Store",
+    "WriteTransaction",
+    "newest",
+    "open_store",
+    "revision_of",
+    "sha256",
+    "transactional",
+]
 
 R = TypeVar("R", bound=msgspec.Struct)
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def sha256(text: str) -> str:
@@ -71,11 +91,15 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-_ITEM = (
-    *(tables.items.c[name] for name in Item.__struct_fields__ if not name.startswith("has_")),
-    tables.items.c.gold.is_not(None).label("has_gold"),
-    tables.items.c.silver.is_not(None).label("has_silver"),
-)
+_SOURCES: dict[type[msgspec.Struct], Table] = {
+    ProjectRow: tables.projects,
+    Batch: tables.batches,
+    Person: tables.people,
+    Item: tables.items,
+    Assignment: tables.assignments,
+    Event: tables.events,
+}
+_HAS_LAYERS = tuple(tables.items.c[name].is_not(None).label(f"has_{name}") for name in ("gold", "silver"))
 
 
 class ReadTransaction:
@@ -92,16 +116,15 @@ class ReadTransaction:
 
     def project(self, slug: str) -> ProjectRow:
         """The project of a slug."""
-        return self._one(select(tables.projects).where(tables.projects.c.slug == slug), ProjectRow)
+        return self._one(ProjectRow, slug=slug)
 
     def item(self, item_id: int) -> Item:
         """An item."""
-        return self._one(select(*_ITEM).where(tables.items.c.id == item_id), Item)
+        return self._one(Item, id=item_id)
 
     def items(self, project_id: int, **columns: Any) -> list[Item]:
         """Items of a project in their order; `columns` narrow them, see `assignments`."""
-        where = _equal(tables.items, project_id=project_id, **columns)
-        return self._records(select(*_ITEM).where(*where).order_by(tables.items.c.position), Item)
+        return self._all(Item, "position", project_id=project_id, **columns)
 
     def sample(self, item_id: int) -> Sample:
         """The texts of an item, without what others said of them: no annotations, no `meta`."""
@@ -131,12 +154,11 @@ class ReadTransaction:
 
     def batch(self, batch_id: int) -> Batch:
         """A batch."""
-        return self._one(select(tables.batches).where(tables.batches.c.id == batch_id), Batch)
+        return self._one(Batch, id=batch_id)
 
     def batches(self, project_id: int) -> list[Batch]:
         """The batches of a project, in order."""
-        table = tables.batches
-        return self._records(select(table).where(table.c.project_id == project_id).order_by(table.c.number), Batch)
+        return self._all(Batch, "number", project_id=project_id)
 
     def person(self, person_id: int) -> Person:
         """A person."""
@@ -144,12 +166,11 @@ class ReadTransaction:
 
     def person_by(self, **columns: Any) -> Person:
         """The person of a `public_id`, or of the `key_hash` of a link."""
-        return self._one(select(tables.people).where(*_equal(tables.people, **columns)), Person)
+        return self._one(Person, **columns)
 
     def people(self, project_id: int) -> list[Person]:
         """The people of a project, in the order of their invitations."""
-        table = tables.people
-        return self._records(select(table).where(table.c.project_id == project_id).order_by(table.c.id), Person)
+        return self._all(Person, "id", project_id=project_id)
 
     def numbers(self, project_id: int) -> dict[int, int]:
         """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
@@ -169,31 +190,26 @@ class ReadTransaction:
 
     def assignment(self, assignment_id: int, *, lock: bool = False) -> Assignment:
         """An assignment; with `lock`, others cannot change it until this transaction, which has to write, ends."""
-        statement = select(tables.assignments).where(tables.assignments.c.id == assignment_id)
-        return self._one(statement.with_for_update() if lock else statement, Assignment)
+        return self._one(Assignment, lock=lock, id=assignment_id)
 
-    def assignments(self, project_id: int, **columns: Any) -> list[Assignment]:
-        """Assignments of a project in the order in which they were given.
+    def assignments(self, project_id: int | None = None, **columns: Any) -> list[Assignment]:
+        """Assignments in the order in which they were given.
 
         Args:
-            project_id: the project.
+            project_id: the project; None where `columns` name an item, a person or another assignment of one.
             columns: what narrows them: the value of a column, or a list or tuple of several; None narrows nothing.
         """
-        where = _equal(tables.assignments, project_id=project_id, **columns)
-        return self._records(select(tables.assignments).where(*where).order_by(tables.assignments.c.id), Assignment)
+        return self._all(Assignment, "id", project_id=project_id, **columns)
 
-    def events(self, project_id: int, *, after: int = 0, **columns: Any) -> Iterator[Event]:
-        """Events of a project in order, streamed; those `after` an id, narrowed as `assignments` are."""
-        table = tables.events
-        where = [table.c.id > after, *_equal(table, project_id=project_id, **columns)]
-        statement = select(table).where(*where).order_by(table.c.id)
+    def events(self, project_id: int, **columns: Any) -> Iterator[Event]:
+        """Events of a project in order, streamed, narrowed as `assignments` are."""
+        statement = _select(Event, project_id=project_id, **columns).order_by(tables.events.c.id)
         rows = self.connection.execute(statement, execution_options={"yield_per": 500})
         return (_record_of(row, Event) for row in rows.mappings())
 
     def event(self, event_id: str) -> Event | None:
         """The event that somebody gave this id, or None."""
-        rows = self._records(select(tables.events).where(tables.events.c.event_id == event_id), Event)
-        return rows[0] if rows else None
+        return next(iter(self._all(Event, "id", event_id=event_id)), None)
 
     def person_of_session(self, token: str) -> Person | None:
         """Whose session it is; None where it has expired or the person was shut out."""
@@ -203,25 +219,41 @@ class ReadTransaction:
         person = None if row is None else self.person(row[0])
         return None if person is None or person.revoked_at is not None else person
 
+    def ids(self, statement: Select[Any]) -> list[int]:
+        """The ids that a statement selects."""
+        return list(self.connection.execute(statement).scalars())
+
     def count(self, statement: Select[Any]) -> int:
         """How many rows a statement finds."""
         return int(self.connection.execute(select(func.count()).select_from(statement.subquery())).scalar_one())
 
-    def tally(self, project_id: int, table: str, *columns: str) -> dict[tuple[Any, ...], int]:
-        """How many rows of a project have which values: `tally(id, "items", "role", "language")`."""
+    def tally(self, project_id: int, table: str, *columns: str, **narrowed: Any) -> dict[tuple[Any, ...], int]:
+        """How many rows of a project have which values, narrowed as `assignments` are.
+
+        `tally(id, "items", "role", language="de")` counts the German items of each role.
+        """
         source = tables.TABLES[table]
         chosen = [source.c[name] for name in columns]
-        statement = select(*chosen, func.count()).where(source.c.project_id == project_id).group_by(*chosen)
+        where = _equal(source, project_id=project_id, **narrowed)
+        statement = select(*chosen, func.count()).where(*where).group_by(*chosen)
         return {tuple(row[:-1]): int(row[-1]) for row in self.connection.execute(statement)}
 
-    def _records(self, statement: Select[Any], kind: type[R]) -> list[R]:
+    def _all(self, kind: type[R], order: str, /, **columns: Any) -> list[R]:
+        statement = _select(kind, **columns).order_by(_SOURCES[kind].c[order])
         return [_record_of(row, kind) for row in self.connection.execute(statement).mappings()]
 
-    def _one(self, statement: Select[Any], kind: type[R]) -> R:
-        row = self.connection.execute(statement).mappings().first()
+    def _one(self, kind: type[R], /, *, lock: bool = False, **columns: Any) -> R:
+        statement = _select(kind, **columns)
+        row = self.connection.execute(statement.with_for_update() if lock else statement).mappings().first()
         if row is None:
             raise NotFound(kind.__name__.removesuffix("Row").lower())
         return _record_of(row, kind)
+
+
+def _select(kind: type[msgspec.Struct], /, **columns: Any) -> Select[Any]:
+    table = _SOURCES[kind]
+    fields = [table.c[name] for name in kind.__struct_fields__ if name in table.c]
+    return select(*fields, *(_HAS_LAYERS if kind is Item else ())).where(*_equal(table, **columns))
 
 
 def _record_of(row: RowMapping, kind: type[R]) -> R:
@@ -280,7 +312,7 @@ class WriteTransaction(ReadTransaction):
 
     def update_project(self, project_id: int, **changes: Any) -> None:
         """Change `name`, `task` or `taxonomy` of a project."""
-        self._update(tables.projects, project_id, changes, "project")
+        self._update(tables.projects, project_id, changes)
         self.record("changed", project_id, payload=changes)
 
     def add_items(self, project_id: int, rows: Iterable[dict[str, Any]]) -> None:
@@ -303,17 +335,17 @@ class WriteTransaction(ReadTransaction):
     def update_batch(self, batch_id: int, kind: str, *, by: int | None = None, **changes: Any) -> None:
         """Change `state`, `round` or `figures` of a batch."""
         batch = self.batch(batch_id)
-        self._update(tables.batches, batch_id, changes, "batch")
+        self._update(tables.batches, batch_id, changes)
         self.record(kind, batch.project_id, person_id=by, payload={"batch": batch_id, **changes})
 
     def set_role(self, item: Item, role: ItemRole) -> None:
         """Say what an item is for."""
-        self._update(tables.items, item.id, {"role": role}, "item")
+        self._update(tables.items, item.id, {"role": role})
         self.record("role", item.project_id, item_id=item.id, payload={"from": item.role.value, "to": role.value})
 
     def set_gold(self, item: Item, layer: Layer, kind: str, *, by: int | None) -> None:
         """Set the gold layer of an item."""
-        self._update(tables.items, item.id, {"gold": layer.to_data()}, "item")
+        self._update(tables.items, item.id, {"gold": layer.to_data()})
         self.record(kind, item.project_id, item_id=item.id, person_id=by, layer=layer)
 
     def add_person(self, project_id: int, *, by: int | None = None, **columns: Any) -> Person:
@@ -331,7 +363,7 @@ class WriteTransaction(ReadTransaction):
         The event's payload gets the names of the changed columns, their values not. `by` is who did it; None for a rule
         or the command line.
         """
-        self._update(tables.people, person_id, changes, "person")
+        self._update(tables.people, person_id, changes)
         person = self.person(person_id)
         details = {**(payload or {}), "person": person.public_id, "changed": sorted(changes)}
         self.record(kind, person.project_id, person_id=by, payload=details)
@@ -412,7 +444,7 @@ class WriteTransaction(ReadTransaction):
 
     def change(self, old: Assignment, kind: str, changes: dict[str, Any], **columns: Any) -> None:
         """Change columns of an assignment, and add the event that says so."""
-        self._update(tables.assignments, old.id, changes, "assignment")
+        self._update(tables.assignments, old.id, changes)
         after = {name: changes.get(name, getattr(old, name)) for name in ("version", "state")}
         self.record(kind, old.project_id, assignment_id=old.id, item_id=old.item_id, **after, **columns)
 
@@ -438,108 +470,9 @@ class WriteTransaction(ReadTransaction):
         assert done is not None
         return int(done[0])
 
-    def _update(self, table: Table, id_: int, changes: dict[str, Any], what: str) -> None:
-        if changes and self.connection.execute(update(table).where(table.c.id == id_).values(**changes)).rowcount != 1:
-            raise NotFound(what)
-
-
-# Events of people: known ones answered again, late ones kept, the others carried out.
-#
-# An assignment has a version, which every change of its layer or state raises. An event names the version that its
-# sender had seen; it is carried out only where that is still the version. So two tabs, two reviewers or a page that
-# comes back online can send whatever they like: nothing is overwritten unseen, nothing is done twice, and nothing that
-# was sent is lost.
-
-
-_HANDED_IN = (State.SUBMITTED, State.SKIPPED)
-_Steps = dict[str, tuple[tuple[State, ...], "State | None"]]
-_BOTH: _Steps = {  # kind: from which states, to which; None keeps it
-    "opened": (tuple(State), None),
-    "save": (AT_WORK, None),
-    "skip": (AT_WORK, State.SKIPPED),
-}
-_WORK: _Steps = {**_BOTH, "submit": (AT_WORK, State.SUBMITTED), "reopen": (_HANDED_IN, State.OPEN)}
-_REVIEW: _Steps = {**_BOTH, **dict.fromkeys(("confirm", "correct", "return"), (AT_WORK, State.SUBMITTED))}
-
-
-def _append(
-    tx: WriteTransaction,
-    assignment_id: int,
-    person_id: int,
-    new: NewEvent,
-    before: _Effect | None,
-    after: _Effect | None,
-) -> EventResult | Conflict:
-    """`Store.append` inside a transaction; an event that came too late is kept, and its conflict returned."""
-    if new.event_id.startswith("server-"):
-        raise Refused("Events of the server are called so.", remedy="Send a new UUID with each event.")
-    if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
-        raise Refused("An item is left out for a reason.", remedy="Send a layer with the reason in `skip`.")
-    assignment = tx.assignment(assignment_id, lock=True)
-    if assignment.person_id != person_id:
-        raise NotFound("assignment")
-    known = tx.event(new.event_id)
-    if known is not None:
-        return _repeated(known, assignment, person_id, new)
-    if tx.person(person_id).revoked_at is not None:
-        raise Refused("This person was shut out of the project.")
-    step = (_REVIEW if assignment.purpose is Purpose.REVIEW else _WORK).get(new.kind)
-    if step is None:
-        raise Refused(f"An assignment to {assignment.purpose.value} takes no event of kind {new.kind!r}.")
-    states, target = step
-    comment = {} if new.comment is None else {"comment": new.comment}
-    sent: dict[str, Any] = {
-        "event_id": new.event_id,
-        "layer": new.layer,
-        "seconds": new.seconds,
-        "person_id": person_id,
-        "base_version": new.base_version,
-        "digest": _digest(new),
-        "client_at": new.at,
-    }
-    if new.kind != "opened" and (new.base_version != assignment.version or assignment.state not in states):
-        reason = "version" if new.base_version != assignment.version else "state"
-        tx.change(assignment, "conflict", {}, payload={"kind": new.kind, "reason": reason, **comment}, **sent)
-        return Conflict(assignment.version, assignment.state, assignment.layer, reason)
-    if before is not None:
-        before(tx, assignment)
-    changes = _changes(assignment, new, target or assignment.state)
-    tx.change(assignment, new.kind, changes, payload=comment or None, **sent)
-    changed = tx.assignment(assignment_id)
-    if after is not None:
-        after(tx, changed)
-    return EventResult(changed.version, changed.state, repeated=False)
-
-
-def _changes(old: Assignment, new: NewEvent, state: State) -> dict[str, Any]:
-    """What an event changes of its assignment's row."""
-    at, seconds = now(), old.seconds + new.seconds
-    if new.kind == "opened":
-        return {"seconds": seconds, "opened_at": old.opened_at or at}
-    changes: dict[str, Any] = {"seconds": seconds, "version": old.version + 1, "state": state, "changed_at": at}
-    if new.layer is not None:
-        changes["layer"] = new.layer.to_data()
-    if state in _HANDED_IN:
-        changes["submitted_at"] = at
-    return changes
-
-
-def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEvent) -> EventResult | Conflict:
-    """The first result of an event that is known; another event under its id is refused, for it would be lost."""
-    if (known.assignment_id, known.person_id, known.digest) != (assignment.id, person_id, _digest(new)):
-        raise Refused("This id belongs to another event.", remedy="Send a new UUID with each event.")
-    if known.kind == "conflict":
-        return Conflict(assignment.version, assignment.state, assignment.layer, (known.payload or {})["reason"])
-    assert known.version is not None
-    assert known.state is not None
-    return EventResult(known.version, known.state, repeated=True)
-
-
-def _digest(new: NewEvent) -> str:
-    """Of what the event says; not of the clock, which a sender may read again when it repeats itself."""
-    layer = "" if new.layer is None else new.layer.encode()
-    joined = "\0".join((new.kind, str(new.base_version), layer, new.comment or ""))
-    return sha256(joined)
+    def _update(self, table: Table, id_: int, changes: dict[str, Any]) -> None:
+        if changes:
+            self.connection.execute(update(table).where(table.c.id == id_).values(**changes))
 
 
 # Numbered migrations, run when a store is opened. A database that a newer version has touched is refused.
@@ -652,39 +585,6 @@ class Store:
                 raise
             raise _unreachable(self.engine.url, error) from error
 
-    def append(
-        self,
-        assignment_id: int,
-        person_id: int,
-        new: NewEvent,
-        *,
-        before: _Effect | None = None,
-        after: _Effect | None = None,
-        lock: str | None = None,
-    ) -> EventResult:
-        """Add an event to an assignment, in one transaction; when this returns, it is on disk.
-
-        An event that is known already gives its first result, and nothing is done. One that comes too late is kept as a
-        `conflict`, and refused.
-
-        Args:
-            assignment_id: the assignment.
-            person_id: who does it; it has to be theirs.
-            new: the event. Its layer is taken as checked (`layers.check`).
-            before: called with the assignment as it was, once the event is known to be new and in time.
-            after: called with the assignment as it is now; what either raises undoes everything.
-            lock: of the transaction, see `writing`.
-
-        Raises:
-            NotFound: no such assignment of this person.
-            Conflict: the assignment has changed since `base_version`, or its state takes no such event.
-            Refused: the person was shut out, or the id belongs to another event.
-        """
-        result = self.transact(lambda tx: _append(tx, assignment_id, person_id, new, before, after), lock=lock)
-        if isinstance(result, Conflict):
-            raise result
-        return result
-
     def transact(self, act: Callable[[WriteTransaction], T], *, lock: str | None = None) -> T:
         """What `act` returns in a transaction (see `writing`), retried where PostgreSQL asks (deadlock, equal ids)."""
         for turn in range(_TRIES):
@@ -697,6 +597,18 @@ class Store:
                     raise
             time.sleep(0.01 * 2**turn)
         raise AssertionError
+
+
+def transactional(
+    act: Callable[Concatenate[WriteTransaction, Project, P], T],
+) -> Callable[Concatenate[Store, Project, P], T]:
+    """Make a rule a transaction of its own (see `Store.transact`), after others of its project."""
+
+    @wraps(act)
+    def transacted(store: Store, project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.transact(lambda tx: act(tx, project, *args, **kwargs), lock=project.lock)
+
+    return transacted
 
 
 def open_store(database: str | Path, *, create: bool = True) -> Store:

@@ -12,14 +12,14 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
-from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy import Column, ColumnElement, Float, Integer, MetaData, String, Table, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from veriglot.errors import UsageError, VeriglotError
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.studio.layers import Layer
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
     from sqlalchemy.engine import Dialect
 
     from veriglot.studio.project import Project
@@ -151,7 +151,7 @@ class BatchState(StrEnum):
     RETURNED = "returned"
 
 
-class ProjectRow(msgspec.Struct, frozen=True):
+class ProjectRow(Record):
     """A project as the store knows it."""
 
     id: int
@@ -162,7 +162,7 @@ class ProjectRow(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-class Batch(msgspec.Struct, frozen=True):
+class Batch(Record):
     """Items that are validated together: all of one language; `round` counts how often it was sent back."""
 
     id: int
@@ -173,8 +173,18 @@ class Batch(msgspec.Struct, frozen=True):
     round: int
     figures: dict[str, Any] | None
 
+    @property
+    def drawn(self) -> list[int]:
+        """The annotations drawn for the validation that is under way."""
+        return list((self.figures or {}).get("drawn", []))
 
-class Item(msgspec.Struct, frozen=True):
+    @property
+    def rounds(self) -> list[dict[str, Any]]:
+        """The figures of the validations so far, in order."""
+        return list((self.figures or {}).get("rounds", []))
+
+
+class Item(Record):
     """One thing to annotate, without its texts and layers: `ReadTransaction.sample`, `gold` and `silver` read them.
 
     Attributes:
@@ -202,7 +212,7 @@ class Item(msgspec.Struct, frozen=True):
 Stage = Literal["invited", "exam", "work", "done", "out", "revoked"]
 
 
-class Person(msgspec.Struct, frozen=True):
+class Person(Record):
     """Somebody who was invited, and perhaps joined.
 
     Attributes:
@@ -272,7 +282,7 @@ class Person(msgspec.Struct, frozen=True):
         return [] if self.works_in is None else [items.c.language.in_(self.works_in)]
 
 
-class Assignment(msgspec.Struct, frozen=True):
+class Assignment(Record):
     """One item given to one person for one purpose.
 
     Attributes:
@@ -307,7 +317,7 @@ class Assignment(msgspec.Struct, frozen=True):
     submitted_at: datetime | None
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(Record):
     """Something that happened; never changed afterwards.
 
     Attributes:
@@ -344,7 +354,7 @@ class Event(msgspec.Struct, frozen=True):
     at: datetime
 
 
-class NewEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NewEvent(StrictRecord):
     """What somebody does to an assignment of theirs.
 
     Attributes:
@@ -372,7 +382,7 @@ class NewEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("no clock says this")
 
 
-class EventResult(msgspec.Struct, frozen=True):
+class EventResult(Record):
     """What became of an event: the assignment after it, and whether it was `repeated`: known already."""
 
     version: int

@@ -26,10 +26,11 @@ import msgspec
 from fastapi import Request  # noqa: TC002  # the call reads its annotations
 
 from veriglot.errors import InputError
-from veriglot.records import Pointer
+from veriglot.records import Pointer, Sample
+from veriglot.records.settings import Record
 from veriglot.report import text_layout
-from veriglot.studio.project import LANGUAGE_TAG, TaskKind
-from veriglot.studio.web import Router, SignedIn, Tag
+from veriglot.studio.project import LANGUAGE_TAG, Project, TaskKind
+from veriglot.studio.web import Router, SignedIn, Studio, Studios, Tag, view
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, word_bounds
 
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
 
-    from veriglot.records import Sample
-    from veriglot.studio.project import Project
-    from veriglot.studio.web import Studio, Studios
 
 __all__ = ["SharedView", "interface_languages", "item_view", "router", "sample_of", "shared_words"]
 
@@ -50,7 +48,7 @@ __all__ = ["SharedView", "interface_languages", "item_view", "router", "sample_o
 Direction = Literal["ltr", "rtl"]
 
 
-class EvidenceView(msgspec.Struct, frozen=True):
+class EvidenceView(Record):
     """A passage; `url` only where it is a web address."""
 
     id: str
@@ -61,7 +59,7 @@ class EvidenceView(msgspec.Struct, frozen=True):
     url: str | None
 
 
-class ItemView(msgspec.Struct, frozen=True):
+class ItemView(Record):
     """What is annotated: its texts, and where their words, sentences and facts lie.
 
     `units` are the ones to label, where the form has any; `original` is the sentence that was changed, in pairs.
@@ -80,7 +78,7 @@ class ItemView(msgspec.Struct, frozen=True):
     original: str | None
 
 
-class SharedWord(msgspec.Struct, frozen=True):
+class SharedWord(Record):
     """A word of the response with the places of the evidence where it occurs too, the first of them."""
 
     start: int
@@ -88,7 +86,7 @@ class SharedWord(msgspec.Struct, frozen=True):
     places: list[Pointer]
 
 
-class SharedView(msgspec.Struct, frozen=True):
+class SharedView(Record):
     """The words of the response that occur in the evidence too, in order."""
 
     words: list[SharedWord]
@@ -127,23 +125,20 @@ def direction(text: str, tag: str | None) -> Direction:
 
 
 def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
-    form = studio.project.form
-    question = sample.question
-    return ItemView(
+    form, question = studio.project.form, sample.question
+    return view(
+        ItemView,
+        sample,
         id=item_id,
-        language=sample.language,
         direction=direction(sample.response, sample.language),
-        question=question,
         question_direction=None if question is None else direction(question, sample.language),
-        response=sample.response,
         evidence=[
-            EvidenceView(
-                passage.id or "",
-                passage.title,
-                passage.text,
-                passage.language,
-                direction(passage.text, passage.language),
-                _web_address(passage.url),
+            view(
+                EvidenceView,
+                passage,
+                id=passage.id or "",
+                direction=direction(passage.text, passage.language),
+                url=_web_address(passage.url),
             )
             for passage in sample.evidence
         ],
@@ -155,7 +150,7 @@ def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
 
 
 def _words(text: str, language: str | None) -> list[tuple[int, int]]:
-    return [(int(start), int(end)) for start, end in word_bounds(text, language).tolist()]
+    return [(start, end) for start, end in word_bounds(text, language).tolist()]
 
 
 def _web_address(url: str | None) -> str | None:
@@ -282,7 +277,7 @@ def _marked(text: str) -> str:
 _FALLBACK = "en"
 
 
-class Guidelines(msgspec.Struct, frozen=True):
+class Guidelines(Record):
     """Guidelines to read, as HTML that was made here from Markdown and holds no markup of its author's."""
 
     language: str
@@ -340,15 +335,8 @@ def _tags(language: str) -> Iterator[str]:
 def _interface_words() -> dict[str, dict[str, str]]:
     """Words by language; each language has English ones where it lacks its own."""
     folder = files("veriglot.studio") / "words"
-    if not folder.is_dir():
-        return {_FALLBACK: {}}
-    texts = {
-        entry.name.removesuffix(".json"): json.loads(entry.read_text("utf-8"))
-        for entry in folder.iterdir()
-        if entry.name.endswith(".json")
-    }
-    english = texts.get(_FALLBACK, {})
-    return {tag: {**english, **own} for tag, own in sorted({_FALLBACK: english, **texts}.items())}
+    texts = {entry.name.removesuffix(".json"): json.loads(entry.read_text("utf-8")) for entry in folder.iterdir()}
+    return {tag: texts[_FALLBACK] | own for tag, own in sorted(texts.items())}
 
 
 def interface_languages(project: Project) -> list[str]:
@@ -368,7 +356,7 @@ def words_of(tag: str) -> tuple[str, dict[str, str]]:
 router = Router()
 
 
-class WordsView(msgspec.Struct, frozen=True):
+class WordsView(Record):
     """The texts of the interface: those of the language, and English ones where it has none."""
 
     language: str

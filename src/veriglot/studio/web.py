@@ -40,6 +40,7 @@ from veriglot.http.server import (
     internal_error,
     json_response,
 )
+from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
 from veriglot.studio.store import Store, open_store
@@ -100,7 +101,6 @@ class Settings(ServerSettings):
 _VARIABLE = "VERIGLOT_STUDIO_SECRET"
 _SHORTEST_SECRET = 32
 _LINKS = "veriglot.studio.invitation"
-_LONGEST = 512  # characters of a cookie, and of a link's token
 
 
 class InvitationError(UsageError):
@@ -174,16 +174,9 @@ class Studio:
         """The project's slug."""
         return self.project.slug
 
-    def sign(self, purpose: str, text: str) -> str:
-        """A signature of a text for one purpose."""
-        return self._signer(purpose).get_signature(text).decode()
-
-    def signed(self, purpose: str, text: str, signature: str) -> bool:
-        """Whether a signature was made by `sign` for this purpose."""
-        try:
-            return self._signer(purpose).verify_signature(text, signature)
-        except (BadSignature, ValueError):
-            return False
+    def signer(self, purpose: str) -> Signer:
+        """What signs texts for one purpose."""
+        return Signer(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
 
     def link_token(self, key: str) -> str:
         """What the link of a person holds: the slug and their key, signed."""
@@ -196,15 +189,10 @@ class Studio:
             InvitationError: `forged`: it was not signed with this secret.
         """
         try:
-            if len(token) > _LONGEST:
-                raise InvitationError("forged")
             slug, key = URLSafeSerializer(self.secret, salt=_LINKS).loads(token)
         except (BadData, TypeError, ValueError):
             raise InvitationError("forged") from None
         return str(slug), str(key)
-
-    def _signer(self, purpose: str) -> Signer:
-        return Signer(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
 
 
 class Studios:
@@ -213,7 +201,7 @@ class Studios:
     def __init__(self, projects: Sequence[Project], database: str | None = None) -> None:
         """Open the stores."""
         self._stores: dict[str, Store] = {}
-        self._studios: dict[str, Studio] = {}
+        self.by_slug: dict[str, Studio] = {}
         if not projects:
             raise UsageError("There is no project to serve.")
         try:
@@ -224,19 +212,15 @@ class Studios:
             raise
 
     def _add(self, project: Project, database: str) -> None:
-        if project.slug in self._studios:
+        if project.slug in self.by_slug:
             raise UsageError(f"Two projects have the slug {project.slug!r}.", remedy="Give each a slug of its own.")
         if database not in self._stores:
             self._stores[database] = open_store(database)
         store = self._stores[database]
-        self._studios[project.slug] = Studio(project, store, register_project(store, project).id, _secret_of(project))
+        self.by_slug[project.slug] = Studio(project, store, register_project(store, project).id, _secret_of(project))
 
     def __iter__(self) -> Iterator[Studio]:
-        return iter(self._studios.values())
-
-    def get(self, slug: str) -> Studio | None:
-        """The project of a slug."""
-        return self._studios.get(slug)
+        return iter(self.by_slug.values())
 
     def of_token(self, token: str) -> Studio:
         """The project that an invitation leads to.
@@ -344,7 +328,7 @@ class Caller:
     @property
     def csrf(self) -> str:
         """What a write has to bring."""
-        return self.studio.sign("csrf", self.token)
+        return self.studio.signer("csrf").get_signature(self.token).decode()
 
     def count(self, kind: str) -> None:
         """Count a call of their session; see `Rates.count`."""
@@ -358,7 +342,7 @@ def client_address(request: Request) -> str:
 
 def _signed_in(request: Request) -> Caller:
     rates: Rates = request.app.state.rates
-    session = _session(request.app.state.studios, request.cookies.get(_cookie_name(request), ""))
+    session = _session(request.app.state.studios, request.cookies.get(_cookie(request)["key"], ""))
     if session is not None:
         studio, token = session
         rates.count("call", token)
@@ -373,13 +357,14 @@ def _signed_in(request: Request) -> Caller:
 
 def _session(studios: Studios, cookie: str) -> tuple[Studio, str] | None:
     """The project and the token of a cookie that was made here."""
-    if not cookie or len(cookie) > _LONGEST or not cookie.isascii() or cookie.count(".") != 2:
+    studio = studios.by_slug.get(cookie.partition(".")[0])
+    if studio is None:
         return None
-    slug, token, signature = cookie.split(".")
-    studio = studios.get(slug)
-    if studio is None or not studio.signed("session", f"{slug}.{token}", signature):
+    try:
+        signed = studio.signer("session").unsign(cookie).decode()
+    except (BadSignature, ValueError):
         return None
-    return studio, token
+    return studio, signed.partition(".")[2]
 
 
 def require_lead(request: Request) -> Caller:
@@ -427,16 +412,9 @@ LeadWriter = Annotated[Caller, Depends(_lead_writer)]
 """A lead who writes."""
 
 
-def _cookie_name(request: Request) -> str:
-    """The cookie's name; browsers hold `__Host-` to be from this host alone, over HTTPS."""
-    settings: Settings = request.app.state.settings
-    return f"__Host-{_COOKIE}" if settings.is_https and not settings.path else _COOKIE
-
-
 def set_cookie(request: Request, response: Response, studio: Studio, token: str) -> None:
     """Put a session's cookie on an answer."""
-    signed = f"{studio.slug}.{token}"
-    value = f"{signed}.{studio.sign('session', signed)}"
+    value = studio.signer("session").sign(f"{studio.slug}.{token}").decode()
     age = studio.project.entries.people.session_days * 86_400
     response.set_cookie(value=value, max_age=age, **_cookie(request))
 
@@ -449,8 +427,9 @@ def delete_cookie(request: Request, response: Response) -> None:
 def _cookie(request: Request) -> dict[str, Any]:
     settings: Settings = request.app.state.settings
     secure = request.url.scheme == "https" if settings.origin is None else settings.is_https
-    name, path = _cookie_name(request), settings.path or "/"
-    return {"key": name, "path": path, "secure": secure, "httponly": True, "samesite": "lax"}
+    # Browsers hold `__Host-` to be from this host alone, over HTTPS.
+    name = f"__Host-{_COOKIE}" if settings.is_https and not settings.path else _COOKIE
+    return {"key": name, "path": settings.path or "/", "secure": secure, "httponly": True, "samesite": "lax"}
 
 
 class Rates:
@@ -497,7 +476,7 @@ _MEANINGS = {
 _described: dict[str, Any] = {}
 
 
-class ConflictAnswer(msgspec.Struct, frozen=True):
+class ConflictAnswer(Record):
     """The answer to an event that came too late: what is there now. What was sent is kept in the history."""
 
     error: ErrorView

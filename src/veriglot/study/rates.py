@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.pipeline.engine import Description, Watch
+    from veriglot.pipeline.engine import Description
+    from veriglot.pipeline.progress import Watch
     from veriglot.records import ErrorProfile, Kind, LanguageProfile, Prediction, Sample
     from veriglot.study.config import Config, Folder, StudyEntry
     from veriglot.study.responses import Plan

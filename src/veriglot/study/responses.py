@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.llm.client import Client
-    from veriglot.pipeline.engine import Watch
+    from veriglot.pipeline.progress import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
 
 __all__ = [

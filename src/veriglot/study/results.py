@@ -40,7 +40,7 @@ from veriglot.study.responses import data_hashes, pairs, respondent_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from veriglot.pipeline.engine import Watch
+    from veriglot.pipeline.progress import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
     from veriglot.study.rates import Estimated, Rated
     from veriglot.study.responses import Plan

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError, UsageError
-from veriglot.pipeline.engine import Engine, OutputJob, Silent, run_jobs
+from veriglot.pipeline.engine import Engine, OutputJob, run_jobs
+from veriglot.pipeline.progress import Watch
 from veriglot.records import encode
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import Checkpoint, Manifest, Progress
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from veriglot.pipeline.engine import Description, Watch
+    from veriglot.pipeline.engine import Description
     from veriglot.records import ErrorProfile, Prediction, Sample
     from veriglot.storage.checkpoint import FailedRow
     from veriglot.study.config import Config, DetectorEntry, Folder
@@ -81,7 +82,7 @@ def run(
         UsageError: the folder is another's, is at work, or holds rows that were made otherwise.
         ModelError: a spending limit is reached, or no model answers; what is done is kept.
     """
-    watch = watch or Silent()
+    watch = watch or Watch()
     folder.take()
     lock = Lock(folder.path / "run")
     try:

@@ -167,7 +167,7 @@ def served(folder: Path, database: str, browser: Browser) -> Iterator[House]:
     said = {"name": json.dumps(f"Gold {HOSTILE}"), "consent": json.dumps(f"I agree. {HOSTILE}")}
     (folder / "house.toml").write_text(PROJECT.format(**said), "utf-8")
     studios = Studios([load(folder / "house.toml")], database)
-    studio = studios.get("house")
+    studio = studios.by_slug.get("house")
     assert studio is not None
     import_all(studio.store, studio.project)
     often = {"call": "1000/second", "join": "1000/minute", "write": "10000/minute", "heavy": "1000/minute"}

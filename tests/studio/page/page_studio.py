@@ -141,7 +141,7 @@ class Place:
         self, slug: str, *, role: str = "annotator", name: str = "Kim", language: str = "en", **options: Any
     ) -> Desk:
         """Somebody joins and opens the page."""
-        studio = self.studios.get(slug)
+        studio = self.studios.by_slug.get(slug)
         assert studio is not None
         with studio.store.writing() as tx:
             token = invite(tx, studio, Role(role)).token

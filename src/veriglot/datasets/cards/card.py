@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.datasets.checks.scan import DataFile
-    from veriglot.pipeline.engine import Watch
+    from veriglot.pipeline.progress import Watch
 
 __all__ = ["blank", "card", "card_page", "read_given"]
 

@@ -34,7 +34,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.writer import Writer
 from veriglot.metrics.agreement import alpha, coincidences
-from veriglot.pipeline.engine import Silent
+from veriglot.pipeline.progress import Watch
 from veriglot.signatures import __version__, signature
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.checks.rows import Index
     from veriglot.datasets.checks.scan import Row
-    from veriglot.pipeline.engine import Watch
     from veriglot.records import Annotation, Sample
 
 __all__ = ["CheckReport", "CleanedCopy", "check"]
@@ -320,7 +319,7 @@ def check(
         InputError: a file does not exist, or the only one cannot be read.
         UsageError: the cleaned copy cannot be written where it should.
     """
-    watch, report = watch or Silent(), Report()
+    watch, report = watch or Watch(), Report()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-check-")))
         spool = stack.enter_context(closing(Spool(folder / "rows")))

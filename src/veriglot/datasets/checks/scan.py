@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.formats.base import Report
-    from veriglot.pipeline.engine import Watch
+    from veriglot.pipeline.progress import Watch
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Spool", "find_files"]
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.pipeline.engine import Watch
+    from veriglot.pipeline.progress import Watch
 
     Hashes = NDArray[np.uint64]
     Reasons = NDArray[np.uint8]

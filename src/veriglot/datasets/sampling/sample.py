@@ -39,7 +39,7 @@ from veriglot.datasets.sampling.filters import (
 from veriglot.datasets.sampling.lines import Columns, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
-from veriglot.pipeline.engine import Silent
+from veriglot.pipeline.progress import Watch
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
 from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.datasets.sampling.lines import Line
-    from veriglot.pipeline.engine import Watch
 
     Hashes = NDArray[np.uint64]
     Numbers = NDArray[np.int64]
@@ -249,7 +248,7 @@ def mt_sample(
             is no scorer; or there are scorers and no translations.
         VeriglotError: a scorer cannot be made, which is tried before anything else.
     """
-    watch = watch or Silent()
+    watch = watch or Watch()
     folder.mkdir(parents=True, exist_ok=True)
     labels = [*order.columns.given, *(label for label, _ in order.scorers)]
     if len(set(labels)) < len(labels):

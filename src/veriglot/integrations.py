@@ -501,7 +501,8 @@ class _Answer:
         self._reached = 0
 
     def add(self, chunk: Any) -> list[CheckedSentence]:
-        piece = chunk.choices[0].delta.content if chunk.choices else None
+        delta = chunk.choices[0].delta if chunk.choices else None  # some servers send a last chunk without one
+        piece = delta.content if delta is not None else None
         self._text += piece or ""
         return self.checked(final=False) if piece else []
 

@@ -44,7 +44,7 @@ def source(tmp_path: Path) -> Path:
 
 
 SUMMARY = (
-    "veriglot: 10 rows: 8 checked, 2 of them marked (25.0%); 2 not checked (no_evidence 2).\n"
+    "veriglot: 10 rows: 8 checked, 2 of them marked (25.0%); 2 not checked (no evidence 2).\n"
     "veriglot: marked of checked, by language: en 1 of 7, de 1 of 1.\n"
 )
 

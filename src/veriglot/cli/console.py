@@ -197,7 +197,7 @@ class Account:
             yield f"{checked:,} checked"
         others = [(status, count) for status, count in statuses.most_common() if status != "scored"]
         if others:
-            reasons = ", ".join(f"{status} {count:,}" for status, count in others)
+            reasons = ", ".join(f"{status.replace('_', ' ')} {count:,}" for status, count in others)
             yield f"{statuses.total() - checked:,} not checked ({reasons})"
         if self.tally.failed:
             yield f"{self.tally.failed:,} could not be read{self._where()}"

@@ -110,7 +110,7 @@ _STATUSES = {
     "unsupported_language": "the detector cannot judge this language",
     "too_long": "longer than the detector takes",
     "nothing_to_compare": "there is nothing to compare",
-    "failed": "an error stopped the check",
+    "failed": "it could not be checked",
 }
 _NOTES = (
     (r"calibration:default", "The confidences are a rough guide: they were not calibrated on this language or script."),

@@ -35,6 +35,9 @@ def with_settings(words: list[Any]) -> list[str]:
         elif isinstance(one.default, dict):
             name, _, value = next(waiting).partition("=")
             values.setdefault(one.key, {})[name] = _value(value)
+        elif "tuple[int" in str(one.type):
+            text = next(waiting)
+            values[one.key] = list(map(_value, text.split(","))) if "," in text else text
         elif one.repeated:
             values.setdefault(one.key, []).append(next(waiting))
         else:

@@ -261,7 +261,8 @@ def detect_many(
     """
     if isinstance(rows, str | bytes | Mapping | Sample):
         raise InputTypeError(
-            f"rows are a list, an iterator or a DataFrame, and this is one {type(rows).__name__}", "Use [row]."
+            f"rows are a list, an iterator or a DataFrame, and this is one {type(rows).__name__}",
+            "Use veriglot.read(FILE) for a file, and [row] for one row.",
         )
     if processes != 1 and isinstance(detector, str):
         make = partial(load_detector, detector, threshold=threshold, words=words, strictness=strictness)

@@ -104,10 +104,11 @@ def test_where_nothing_was_checked_no_rate_is_kept(veriglot: Command, tmp_path: 
     assert "nothing was checked" in outcome.err
 
 
-def test_rows_that_cannot_be_read_come_first(veriglot: Command, source: Path) -> None:
+def test_a_limit_counts_more_than_rows_that_cannot_be_read(veriglot: Command, source: Path) -> None:
     source.write_text(source.read_text() + "{\n")
-    outcome = veriglot("detect", source, *DETECTOR, "--fail-on", "not-checked")
-    assert outcome.code == 3
+    assert veriglot("detect", source, *DETECTOR).code == 3
+    outcome = veriglot("detect", source, *DETECTOR, "--fail-on", "unsupported,not-checked")
+    assert outcome.code == 4
     assert "--fail-on not-checked: 3 not checked" in outcome.err
 
 
@@ -116,7 +117,9 @@ def test_a_pair_has_a_verdict_too(veriglot: Command) -> None:
     assert veriglot("detect", *pair).code == 0
     assert veriglot("detect", *pair, "--fail-on", "unsupported").code == 4
     unchecked = ("--evidence-text", "", "--response-text", RIGHT)
-    assert veriglot("detect", *unchecked, "--fail-on", "unsupported").code == 0
+    outcome = veriglot("detect", *unchecked, "--fail-on", "unsupported")
+    assert outcome.code == 4
+    assert "--fail-on unsupported: nothing was checked" in outcome.err
     assert veriglot("detect", *unchecked, "--fail-on", "not-checked").code == 4
 
 

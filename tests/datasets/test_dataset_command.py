@@ -141,8 +141,8 @@ def test_a_model_in_this_process_is_the_one_that_is_named(
         pytest.importorskip(package, reason="needs the extra `local`: pip install 'veriglot[local]'")
     words = ("responses", queries, "--client", "transformers", "-o", tmp_path / "out")
     outcome = build(*words, "-m", f"tiny={tmp_path / 'nowhere'}")
-    assert outcome.code == 2
-    assert f"The model '{tmp_path / 'nowhere'}' cannot be loaded" in outcome.err
+    assert outcome.code == 1
+    assert f"There is no folder '{tmp_path / 'nowhere'}'" in outcome.err
     outcome = build(*words, "-m", "first", "-m", "second")
     assert outcome.code == 2
     assert "runs one model" in outcome.err

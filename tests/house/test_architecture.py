@@ -25,6 +25,7 @@ FLOORS = {
     "detection": 10,
     "studio": 11, "server": 11, "integrations": 11,
     "cli": 12, "pytest": 12,
+    "__main__": 13,
 }  # fmt: skip
 
 BANNED = {"utils", "util", "common", "core", "helpers", "scripts", "misc"}

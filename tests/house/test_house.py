@@ -27,12 +27,12 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {  # what House closes at, and what Judge and Door may add
-    "files": 260,  # the aim is 350
-    "lines": 86_000,  # 80,000, and 3,000 an issue
-    "tokens": 582_000,  # 520,000: without `semantic` it was 513,800; the reader came to 33,000
+    "files": 256,  # the aim is 350
+    "lines": 82_700,  # 80,000, and 3,000 an issue
+    "tokens": 558_500,  # 520,000, and 19,500 an issue: what 3,000 lines hold at House's own bounds
     "exported names": 1_200,
-    "options": 301,  # 300, and 12 an issue
-    "words of docs": 41_500,
+    "options": 302,  # 300, and 12 an issue
+    "words of docs": 41_900,  # 40,000, and 1,500 an issue
     "words of the README": 900,
     "words of Markdown": 55_000,
     "files with one importer": 32,  # the aim is 40

@@ -26,7 +26,7 @@ WIDTH = 100  # columns of help pages, so that they read the same everywhere
 
 # Each is the command of its name in its module, or the `app` there where it has verbs of its own.
 VERBS = {
-    "detect": "Mark unsupported spans: a pair of files, JSONL, Parquet or standard input.",
+    "detect": "Mark unsupported spans: a pair, JSON, CSV or Parquet, or standard input.",
     "evaluate": "Measure a detector against labels: figures with intervals, and the error profile.",
     "estimate": "Estimate rates of hallucination from predictions and an error profile.",
     "study": "Measure how much models hallucinate in each language: responses, detection, rates, report.",
@@ -107,7 +107,7 @@ def _root(
     """Find, measure and compare the hallucinations of language models, in every language.
 
     Results go to standard output, progress and warnings to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage,
-    3 finished with rows that failed, 130 interrupted.
+    3 finished with rows that failed, 4 over a limit that was asked for, 130 interrupted.
     """
 
 

@@ -11,7 +11,7 @@ from veriglot.cli.console import print_json
 from veriglot.cli.dataset_responses import show_quality
 from veriglot.cli.generation import Queries, Reading
 from veriglot.cli.inputs import kind_of, known_tag
-from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.errors import EXIT_OVER_LIMIT, EXIT_ROWS_FAILED, InputError, UsageError
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import open_console
 from veriglot.storage.files import write_json
@@ -50,7 +50,7 @@ def check(
         None, "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each says."
     ),
     fail_on: Literal["error", "warning", "note", "never"] = Help(
-        "never", "Exit with 1 where a finding is of this level or worse."
+        "never", "Exit with 4 where a finding is of this level or worse."
     ),
     format_: str | None = None,
     language: str | None = Help(None, "Default: told from the text."),
@@ -63,7 +63,7 @@ def check(
     reference for several languages, wrong scripts and languages, leaks between splits (exact, near, by reference),
     repeats and how far their labels agree, missing clean rows and classes out of balance. All DATA is checked together.
 
-    Leaves with 3 where rows could not be read, and with 1 as --fail-on says.
+    Leaves with 3 where rows could not be read, and with 4 as --fail-on says.
 
     \b
     See:    veriglot dataset check mfava/ --report check.html
@@ -98,7 +98,7 @@ def check(
         render_check(result, open_console())
     worst = () if fail_on == "never" else _LEVELS[: _LEVELS.index(fail_on) + 1]
     if any(finding.level in worst for finding in result.findings):
-        return EXIT_FAILED
+        return EXIT_OVER_LIMIT
     return EXIT_ROWS_FAILED if any(file.unreadable for file in result.files) else 0
 
 

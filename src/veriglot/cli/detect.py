@@ -76,7 +76,7 @@ class DetectOptions(Options):
         " terminal, json otherwise.",
     )
     fail_on: tuple[str, ...] = Help(
-        (), "Exit with 4 where any response is unsupported, or not-checked; may be repeated. Default: none."
+        (), "Exit with 4 where any response is unsupported, not-checked, or either (with a comma). Default: none."
     )
     max_rate: str | None = Option(
         None,
@@ -132,6 +132,11 @@ class DetectOptions(Options):
         return share
 
     @property
+    def limits(self) -> list[str]:
+        """What `--fail-on` names."""
+        return [name.strip() for text in self.fail_on for name in text.split(",")]
+
+    @property
     def title(self) -> str:
         """Heading of the HTML view."""
         return f"{', '.join(self.inputs) or self.response or 'Response'}: {self.detector}"
@@ -153,7 +158,7 @@ def detect(options: DetectOptions) -> int:
 
     if (options.file or options.folder) and options.to is not None:
         raise UsageError("--output and --to exclude each other.")
-    for name in set(options.fail_on) - _LIMITS.keys():
+    for name in set(options.limits) - _LIMITS.keys():
         raise UnknownNameError("verdict to fail on", name, _LIMITS)
     assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
     account = Account(quiet=options.quiet)
@@ -175,8 +180,7 @@ def detect(options: DetectOptions) -> int:
         else:
             _to_files(options, inputs, engine, account)
     code = account.close()
-    over = _verdict(options, account.tally)
-    return code or over
+    return _verdict(options, account.tally) or code
 
 
 _LIMITS = {"unsupported": "marked", "not-checked": "not checked"}
@@ -190,7 +194,9 @@ def _verdict(options: DetectOptions, tally: Tally) -> int:
         raise UsageError("An earlier version made this output and counted no verdicts.", "Add --overwrite.")
     checked, marked = tally.statuses["scored"], tally.marked
     counts = {"unsupported": marked, "not-checked": tally.rows - checked}
-    messages = [f"--fail-on {name}: {counts[name]:,} {_LIMITS[name]}" for name in options.fail_on if counts[name]]
+    messages = [f"--fail-on {name}: {counts[name]:,} {_LIMITS[name]}" for name in options.limits if counts[name]]
+    if "unsupported" in options.limits and not checked:
+        messages.append("--fail-on unsupported: nothing was checked")
     limit = options.limit
     if limit is not None and not checked:
         messages.append(f"--max-rate {options.max_rate}: nothing was checked, so the share is not known")
@@ -293,8 +299,7 @@ def _pair(options: DetectOptions, account: Account) -> int:
     else:
         file = Path(options.file)
         _write(kind_of(file, _KINDS), [sample], [prediction], file, options.title)
-    over = _verdict(options, account.tally)
-    return account.exit_code or over
+    return _verdict(options, account.tally) or account.exit_code
 
 
 def _pair_sample(options: DetectOptions) -> Sample:

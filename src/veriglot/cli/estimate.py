@@ -70,6 +70,7 @@ class EstimateOptions(Options):
     seed: int = 0
     draws: int = Option(4000, "Number of draws behind the intervals.", "N", min=100)
     language: str | None = Help(None, "Default: the one that was detected.")
+    columns: tuple[str, ...] = ()
     to: Literal["table", "json", "csv"] | None = Help(None, "Default: table.")
     json: bool = Help(False, "The same as --to json.")
     quiet: bool = False
@@ -222,11 +223,12 @@ def _tally(options: EstimateOptions, study: StudyEntry, seen: _Predictions, acco
 
 
 def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
+    from veriglot.formats.columns import columns_from
     from veriglot.study.responses import rows_of
 
-    tag = known_tag(options.language)
-    paths = [Path(each.path) for each in find_inputs(options.samples, skipped=account.warn)]
-    return account.samples(rows_of(paths, format_name=None, language=tag))
+    tag, columns = known_tag(options.language), columns_from(options.columns)
+    paths = [Path(each.path) for each in find_inputs(options.samples, skipped=account.warn, columns=options.columns)]
+    return account.samples(rows_of(paths, format_name=None, language=tag, columns=columns or None))
 
 
 def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[Counted]:

@@ -241,7 +241,7 @@ keyed = st.recursive(
 @given(record=st.dictionaries(st.sampled_from(KEYS), keyed, max_size=12) | keyed)
 def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object) -> None:
     format_ = load_format(name)
-    reading = Reading(Source("rows.json"), FileReport("rows.json", name))
+    reading = Reading(Source(__file__), FileReport(__file__, name))  # a file that is there: its encoding is told
     from veriglot.formats.containers import Record
 
     found = list(format_.rows(iter([Record(1, record)]), reading))

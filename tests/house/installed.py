@@ -33,7 +33,14 @@ def data_files() -> list[str]:
     for path in ROOT.rglob("*.py"):
         package = ".".join(path.relative_to(ROOT.parent).parent.parts)
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "joinpath"):
+            if not isinstance(node, ast.Call):
+                continue
+            if getattr(node.func, "id", "") == "packaged" and isinstance(node.args[1], ast.Constant):
+                anchor = node.args[0].value if isinstance(node.args[0], ast.Constant) else package
+                count += 1
+                if not files(anchor).joinpath(node.args[1].value).is_file():
+                    missing.append(f"{path}: {node.args[1].value}")
+            if getattr(node.func, "attr", "") != "joinpath":
                 continue
             owner = node.func.value  # type: ignore[attr-defined]
             literal = all(isinstance(argument, ast.Constant) for argument in node.args)

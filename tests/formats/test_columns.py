@@ -499,3 +499,90 @@ def test_the_same_map_goes_on_however_it_is_written(tmp_path: Path, capsys: pyte
     assert main([*command, "--map", "evidence=context", "--map", "response=answer"]) == 0
     assert "done by an earlier run" in capsys.readouterr().err
     assert main([*command, "--map", "evidence=answer,response=context"]) == 2
+
+
+CONTINUED = "德国外长表示，各国将继续推进明斯克协议的执行，以确保地区的和平与稳定。"
+
+
+@pytest.mark.parametrize(
+    ("row", "proposed"),
+    [
+        ({"broadcastDate": "2015-01-22 12:16:02", "newsBeginning": CONTINUED, "continuation": CONTINUED,
+          "newsRemainder": CONTINUED * 4}, "response=COLUMN,evidence=newsRemainder"),
+        ({"article": EVIDENCE, "reference_summary": RESPONSE, "edited_summary": RESPONSE},
+         "response=COLUMN,evidence=article"),
+        ({"source_file": "f0c498d1-45ef-4826-9a78-fe3d95ddacd7.txt", "ans1_text": RESPONSE, "ans2_text": RESPONSE * 3},
+         "response=COLUMN,evidence=COLUMN"),
+        ({"page": "https://example.org/a page/of many words.html", "kontext": EVIDENCE},
+         "response=COLUMN,evidence=kontext"),
+        ({"response": RESPONSE, "claim": RESPONSE, "belege": [{"text": EVIDENCE * 3}]},
+         "response=response,evidence=belege"),
+    ],
+)  # fmt: skip
+def test_a_column_is_proposed_only_if_its_text_fits_and_no_other_does(row: dict[str, Any], proposed: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_row(row)
+    assert f"--map {proposed} (columns=" in error.value.remedy
+
+
+def test_a_map_that_was_refused_is_not_proposed() -> None:
+    row = {"article": EVIDENCE, "pages": [EVIDENCE], "summary_sentences": [{"sentence": RESPONSE}]}
+    columns = {"response": "summary_sentences.0.sentence", "evidence": "article + pages"}
+    with pytest.raises(InputError, match=r"no column 'summary_sentences\.0\.sentence'") as error:
+        read_row(row, columns=columns)
+    assert "--map response=COLUMN,evidence=article + pages (" in error.value.remedy
+    with pytest.raises(InputError, match="but this is list of 1"):
+        read_row(row, columns={**columns, "response": "summary_sentences"})
+
+
+def test_evidence_of_another_name_beside_id_and_response_is_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = {"id": "a", "response": RESPONSE, "references": [EVIDENCE]}
+    as_lines(tmp_path / "a.jsonl", [row])
+    with caplog.at_level(logging.INFO, "veriglot.formats"):
+        (sample,) = veriglot.read(tmp_path / "a.jsonl")
+    assert [passage.text for passage in sample.evidence] == [EVIDENCE]
+    assert caplog.messages[0].endswith("read as id, response, evidence from references")
+    as_lines(tmp_path / "a.jsonl", [{**row, "document": EVIDENCE, "passage": EVIDENCE}])
+    with pytest.raises(InputError, match="could be in document or passage"):
+        list(veriglot.read(tmp_path / "a.jsonl"))
+
+
+def test_labels_of_which_some_are_unknown_are_not_used_in_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    as_table(path, [{**RAG, "label": label} for label in ("cnt", "neutral", "ent")])
+    assert main(["convert", str(path), "-o", str(out)]) == 1
+    assert "'cnt' in 'label' is not known" in (error := capsys.readouterr().err)
+    assert "--map unsupported=COLUMN" in error
+    assert not out.exists()
+    assert main(["convert", str(path), "--map", "label=", "-o", str(out)]) == 0
+    assert [sample.annotations for sample in veriglot.read(path)] == [()] * 3
+
+
+def test_evidence_in_the_triples_of_fever() -> None:
+    triples = [["Bridge", 0, EVIDENCE], ["Bridge", 1, "It is long."]]
+    sample = read_row({"claim": RESPONSE, "evidence": triples, "label": "REFUTES"})
+    assert [(p.title, p.text) for p in sample.evidence] == [("Bridge", EVIDENCE), ("Bridge", "It is long.")]
+    with pytest.raises(InputError, match="objects with `text`"):
+        read_row({"claim": RESPONSE, "evidence": [[[92206, 104971, "Bridge", 7]]], "label": "REFUTES"})
+
+
+@pytest.mark.parametrize("columns", [{"evidence": ["a", "b"]}, "response=x"])
+def test_columns_that_are_no_names_under_names_are_refused(columns: Any, tmp_path: Path) -> None:
+    as_table(tmp_path / "a.csv", [RAG])
+    for read in (
+        lambda: list(veriglot.read(tmp_path / "a.csv", columns=columns)),
+        lambda: read_row(RAG, columns=columns),
+    ):
+        with pytest.raises(UsageError, match=r'"evidence": "a\+b"'):
+            read()
+
+
+def test_a_table_without_a_header_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(f"{EVIDENCE}\t{RESPONSE}\t1\n" * 2, "utf-8")
+    with pytest.raises(InputError, match="Has it no header line") as error:
+        list(veriglot.read(tmp_path / "a.tsv"))
+    assert "--map" not in str(error.value)

@@ -114,6 +114,7 @@ def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: A
         report=account.report,
         language=known_tag(options.language),
         seen=SeenIds() if labels else None,
+        labelled=True,
     )
     if labels is not None:
         rows = _labelled_rows(rows, labels, options.source)

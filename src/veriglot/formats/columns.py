@@ -11,6 +11,7 @@ import json
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -82,6 +83,8 @@ _SENSE = re.compile(
     r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
     r"|support|faith|ground(?=ed|ing)|consist|fact|correct|attribut|entail|true|valid|clean|right|accura|verif)"
 )
+_LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
+_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
 
@@ -122,13 +125,24 @@ def columns_from(pairs: Iterable[str]) -> dict[str, str]:
                     remedy="Write --map PART=COLUMN,PART=COLUMN, such as response=answer,evidence=contexts.",
                 )
             columns[part] = column.strip()
-    return _checked(columns)
+    return checked(columns)
 
 
-def _checked(columns: Mapping[str, str]) -> dict[str, str]:
+def checked(columns: Mapping[str, str]) -> dict[str, str]:
+    """The same columns, if each is the name of one for a part of a sample.
+
+    Raises:
+        UsageError: these are no names under names.
+        UnknownNameError: no such part.
+    """
+    if not isinstance(columns, Mapping) or not all(isinstance(column, str) for column in columns.values()):
+        raise UsageError(
+            f"columns are names under the parts of a sample, but this is {columns!r}.",
+            remedy='Write columns={"response": "answer", "evidence": "a+b"}; + joins several columns.',
+        )
     for part in columns:
         if part not in _PARTS:
-            raise UnknownNameError("part of a sample", part, _PARTS)
+            raise UnknownNameError("part of a sample", str(part), _PARTS)
     return dict(columns)
 
 
@@ -233,36 +247,46 @@ def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
 
 def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
     """The error of a row whose columns are not known, with its keys and the `--map` that would do."""
-    remedy = error.remedy
-    if not remedy:
-        proposed = {**columns, **_proposed(row, columns)}
+    remedy, names = error.remedy, list(map(str, row))
+    if not remedy and 2 * sum(name.isdecimal() or _length(name) > 20 for name in names) > len(names):
+        remedy = "Has it no header line? Write one, such as evidence,response,label."
+    elif not remedy:
+        proposed = _proposed(row, columns)
+        unclear = " or the ".join(part for part, column in proposed.items() if column == "COLUMN")
         pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
-        lacking = [part for part in ("response", "evidence") if part not in proposed]
-        remedy = f"Add --map {pairs or 'response=COLUMN,evidence=COLUMN'} (columns= in Python)."
-        if lacking and pairs:
-            column = f"{lacking[-1]}=COLUMN"
-            remedy = f"No column looks like {' nor '.join(lacking)}: add --map {pairs},{column} (columns= in Python)."
+        start = f"No column is clearly the {unclear}: add" if unclear else "Add"
+        remedy = f"{start} --map {pairs} (columns= in Python)."
         if error.field == "evidence":
             remedy += " Rows without any evidence: --map evidence= reads them, and all will be not checked."
-    return InputError(f"{error.detail}: its keys are {', '.join(list(map(str, row))[:12])}", remedy=remedy)
+    return InputError(f"{error.detail}: its keys are {', '.join(name[:60] for name in names[:12])}", remedy=remedy)
 
 
 def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, str]:
-    """The likeliest columns for response and evidence, by their names and what they hold."""
+    """What was stated, if it is there, and the column that is clearly the response or the evidence, else `COLUMN`."""
     flat = _flat(row)
-    result = {part: column for part, column in stated.items() if column in flat}
-    texts = {key: size for key, value in flat.items() if key not in stated.values() and (size := _length(value))}
+    result = dict(stated)
     for part in ("evidence", "response"):
-        if part not in result:
-            scores = {
-                key: _likeness(key, part, flat[key], size / max(texts.values()))
-                for key, size in texts.items()
-                if key not in result.values()
-            }
-            best = max(scores, key=lambda key: scores[key], default=None)
-            if best is not None and scores[best] >= 0.6:
-                result[part] = best
-    return {part: result[part] for part in ("response", "evidence") if part in result}
+        chosen = [column.strip() for column in result.get(part, "").split("+")]
+        if part in result and (result[part] in {"", *flat} or all(column in flat for column in chosen)):
+            continue
+        taken = {each.strip() for column in result.values() for each in (column, *column.split("+"))}
+        others = {key: value for key, value in flat.items() if key not in taken}
+        known = _columns_of(part, {key: _name(key) for key in others}, {})
+        result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
+    return {part: result[part] for part in ("response", "evidence", *result)}
+
+
+def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
+    """The column that is likelier than every other by its name and text; `COLUMN` where there is none."""
+    stems = Counter(re.sub(r"\d+", "", key) for key in flat)  # of answer_1 and answer_2 either could be meant
+    sizes = {key: size for key, value in flat.items() if (size := _length(value))}
+    scores = {
+        key: _likeness(key, part, flat[key], size / max(sizes.values()))
+        for key, size in sizes.items()
+        if stems[re.sub(r"\d+", "", key)] == 1
+    }
+    best, second = [*sorted(scores.values(), reverse=True), 0.0, 0.0][:2]
+    return max(scores, key=lambda key: scores[key]) if best >= 0.6 and best - second >= 0.1 else "COLUMN"
 
 
 def _likeness(key: str, part: str, value: Any, share: float) -> float:
@@ -281,11 +305,13 @@ def _name_likeness(name: str, part: str) -> float:
 
 
 def _length(value: Any) -> int:
-    """Characters of a text with a space in it, or of a list of such texts; 0 for all else."""
+    """Characters of a text of several words, or of a list of such texts; 0 for dates, paths, numbers and ids."""
     if isinstance(value, str):
-        return len(value) if " " in value.strip() or len(value) > 30 else 0
+        words = [word for word in value[:1000].split() if _LETTER.search(word) and not _NO_WORD.search(word)]
+        return len(value) if len(words) > 2 or len(_WITHOUT_SPACES.findall(value[:1000])) > 5 else 0
     if isinstance(value, list):
-        return sum(_length(each.get("text") if isinstance(each, dict) else each) for each in value)
+        keys = _table().objects["text"]
+        return sum(_length(_first(each, keys, str) if isinstance(each, Mapping) else each) for each in value)
     return 0
 
 
@@ -325,12 +351,11 @@ def _text(value: Any, part: str) -> str | None:
         return _text((of_role or value)[-1].get("content"), part)
     if isinstance(value, list) and all(isinstance(each, Mapping) and each.get("type") == "text" for each in value):
         return "".join(str(each.get("text", "")) for each in value)
-    if isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(int(value)) if value == value // 1 and abs(value) < 1e16 else str(value)  # an id that was 7 is 7.0
+    text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    if isinstance(text, str):
+        return text
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
     raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
@@ -344,6 +369,8 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
         titled = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], list)  # as HotpotQA has it
         if titled and all(isinstance(sentence, str) for sentence in value[1]):
             yield {"title": value[0], "text": " ".join(map(str.strip, value[1]))}
+        elif len(value) == 3 and list(map(type, value)) == [str, int, str]:  # as FEVER has it with its sentences
+            yield {"title": value[0], "text": value[2]}
         else:
             for each in value:
                 yield from _passages(each) if not isinstance(each, str) else ({"text": each},) if each else ()
@@ -352,7 +379,8 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, str):
         yield {"text": value}
     else:
-        raise InputError(f"text is expected, but this is {type(value).__name__}", field="evidence")
+        remedy = "Write the passages themselves: texts, or objects with `text`."
+        raise InputError(f"text is expected, but this is {type(value).__name__}", field="evidence", remedy=remedy)
 
 
 def _objects(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -397,7 +425,7 @@ UNSUPPORTED = "unsupported"
 
 
 class _UnclearLabelError(InputError):
-    """A label of which nobody can say what it means."""
+    """A label of which nobody can say what it means; with a remedy where that is so of its column."""
 
 
 class _NoQuotationError(InputError):
@@ -431,7 +459,8 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
     if word not in {*words["true"], *words["false"]}:
         raise _UnclearLabelError(
             f"the label {str(value)[:40]!r} in {column!r} is not known",
-            remedy="Use 0 and 1, supported and unsupported, or spans; --map label= leaves it out.",
+            remedy="Write supported or unsupported for it, or add a column of 0 and 1 and --map unsupported=COLUMN "
+            "(or supported=COLUMN); --map label= leaves the labels out.",
         )
     meaning_of_1 = _SENSES.get(part, _meaning(column))
     if meaning_of_1 is not None:
@@ -494,8 +523,9 @@ def _annotation(
     plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]
 ) -> Annotation | None:
     """What the columns of labels say; None where they say nothing of this row."""
-    if plan.unclear:
-        raise _UnclearLabelError(plan.unclear)
+    unclear: list[_UnclearLabelError] = reading.once("unclear", list)  # where some words are not known, none is used
+    if unclear or plan.unclear:
+        raise unclear[0] if unclear else _UnclearLabelError(plan.unclear)
     taxonomy, spans = "hat", None
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
@@ -546,7 +576,7 @@ def read_row(
             The message names the keys and the columns to state.
         UnknownNameError: `columns` names a part that no sample has.
     """
-    reading = Reading(Source("-"), FileReport("row", "columns"), language=language, columns=_checked(columns or {}))
+    reading = Reading(Source("-"), FileReport("row", "columns"), language=language, columns=checked(columns or {}))
     return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
 
 
@@ -554,6 +584,11 @@ def has_labels(row: Mapping[str, Any]) -> bool:
     """Whether a row has a column of labels, by its name."""
     known = _table().names
     return not {*known["spans"][0], *known["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
+
+
+def evidence_elsewhere(row: Mapping[str, Any]) -> bool:
+    """Whether a row without `evidence` has a column of another name that is known to hold it."""
+    return "evidence" not in row and bool(_columns_of("evidence", {str(key): _normalized(str(key)) for key in row}, {}))
 
 
 def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
@@ -618,8 +653,10 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         if reading.labelled:
             raise
         if not reading.report.notes["labels_not_used"]:
-            _LOG.info("%s: labels are not used: %s", reading.source.path, error)
+            _LOG.warning("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
+        unclear = [error] if isinstance(error, _UnclearLabelError) and error.remedy else []
+        reading.once("unclear", list).extend(unclear)
         data["meta"] |= {column: flat.get(column) for part in _LABEL_PARTS for column in plan.parts.get(part, ())}
     sample = sample_from(data)
     if annotation is not None:

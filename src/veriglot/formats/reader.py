@@ -10,7 +10,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
-from veriglot.formats.columns import check_columns
+from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
@@ -224,12 +224,13 @@ def read_rows(
     """
     report = report if report is not None else Report()
     seen = seen if seen is not None else SeenIds()
+    columns = checked(columns or {})
     if columns and format not in {None, "columns"}:
         raise UsageError(f"The format {format!r} has columns of its own.", remedy="Leave out either --map or --format.")
     for source, guessed in _sources(path, "columns" if columns else format, report):
         file_report = report.files.setdefault(source.path, FileReport(source.path, guessed.format, guessed.why))
         reading = Reading(
-            source, file_report, strict=strict, language=language, columns=columns or {}, labelled=labelled,
+            source, file_report, strict=strict, language=language, columns=columns, labelled=labelled,
             named=format is not None, container=guessed.container,
         )  # fmt: skip
         format_ = load_format(guessed.format)
@@ -238,7 +239,7 @@ def read_rows(
                 source.recode()
             if (head := source.look()).keys:
                 try:
-                    check_columns(head, columns or {})
+                    check_columns(head, columns)
                 except InputError as error:
                     raise error.at(path=source.path) from error
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)

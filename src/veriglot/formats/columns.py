@@ -586,7 +586,7 @@ def has_labels(row: Mapping[str, Any]) -> bool:
     return not {*known["spans"][0], *known["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
 
 
-def evidence_elsewhere(row: Mapping[str, Any]) -> bool:
+def names_other_evidence(row: Mapping[str, Any]) -> bool:
     """Whether a row without `evidence` has a column of another name that is known to hold it."""
     return "evidence" not in row and bool(_columns_of("evidence", {str(key): _normalized(str(key)) for key in row}, {}))
 
@@ -655,8 +655,9 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         if not reading.report.notes["labels_not_used"]:
             _LOG.warning("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
-        unclear = [error] if isinstance(error, _UnclearLabelError) and error.remedy else []
-        reading.once("unclear", list).extend(unclear)
+        unclear: list[_UnclearLabelError] = reading.once("unclear", list)
+        if isinstance(error, _UnclearLabelError) and error.remedy:
+            unclear.append(error)
         data["meta"] |= {column: flat.get(column) for part in _LABEL_PARTS for column in plan.parts.get(part, ())}
     sample = sample_from(data)
     if annotation is not None:

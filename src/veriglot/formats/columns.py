@@ -656,8 +656,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             _LOG.warning("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
         unclear: list[_UnclearLabelError] = reading.once("unclear", list)
-        if isinstance(error, _UnclearLabelError) and error.remedy:
-            unclear.append(error)
+        unclear += [error] if isinstance(error, _UnclearLabelError) and error.remedy else []
         data["meta"] |= {column: flat.get(column) for part in _LABEL_PARTS for column in plan.parts.get(part, ())}
     sample = sample_from(data)
     if annotation is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
+
+    from playwright.sync_api import Browser
 
 settings.register_profile(
     "veriglot",
@@ -35,6 +38,26 @@ def _guarded(self: socket.socket, address: object) -> None:
     if isinstance(address, tuple) and address[0] not in _LOOPBACK:
         raise PermissionError(f"tests open no connection beyond loopback, but this one asked for {address}")
     _connect(self, address)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(names)})")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A headless Chromium for a module's tests: while one is open, a process can have no other, and no asyncio."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 # Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,12 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 def script() -> str:
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
-    return subprocess.run([COMMAND, "--show-completion", "bash"], capture_output=True, text=True, check=True).stdout
+    settings = {
+        **os.environ,
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }
+    command = [COMMAND, "--show-completion", "bash"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=settings).stdout
 
 
 @pytest.mark.slow

@@ -186,7 +186,7 @@ def test_bad_rows_are_kept_beside_the_output(veriglot: Command, tmp_path: Path, 
     failed = lines_of((tmp_path / "out.jsonl.failed.jsonl").read_text())
     assert [(row["line"], row["row"]) for row in failed] == [(2, 1), (3, 2), (4, 3)]
     assert "response" in f"{failed[1]['message']} {failed[1].get('field')}"
-    assert failed[0]["raw"].strip() == '{"id": "b", "response":'
+    assert failed[0]["raw"] == '{"id": "b", "response": '
     assert all(row["path"] == str(tmp_path / "in.jsonl") for row in failed)
     assert (
         "5 rows: 1 checked, 1 of them marked (100.0%); 1 not checked (no evidence 1); 3 could not be read (see"

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "out" / "site"
@@ -24,7 +27,7 @@ def pages_of(menu: Any) -> list[str]:
 def test_every_page_is_once_in_the_menu() -> None:
     menu = pages_of(tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"])
     found = [path for pattern in ("*.md", "docs/*.md", "benchmarks/*.md") for path in ROOT.glob(pattern)]
-    assert sorted(menu) == sorted(str(path.relative_to(ROOT)) for path in found if path.name != "formats_head.txt")
+    assert sorted(menu) == sorted(str(path.relative_to(ROOT)) for path in found)
 
 
 @pytest.fixture(scope="module")
@@ -39,21 +42,13 @@ def site() -> Path:
 
 
 @pytest.mark.slow
-def test_a_copy_on_disk_is_searched_without_a_network(site: Path) -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("needs Chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "docs" / "bench.html").as_uri())
-        page.keyboard.press("/")
-        page.get_by_placeholder("Search").fill("telemetry")
-        page.get_by_text("reports nothing").wait_for(timeout=20_000)  # of the page that is found
-        browser.close()
+def test_a_copy_on_disk_is_searched_without_a_network(site: Path, browser: Browser) -> None:
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site / "docs" / "bench.html").as_uri())
+    page.keyboard.press("/")
+    page.get_by_placeholder("Search").fill("telemetry")
+    page.get_by_text("reports nothing").wait_for(timeout=20_000)  # of the page that is found
     assert asked
     assert not [url for url in asked if not url.startswith("file:")]

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import NAMES, Requests
+from browser import Requests
 from study_figures import study_figures
 from study_page import Page, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(NAMES)})")
-    return found
 
 
 @pytest.fixture

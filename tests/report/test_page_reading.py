@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from bench_made import bench_of
-from browser import NAMES
 from judged_samples import arabic, every_kind, judged
 from study_figures import study_figures
 
@@ -33,18 +31,6 @@ SLIDE = """(element, [value, types]) => {
   element.value = value;
   for (const type of types) element.dispatchEvent(new Event(type, { bubbles: true }));
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(NAMES)})")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from small_bench import samples, written
 
 from veriglot.cli import main
-from veriglot.records import encode
+from veriglot.records import Annotation, Kind, Sample, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +98,50 @@ def test_labelled_data_and_names_are_a_bench(tmp_path: Path, *, spans: bool, lev
     assert [system["name"] for system in results["systems"]] == ["absent_words:AbsentWords", "rouge-l"]
     assert [system["kind"] for system in results["systems"]] == ["detector", "scorer"]
     assert results["data"][0]["levels"] == levels
+
+
+def _whole(sample: Sample) -> Sample:
+    """The same label without a place."""
+    rating = float(bool(sample.annotations[0].spans))
+    label = Annotation("gold", Kind.HUMAN, "hat", ratings={"unsupported": rating})
+    return msgspec.structs.replace(sample, annotations=(label,))
+
+
+def test_labels_of_whole_responses_are_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = []
+    for name in ("spans", "whole"):
+        rows = [_whole(row) if name == "whole" else row for row in samples()]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+        assert main(["bench", str(path), "--systems", "absent_words:AbsentWords"]) == 0
+        results = json.loads((tmp_path / f"{name}-bench" / "results.json").read_bytes())
+        (data,) = results["data"]
+        shown = [
+            each for each in results["figures"] if each["level"] == "response" and each["measure"] in {"f1", "mcc"}
+        ]
+        figures.append((data["nonfactual"]["response"], [each["value"] for each in shown]))
+    assert figures[0] == figures[1]
+    assert figures[0][1]
+    assert "no labels" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("kb,said,wrong", 'Add columns = {response = "said", evidence = "kb"}. '),
+        ("context,answer,label", 'Add columns = {unsupported = "label"} if 1 is unsupported, columns = {supported = '),
+    ],
+)
+def test_columns_are_told_as_a_bench_file_has_them_and_nothing_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str, message: str
+) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"{header}\nThe bridge was opened in 1897.,It was opened in 1879.,1\n", "utf-8")
+    assert main(["bench", str(path), "--systems", "absent_words:AbsentWords"]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "[[data]] of a bench file; `veriglot bench init bench.toml` writes one" in error
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,8 @@ def test_a_prediction_of_another_sample_is_refused() -> None:
 def test_nothing_to_evaluate() -> None:
     found = evaluate([], AbsentWords(), resamples=10)
     assert all(figure.value is None and figure.reason for figure in found.figures)
-    assert found.profile().pooled.tpr is None
+    with pytest.raises(UsageError, match="There is no error profile"):
+        found.profile()
 
 
 def test_an_unknown_threshold_makes_no_profile() -> None:

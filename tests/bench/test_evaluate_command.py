@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -194,6 +195,16 @@ def test_profile_is_written(evaluate: Callable[..., Outcome], data: Path, tmp_pa
     assert profile["signature"] == json.loads(outcome.out)["signature"]
 
 
+def test_labels_of_whole_responses_make_no_profile(evaluate: Callable[..., Outcome], tmp_path: Path) -> None:
+    data, profile = tmp_path / "whole.csv", tmp_path / "profile.json"
+    data.write_text("context,answer,unsupported\nIt rains in Rome.,It rains.,0\nIt rains.,It snows.,1\n", "utf-8")
+    outcome = evaluate(data, *DETECTOR, "-o", profile)
+    assert (outcome.code, profile.exists()) == (2, False)
+    assert "2 samples are labelled as a whole" in outcome.out, "the figures of responses are shown"
+    assert "no response with labelled spans was scored.\n  Labels of whole responses do not say which" in outcome.err
+    assert "veriglot estimate --estimator raw" in outcome.err
+
+
 def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes() + b'{"id": "broken", "respon\n')
     path = tmp_path / "profile.json"
@@ -251,7 +262,7 @@ def test_data_without_labels_gives_a_note_and_no_empty_tables(evaluate: Callable
     path.write_bytes(b"".join(encode(msgspec.structs.replace(one, annotations=())) + b"\n" for one in samples()))
     outcome = evaluate(path, *DETECTOR)
     assert outcome.code == 0
-    assert outcome.out.startswith("Note: 6 of 6 samples have no labels to hold against\nSignature: ")
+    assert outcome.out.startswith("Note: no sample has labels, and figures need them: say where they are with --map")
 
 
 def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[..., Outcome], data: Path) -> None:
@@ -262,7 +273,9 @@ def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[...
 
 def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Callable[..., Outcome], data: Path) -> None:
     notes = [
-        line for line in evaluate(data, *DETECTOR, "--full", "--resamples", 50).out.splitlines() if "resamples;" in line
+        line
+        for line in evaluate(data, *DETECTOR, "--full", "--resamples", 50).out.splitlines()
+        if "undefined in " in line
     ]
     assert len(notes) == 1
-    assert "undefined in part of the 50 resamples" in notes[0]
+    assert re.search(r"undefined in \d+–\d+ of 50 resamples", notes[0])

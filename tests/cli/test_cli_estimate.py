@@ -159,10 +159,27 @@ def test_a_language_that_the_profile_lacks_gives_no_number_unless_pooled(files: 
     words = (predictions, "--samples", samples, "--profile", files.profile, "--json")
     (alone,) = rates(veriglot("estimate", *words))
     assert (alone["rate"], alone["status"]) == (None, "unreliable")
-    assert "does not hold the language nl" in alone["reason"]
+    assert "does not hold this language" in alone["reason"]
     (pooled,) = rates(veriglot("estimate", *words, "--pooled"))
     assert (pooled["status"], pooled["low"] <= 0.04 <= pooled["high"]) == ("ok", True)
     assert "rates:pooled" in pooled["signature"]
+
+
+def test_reasons_that_many_cells_share_are_said_once(files: Files, veriglot: Command) -> None:
+    tags = ["bn", "de", "fr", "nl"]
+    rows = [
+        row for size, tag in enumerate(tags, 1) for row in made(size, 0.5, seed=5, model="few", language=tag, per=1)
+    ]
+    samples, predictions = write_samples(files.folder / "few.jsonl", rows), files.folder / "few-marked.jsonl"
+    veriglot("detect", samples, "-o", predictions, "--words", *DETECTOR)
+    told = veriglot("estimate", predictions, "--samples", samples, "--profile", files.profile).out
+    assert told.count("bn, de, fr, nl: the error profile does not hold this language.\n") == 1
+    raw = veriglot("estimate", predictions, "--samples", samples, "--estimator", "raw").out
+    assert "bn, de, fr, nl: the study has 1–4 independent texts or queries, and fewer than 8 " in raw
+    models = [*rows, *made(2, 0.5, seed=6, model="fewer", language="de", per=1)]
+    veriglot("detect", write_samples(samples, models), "-o", predictions, "--words", "--overwrite", *DETECTOR)
+    both = veriglot("estimate", predictions, "--samples", samples, "--estimator", "raw").out
+    assert "few in bn, few in de, few in fr, few in nl, fewer in de: the study has 1–4 independent " in both
 
 
 def test_a_plan_says_how_many_more(files: Files, veriglot: Command) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import logging
 import time
@@ -45,6 +46,11 @@ def as_json(path: Path, rows: Rows) -> None:
 
 def as_lines(path: Path, rows: Rows) -> None:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+
+
+def packed(write: Callable[[Path, Rows], None], path: Path, rows: Rows) -> None:
+    write(path, rows)
+    path.write_bytes(gzip.compress(path.read_bytes()))
 
 
 def as_columns(path: Path, rows: Rows) -> None:
@@ -96,6 +102,10 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
     "Excel's CSV": (partial(as_table, delimiter=";", encoding="utf-8-sig"), "a.csv", {"id": 7, **RAG}, None),
     "CSV in cp1252": (partial(as_table, delimiter=";", encoding="cp1252"), "a.csv", {**RAG, "note": "Brücke"}, None),
     "CSV in UTF-16": (partial(as_table, delimiter="\t", encoding="utf-16"), "a.csv", {**RAG, "note": "Brücke"}, None),
+    "CSV in gzip": (partial(packed, as_table), "a.csv.gz", RAG, None),
+    "JSON lines in gzip": (partial(packed, as_lines), "a.jsonl.gz", NEW, None),
+    "one object in gzip": (partial(packed, as_columns), "a.json.gz", OLD, None),
+    "Parquet in gzip": (partial(packed, as_parquet), "a.parquet.gz", NEW, None),
     "CSV with a list in a cell": (as_table, "a.csv", {**RAG, "context": json.dumps([EVIDENCE, "x"])}, None),
     "CSV of pandas with a list in a cell": (as_table, "a.csv", {**RAG, "context": str([EVIDENCE, "it's"])}, None),
     "evidence as text": (as_lines, "a.jsonl", {"id": "q", "evidence": EVIDENCE, "response": RESPONSE}, None),
@@ -191,6 +201,7 @@ def test_a_shape_is_read_by_the_command_and_by_python(
     assert samples[0].evidence[0].text == expected
     asks = any(value == QUESTION for value in row.values()) or QUESTION in str(row)
     assert samples[0].question == (QUESTION if asks else None)
+    assert asks or samples[0].task is not Task.QA
     annotations = samples[0].annotations
     if label is None:
         assert not annotations
@@ -366,6 +377,9 @@ def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
         (b"", "empty"), (b"question,context,answer\n", "no row"), (b"PK\x03\x04xx", "Excel workbook"),
         ("context;answer\nМост открыт в 1897;Он открыт\n".encode("cp1251"), "neither UTF-8 nor cp1252"),
         (b"context,context2,answer\na,b\n", "Is a quote left open"),
+        (gzip.compress(b"context,answer\nx,y\n")[:-9], "gzip file is damaged: .* Was it cut off"),
+        (b"\x28\xb5\x2f\xfdxx", "compressed .zstd.. Unpack it"), (b"BZh9xx", "compressed .bzip2.. Unpack it"),
+        (b"\xd0\xcf\x11\xe0xx", "old Excel workbook. Unpack it, or save it as CSV"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_so(data: bytes, message: str, tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_strategies import filled, predictions, samples
 
+from veriglot.cli.convert import ConvertOptions
 from veriglot.errors import InputError, UsageError
+from veriglot.formats.base import FORMATS, load_format
 from veriglot.formats.reader import read, read_predictions
 from veriglot.formats.writer import Writer, write
 from veriglot.records import Annotation, Generator, Kind, Prediction, Sample, Status
@@ -116,8 +118,13 @@ def test_an_error_leaves_the_old_parquet_file_as_it_was(tmp_path: Path) -> None:
 def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not say which format"):
         Writer(tmp_path / "rows.txt")
-    with pytest.raises(UsageError, match="read but not written"):
+    with pytest.raises(UsageError, match="'wice' cannot be written") as refused:
         Writer(tmp_path / "rows.jsonl", format="wice")
+    with pytest.raises(UsageError, match="'csv' cannot be written") as unknown:
+        Writer(tmp_path / "rows.csv", format="csv")
+    writable = [name for name in FORMATS.names() if load_format(name).writable]
+    assert unknown.value.remedy == refused.value.remedy == f"Choose one of {', '.join(writable)}."
+    assert not [name for name in writable if name not in ConvertOptions.declared["to"].help]
     with pytest.raises(UsageError, match="Predictions are written as"):
         Writer(tmp_path / "rows.json", format="hat", kind="predictions")
     with pytest.raises(InputError, match="cannot be written"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 
@@ -23,7 +24,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from veriglot.errors import InputError
-from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status
+from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status, Task
+from veriglot.report.pages import fragment
 from veriglot.report.terminal import render_terminal
 from veriglot.report.text_layout import status_words
 
@@ -53,6 +55,21 @@ def test_brackets_carry_type_and_confidence_where_there_is_no_colour() -> None:
     assert "Note: The confidences are a rough guide: they were not calibrated on this language or script." in text
     assert "calibration:default" not in text, "no code stands in for words"
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown", "digits"), [(0.496, "49%", ".49"), (0.997, "99%", ".99"), (0.004, "<1%", ".00")]
+)
+def test_confidences_have_the_same_digits_in_every_view(confidence: float, shown: str, digits: str) -> None:
+    sample = Sample("a", "It rains.", Task.OPEN, "en", evidence=(Evidence("It snows."),))
+    prediction = Prediction("a", Status.SCORED, "d@1", confidence, (Span(3, 8, "entity", confidence),), language="en")
+    text = plain((sample, prediction))
+    assert text.startswith("a · English · d@1\n"), "nobody said what it was asked for"
+    assert f"· {shown} likely" in text
+    assert f"{{entity {digits}}}" in text
+    notebook = html.unescape(fragment(prediction, sample))
+    assert f"{shown} d@1" in notebook
+    assert f"entity {shown}" in notebook
 
 
 def test_no_color_on_a_terminal_brackets_too() -> None:

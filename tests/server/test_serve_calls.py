@@ -139,6 +139,13 @@ def test_lettuce_detects_calls(served: Loopback) -> None:
     ("path", "body", "status", "told"),
     [
         ("/v1/detect", {"evidence": "x"}, 422, "response"),
+        (
+            "/v1/detect",
+            {"kb": "x", "said": "y"},
+            422,
+            '"remedy":"Send the texts under the keys response and evidence."',
+        ),
+        ("/v1/detect", {"answer_1": "x", "answer_2": "y", "context": "z"}, 422, "under the keys response and evidence"),
         ("/v1/detect", {**BRIDGE, "detector": "magic"}, 422, "Served: grounding"),
         ("/v1/detect", {**BRIDGE, "strictness": "wild"}, 422, "normal"),
         ("/v1/detect", {**BRIDGE, "words": 1}, 422, "true or false"),

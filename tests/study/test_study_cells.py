@@ -50,7 +50,7 @@ def test_a_mean_of_which_one_detector_gives_no_rate_is_none_and_says_so() -> Non
         warnings.simplefilter("error")
         made = cell_rate(parts, Estimator.LABEL_SHIFT)
     assert (made.rate.rate, made.rate.status) == (None, Reliability.UNRELIABLE)
-    assert made.rate.reason == "second@2: the error profile does not hold the language de"
+    assert made.rate.reason == "second@2: the error profile does not hold this language"
     assert np.isnan(made.draws).all()
 
 

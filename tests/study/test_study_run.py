@@ -154,7 +154,7 @@ def test_a_language_that_the_profile_does_not_hold_is_no_number(tmp_path: Path) 
     study = write_study(tmp_path, given(tmp_path, models=("kiln",)), detectors=detectors)
     rate = cell(make(study, tmp_path / "run").results, "kiln", "fr").rates[0]
     assert (rate.rate, rate.status) == (None, Reliability.UNRELIABLE)
-    assert rate.reason == "the error profile does not hold the language fr"
+    assert rate.reason == "the error profile does not hold this language"
     study.write_text(study.read_text().replace("draws = 200", "draws = 200\npooled = true"))
     results = make(study, tmp_path / "run").results
     assert cell(results, "kiln", "fr").rates[0].rate is not None
@@ -167,7 +167,7 @@ def test_a_language_that_nothing_was_asked_in_says_so(tmp_path: Path) -> None:
     study.write_text(study.read_text().replace("draws = 200", 'draws = 200\nlanguages = ["fr", "sw"]'))
     rate = cell(make(study, tmp_path / "run").results, "kiln", "sw").rates[0]
     assert (rate.rate, rate.responses) == (None, 0)
-    assert rate.reason == "no response was asked for or given in the language sw"
+    assert rate.reason == "no response was asked for or given in this language"
 
 
 def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: Path) -> None:

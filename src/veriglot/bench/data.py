@@ -18,7 +18,7 @@ from veriglot.bench.items import item_labels, made_by, tag_of
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
-from veriglot.metrics.reference import COMBINED, labelled, reference
+from veriglot.metrics.reference import COMBINED, labelled, reference, response_label
 from veriglot.metrics.spans import covered, segmenter
 from veriglot.records import Kind, encode
 from veriglot.signatures import digest
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, DataEntry
-    from veriglot.metrics.reference import Reference
     from veriglot.metrics.spans import Segmenter
     from veriglot.records import Sample
 
@@ -84,7 +83,7 @@ class DataSet:
             bad += len(every) - len(rows[part])
         chosen = {part: list(_wanted(samples, entry)) for part, samples in rows.items()}
         with_labels = {
-            part: [sample for sample in samples if bench_reference(sample, entry.annotator) is not None]
+            part: [sample for sample in samples if has_labels(sample, entry.annotator)]
             for part, samples in chosen.items()
         }
         texts = _texts([*with_labels[_TEST], *with_labels[_DEV]])
@@ -161,16 +160,18 @@ class DataSet:
         return {tag: (tag, *sorted(others - {tag})) for tag, others in sorted(result.items())}
 
 
-def bench_reference(sample: Sample, annotator: str | None) -> Reference | None:
-    """As `metrics.reference`, but a model's labels count by its own name alone, not by default or in a majority.
+def has_labels(sample: Sample, annotator: str | None) -> bool:
+    """Whether spans are labelled, or the response is; a model's labels count by its own name alone.
 
     Published silver is fair ground where everybody knows that it is silver. What a detector marked and somebody put
     into the data is not a reference by itself: held against its own marks, every detector is perfect.
     """
     named = annotator is not None and annotator not in COMBINED
-    if not named and all(annotation.kind is Kind.MODEL for annotation in labelled(sample)):
-        return None
-    return reference(sample, annotator)
+    rated = response_label(sample, annotator)
+    annotations = [*labelled(sample), *([rated[0]] if rated else [])]
+    if not named and all(annotation.kind is Kind.MODEL for annotation in annotations):
+        return False
+    return rated is not None or reference(sample, annotator) is not None
 
 
 def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]:
@@ -179,7 +180,7 @@ def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]
         annotation.annotator
         for samples in chosen.values()
         for sample in samples
-        if bench_reference(sample, entry.annotator) is None
+        if not has_labels(sample, entry.annotator)
         for annotation in labelled(sample)
         if annotation.kind is Kind.MODEL
     }

@@ -232,7 +232,7 @@ class Evaluation:
         """The error profile, at the level of units.
 
         Raises:
-            UsageError: the threshold is not known.
+            UsageError: the threshold is not known, or no unit was labelled and scored.
         """
         about = self.stored.about
         threshold = about.get("threshold")
@@ -240,6 +240,13 @@ class Evaluation:
             raise UsageError(
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
                 remedy="Give it with --threshold.",
+            )
+        if not self.counts.blocks["unit"].any():
+            raise UsageError(
+                f"There is no error profile: it counts units ({self.counts.unit}), and no response with labelled spans"
+                " was scored.",
+                remedy="Labels of whole responses do not say which words are wrong: mark spans, or estimate without a"
+                " profile (veriglot estimate --estimator raw).",
             )
         tags = sorted(set(self.counts.languages))
         languages = {tag: language_profile(self.counts, tag) for tag in tags}
@@ -416,7 +423,12 @@ class Evaluator:
         if self._own:
             notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
         total = Coverage.total(self._coverage.values())
-        if total.labelled < total.samples:
+        if total.samples and not total.labelled:
+            notes.append(
+                "no sample has labels, and figures need them: say where they are with --map label=COLUMN, or"
+                " --map spans=COLUMN for marked spans"
+            )
+        elif total.labelled < total.samples:
             notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
         if total.scored < total.labelled:
             reasons = ", ".join(f"{status} {count}" for status, count in sorted(total.unscored.items()))

@@ -18,7 +18,7 @@ import numpy as np
 from veriglot.detectors.units import judged_units
 from veriglot.errors import UsageError
 from veriglot.metrics.measures import Items, badness_of
-from veriglot.metrics.reference import labelled, reference
+from veriglot.metrics.reference import labelled, reference, response_label
 from veriglot.metrics.spans import (
     fact_marks,
     greatest,
@@ -106,8 +106,8 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
         annotator: whose labels; see `metrics.reference`.
 
     Returns:
-        None where the sample has no labels (of that annotator). A response without words is one item; it has no
-        sentences and no facts.
+        None where the sample has no labels (of that annotator) of this level. A response without words is one item; it
+        has no sentences and no facts.
 
     Raises:
         UsageError: the labels cannot be chosen without a name.
@@ -117,7 +117,8 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
 
     labels = reference(sample, annotator)
     if labels is None:
-        return None
+        rated = response_label(sample, annotator) if level == "response" else None
+        return [_item(0, len(sample.response), rated[1], (), False)] if rated else None
     tag = tag_of(sample.language)
     every = facts(sample.response, tag)
     verdicts = _verdicts(labels, every, len(sample.response))

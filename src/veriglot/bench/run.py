@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -383,7 +384,6 @@ def run(
         UsageError: another process is at work in the folder.
     """
     work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry)
-    folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder / "results.json")
     try:
         systems = [
@@ -413,6 +413,8 @@ def run(
         write_json(folder / "results.json", results)
     finally:
         lock.release()
+        with suppress(OSError):  # of a folder that holds something
+            folder.rmdir()
     return results
 
 

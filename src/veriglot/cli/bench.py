@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +14,7 @@ from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, ne
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
-from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console, write_csv
@@ -103,9 +105,10 @@ def run(
     if systems is not None and not of_data:
         raise UsageError(f"{bench} names its systems itself.", "Give --systems with labelled samples.")
     bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
-    config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
+    with _columns_in_toml():
+        config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
-    with Watch(shown=not quiet, resumes=True) as steps:
+    with _columns_in_toml(), Watch(shown=not quiet, resumes=True) as steps:
         results = run_bench(
             config,
             folder,
@@ -135,6 +138,28 @@ def run(
         if failed:
             say(f"failures in {', '.join(failed)}. The option --retry tries again.")
     return EXIT_ROWS_FAILED if failed else 0
+
+
+_MAP = re.compile(r"--map (\w+=(?:\S*[^\s.;:,])?)(?: \(columns= in Python\))?")
+
+
+@contextmanager
+def _columns_in_toml() -> Iterator[None]:
+    """Says as a bench file has it what an error of reading says of --map."""
+    try:
+        yield
+    except InputError as error:
+        remedy = _MAP.sub(_toml_columns, error.remedy)
+        if remedy != error.remedy:
+            error.remedy = (
+                f"{remedy} It belongs under [[data]] of a bench file; `veriglot bench init bench.toml` writes one."
+            )
+        raise
+
+
+def _toml_columns(option: re.Match[str]) -> str:
+    pairs = option[1].replace("=", ' = "').replace(",", '", ')
+    return f'columns = {{{pairs}"}}'
 
 
 # Views in the folder of a run; what systems say where no data set has labels is no leaderboard.

@@ -13,6 +13,7 @@ import msgspec
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Bar, say
 from veriglot.records import Sample, encode
+from veriglot.report.text_layout import shortened
 from veriglot.storage.checkpoint import Tally
 
 if TYPE_CHECKING:
@@ -180,8 +181,7 @@ class Account:
             if count
         ]
         if len(shares) > 1:
-            more = f", and {len(shares) - _LANGUAGES_SHOWN} more" if len(shares) > _LANGUAGES_SHOWN else ""
-            self.warn(f"marked of checked, by language: {', '.join(shares[:_LANGUAGES_SHOWN])}{more}.")
+            self.warn(f"marked of checked, by language: {shortened(shares, _LANGUAGES_SHOWN)}.")
         if reused:
             whole = "all" if reused == rows else f"{reused:,}"
             hint = " --overwrite makes the output anew." if reused == rows else ""
@@ -204,7 +204,7 @@ class Account:
 
     def _where(self) -> str:
         files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.tally.failed]
-        return f" (see {files[0]}{f' and {len(files) - 1} more' if len(files) > 1 else ''})" if files else ""
+        return f" (see {shortened(files, 1)})" if files else ""
 
     def _tell_repairs(self) -> None:
         if self._report is None:

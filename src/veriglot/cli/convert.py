@@ -35,7 +35,11 @@ class ConvertOptions(Options):
     output: str | None = Help(None, "Default: standard output.")
     format_: str | None = None
     columns: tuple[str, ...] = ()
-    to: str | None = Help(None, "Default: by the suffix of the output; JSON lines on standard output.")
+    to: str | None = Help(
+        None,
+        "jsonl, parquet, halluverse, halomi, hat, inline, label-studio, lettucedetect, mfava, mu-shroom, psiloqa,"
+        " ragtruth or xcomet. Default: by the suffix of the output; jsonl on standard output.",
+    )
     language: str | None = Help(None, "Default: left unset.")
     predictions: str | None = Help(None, "They are written as annotations of kind `model`.")
     predicted_by: str | None = Option(

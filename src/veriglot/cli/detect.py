@@ -216,7 +216,7 @@ _KINDS = {".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "ht
 
 def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
     """Names in the output folder: `a.json` gives `a.jsonl`; two that would share one keep theirs, `a.csv.jsonl`."""
-    short = [path.with_suffix(".jsonl") for path in places]
+    short = [path.with_name(path.name.removesuffix(".gz")).with_suffix(".jsonl") for path in places]
     shared = Counter(short)
     names = [
         name if shared[name] == 1 else path.with_name(path.name + ".jsonl")

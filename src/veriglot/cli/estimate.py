@@ -16,6 +16,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read_predictions
 from veriglot.records import Estimator, Rate, Sample
 from veriglot.report.tables import Table
+from veriglot.report.text_layout import by_wording, shortened
 from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from veriglot.records import ErrorProfile, Prediction
     from veriglot.study.config import StudyEntry
     from veriglot.study.rates import Counted, Gold, Judging, Tallying
+
+
+_CELLS_SHOWN = 12  # models and languages that a reason names
 
 
 class EstimateOptions(Options):
@@ -131,11 +135,12 @@ def estimate(options: EstimateOptions) -> int:
     judging = Judging(seen.description(profile), profile, study)
     _check_detector(profile, seen)
     cells = list(_cells(tallying, judging, gold))
+    form = "json" if options.json else options.to
     if options.plan is not None:
         plans = [_planned(cell, estimators[0], options.plan, options.confidence) for cell in cells]
-        _show_plans(plans, options.plan, estimators[0], form="json" if options.json else options.to)
+        _show_plans(plans, options.plan, estimators[0], form)
     else:
-        _show_rates(options, [rate for cell in cells for rate in _rates(cell, estimators, options)])
+        _show_rates([rate for cell in cells for rate in _rates(cell, estimators, options)], form)
     return account.close()
 
 
@@ -178,18 +183,19 @@ class _Predictions:
     def __init__(self, path: str) -> None:
         self._path = path
         self.detectors: set[str] = set()
-        self.thresholds: set[float] = set()
         self._signatures: set[str] = set()
 
     def __iter__(self) -> Iterator[Prediction]:
         for prediction in read_predictions(self._path):
             self.detectors.add(prediction.asked)
-            if prediction.signature is not None and prediction.signature not in self._signatures:
+            if prediction.signature is not None:
                 self._signatures.add(prediction.signature)
-                threshold = stated_threshold(prediction.signature)
-                if threshold is not None:
-                    self.thresholds.add(threshold)
             yield prediction
+
+    @property
+    def thresholds(self) -> set[float]:
+        """Those that the signatures state."""
+        return {each for each in map(stated_threshold, self._signatures) if each is not None}
 
     def description(self, profile: ErrorProfile | None) -> Description:
         """Of the detector, as far as the predictions tell."""
@@ -324,13 +330,13 @@ def _needed(plan: Plan | None) -> str:
     return f"{plan.responses:,}"
 
 
-def _show_rates(options: EstimateOptions, rates: Sequence[Rate]) -> None:
+def _show_rates(rates: Sequence[Rate], form: str | None) -> None:
     import msgspec
 
-    if options.json or options.to == "json":
+    if form == "json":
         sys.stdout.buffer.write(b"[\n" + b",\n".join(map(msgspec.json.encode, rates)) + b"\n]\n")
         sys.stdout.buffer.flush()
-    elif options.to == "csv":
+    elif form == "csv":
         fields = Rate.__struct_fields__
         rows = [[getattr(rate, name) for name in fields] for rate in rates]
         sys.stdout.write(Table("", fields, rows).to_csv())
@@ -357,12 +363,24 @@ def _print_rates(rates: Sequence[Rate]) -> None:
         for index, rate in enumerate(rates)
     ]
     Table("", heads, rows, lead=len(shown)).print()
-    for text in dict.fromkeys(f"{rate.model or '-'}, {rate.language}: {rate.reason}." for rate in rates if rate.reason):
-        print(text)
+    for line in _reasons(rates):
+        print(line)
     for line in dict.fromkeys(_without_language(rate.signature) for rate in rates):
         print(f"Signature: {line}")
     if any(rate.status == "unreliable" for rate in rates):
         print("\nunreliable: the data do not support the number; do not quote it.")
+
+
+def _reasons(rates: Sequence[Rate]) -> Iterator[str]:
+    """Why rates are unreliable, each reason once with its cells."""
+    several = len({rate.model for rate in rates}) > 1
+    reasons = (
+        (reason, f"{rate.model or '-'} in {rate.language}" if several else rate.language)
+        for rate in rates
+        for reason in (rate.reason.split("; ") if rate.reason else ())
+    )
+    for reason, cells in by_wording(reasons).items():
+        yield f"{shortened(list(dict.fromkeys(cells)), _CELLS_SHOWN)}: {reason}."
 
 
 def _without_language(line: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +14,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
 from veriglot.records import Sample, encode
 from veriglot.report.tables import Cell, Table, open_console
-from veriglot.report.text_layout import number, percent
+from veriglot.report.text_layout import by_wording, number, percent, shortened
 from veriglot.signatures import digest, stated_threshold
 from veriglot.storage.files import write_json
 
@@ -244,11 +243,6 @@ def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account
 def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSettings:
     """How predictions of a file were made, as far as they say."""
     threshold = given.threshold if options.threshold is None else options.threshold
-    if threshold is None and options.output is not None:
-        raise UsageError(
-            "An error profile holds at one threshold, and these predictions do not say theirs.",
-            "Give it with --threshold.",
-        )
     predictions = given.by_id.values()
     if options.threshold is not None:
         _refuse_to_lower(predictions, options.threshold, options.predictions)
@@ -288,12 +282,15 @@ def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, accoun
 
 
 def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:
-    """Write what was asked for, and show the figures."""
-    profile = evaluation.profile() if options.output else None
+    """Show the figures, and write what was asked for."""
     if options.counts:
         evaluation.stored.save(Path(options.counts))
-    if profile is not None and options.output:
-        Path(options.output).write_bytes(encode(profile) + b"\n")
+    _show(options, evaluation, calibration)
+    if options.output:
+        Path(options.output).write_bytes(encode(evaluation.profile()) + b"\n")
+
+
+def _show(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:
     if options.json:
         print_json(_plain(evaluation, calibration))
         return
@@ -401,7 +398,6 @@ _LEGEND = (
     " carry over to another."
 )
 _INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts; from 5 texts up."
-_GAP = re.compile(r"undefined in \d+ of (\d+) resamples")
 _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
 _RANKING = {"AP": "average_precision", "AUROC": "auroc"}
 _SUPPORTED = {"AP, supported": "average_precision_supported"}
@@ -538,12 +534,7 @@ def _cell(figure: MetricResult | None, *, beside: bool = False) -> Cell:
 
 
 def _reasons(shown: Sequence[MetricResult]) -> Iterator[str]:
-    """Why values or intervals are missing, each reason once; with few texts most resamples differ in the count."""
-    by_reason: dict[str, list[str]] = {}
-    for figure in shown:
-        if figure.reason:
-            reason = _GAP.sub(r"undefined in part of the \1 resamples; --json says in how many", figure.reason)
-            by_reason.setdefault(reason, []).append(f"{figure.level}.{figure.name} ({figure.language})")
-    for reason, places in by_reason.items():
-        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-        yield f"{', '.join(places[:3])}{more}: {reason}"
+    """Why values or intervals are missing, each reason once."""
+    reasons = ((each.reason, f"{each.level}.{each.name} ({each.language})") for each in shown if each.reason)
+    for reason, figures in by_wording(reasons).items():
+        yield f"{shortened(figures, 3)}: {reason}"

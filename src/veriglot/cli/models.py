@@ -9,6 +9,7 @@ from veriglot.cli.command import JSON_TABLE, Argument, Option, command, new_app
 from veriglot.cli.console import print_json
 from veriglot.hub import cache, registry
 from veriglot.report.tables import Table
+from veriglot.report.text_layout import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,14 +119,8 @@ def path(name: str = _NAME) -> None:
     print(registry.find(name))
 
 
-_MOST_TAGS = 20  # languages that a table names
-
-
 def _languages(tags: Sequence[str]) -> str:
-    if not tags:
-        return "Languages: not named."
-    more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-    return f"Languages: {' '.join(tags[:_MOST_TAGS])}{more}"
+    return f"Languages: {shortened(tags, 20, ' ') or 'not named.'}"
 
 
 def _asked(model: registry.Model, bar: Progress) -> bool:

@@ -44,7 +44,7 @@ class Preset(msgspec.Struct, frozen=True):
         name: the tool or data set.
         columns: part to column; alternatives are separated by `|`, and `inputs.question` is a key of an object.
         beside: further columns by which it is known.
-        task: what its responses were asked for.
+        task: what its responses were asked for; rows without a question answer none.
     """
 
     name: str
@@ -644,7 +644,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     }
     if stated.get("model"):
         data["generator"] = {"name": stated["model"]}
-    if plan.preset is not None and plan.preset.task is not Task.OPEN:
+    if plan.preset is not None and (data["question"] or plan.preset.task is not Task.QA):
         data.setdefault("task", plan.preset.task)
     annotation = None
     try:

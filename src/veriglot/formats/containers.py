@@ -7,11 +7,13 @@ object are streamed; that is read whole, as JSON asks for.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
 import select
 import sys
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
@@ -139,7 +141,16 @@ _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-_NO_TEXT = {b"PK\x03\x04": "an Excel workbook or a zip archive", b"\x1f\x8b": "compressed (gzip)", b"FEA1": "Feather 1"}
+_GZIP = b"\x1f\x8b"
+_NO_TEXT = {
+    b"PK\x03\x04": "an Excel workbook or a zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    _GZIP: "compressed (gzip)",  # on standard input; files are unpacked
+    b"BZh": "compressed (bzip2)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"\xfd7zXZ": "compressed (xz)",
+    b"FEA1": "Feather 1",
+}
 
 
 class _TooLongError(InputError):
@@ -434,6 +445,16 @@ class _Recoded(io.TextIOWrapper):
         return super().readline(size).encode("utf-8", "surrogateescape")
 
 
+class _Unpacked(gzip.GzipFile):
+    """What a gzip file holds."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        try:
+            return super().read(size)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"this gzip file is damaged: {error}", remedy="Was it cut off?", path=self.name) from error
+
+
 class Source:
     """One input.
 
@@ -491,7 +512,8 @@ class Source:
             return _binary_head("arrow", self)
         for magic, what in _NO_TEXT.items():
             if data.startswith(magic):
-                raise InputError(f"this is {what}", path=self.path, remedy="Save it as CSV, JSON lines or Parquet.")
+                remedy = "Unpack it, or save it as CSV, JSON lines or Parquet."
+                raise InputError(f"this is {what}", path=self.path, remedy=remedy)
         text = data.decode(self.encoding, "replace").removeprefix("\ufeff")
         begun = text.lstrip()
         if self.encoding == "utf-16" and begun[:1] in {"[", "{"}:
@@ -516,13 +538,13 @@ class Source:
 
     @property
     def name(self) -> str:
-        """File name without folders, empty for standard input."""
-        return self.file.name if self.file else ""
+        """File name without folders and `.gz`, empty for standard input."""
+        return self.file.name.removesuffix(".gz") if self.file else ""
 
     @property
     def stem(self) -> str:
-        """File name without folders and last suffix; `stdin` for standard input."""
-        return self.file.stem if self.file else "stdin"
+        """File name without folders and suffix; `stdin` for standard input."""
+        return Path(self.name).stem or "stdin"
 
     def open(self) -> BinaryIO:
         """The bytes from the beginning, as UTF-8 where it is `recoded`. Standard input can be opened once."""
@@ -548,8 +570,12 @@ class Source:
     def _open_file(self) -> BinaryIO:
         assert self.file is not None
         try:
-            return self.file.open("rb")
+            stream = self.file.open("rb")
         except FileNotFoundError as error:
             raise InputError("there is no such file", path=self.path, remedy="Check the path.") from error
         except OSError as error:
             raise InputError(f"it cannot be opened: {error.strerror}", path=self.path) from error
+        if not stream.peek(2).startswith(_GZIP):
+            return stream
+        stream.close()
+        return io.BufferedReader(_Unpacked(self.file))  # type: ignore[arg-type]

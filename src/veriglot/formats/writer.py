@@ -12,7 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.base import FileReport, Losses, Reading, load_format
+from veriglot.formats.base import FORMATS, FileReport, Losses, Reading, load_format
 from veriglot.formats.containers import Source, parquet_module
 from veriglot.records import Prediction, Sample, Task
 from veriglot.storage.files import partial_path
@@ -262,8 +262,7 @@ def write(
         What the format could not hold, by kind, with counts: each sample is read back as it was written and compared.
 
     Raises:
-        UsageError: no format is named, or it can only be read.
-        UnknownNameError: no such format.
+        UsageError: no format is named, or it cannot be written.
         InputError: the file cannot be written.
     """
     with Writer(path, format=format, kind=kind) as writer:
@@ -281,13 +280,12 @@ class Writer:
 
     def __init__(self, path: str | Path, *, format: str | None = None, kind: str = "samples") -> None:  # noqa: A002
         name = format or _format_for(path)
+        if name not in FORMATS or not load_format(name).writable:
+            writable = ", ".join(each for each in FORMATS.names() if load_format(each).writable)
+            raise UsageError(f"The format {name!r} cannot be written.", remedy=f"Choose one of {writable}.")
         self._name, self._format = name, load_format(name)
         if kind == "predictions" and name not in _NATIVE:
             raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")
-        if not self._format.writable:
-            raise UsageError(
-                f"The format {name!r} can be read but not written.", remedy="Choose another with --to, such as jsonl."
-            )
         container = self._format.containers[0]
         target = None if str(path) == "-" else Path(path)
         self._table = container in {"csv", "tsv"}

@@ -464,6 +464,7 @@ def server_of(app: ASGIApp, settings: ServerSettings) -> uvicorn.Server:
         h11_max_incomplete_event_size=32_768,
     )
     logging.getLogger("uvicorn.access").addFilter(_drop_query)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not isinstance(record.msg, OSError))  # it is raised
     return uvicorn.Server(config)
 
 
@@ -484,10 +485,11 @@ def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         server.run()
-    except SystemExit as error:  # how uvicorn says that it could not begin, after it logged why
+    except SystemExit as error:  # how uvicorn ends while it handles the error of the address
+        reason = str(error.__context__).rpartition(": ")[2]
         raise VeriglotError(
-            f"The server could not begin at {server.config.host}:{server.config.port}.",
-            "Is the port free? Choose another with --port.",
+            f"The server cannot listen at {server.config.host}:{server.config.port}: {reason}.",
+            "Choose another with --port, or check --host.",
         ) from error
     finally:
         close()

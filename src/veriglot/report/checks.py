@@ -13,10 +13,10 @@ from veriglot.datasets.checks.findings import checks
 from veriglot.records.languages import language_name
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
-from veriglot.report.text_layout import count, language_with_tag, number, percent, printable
+from veriglot.report.text_layout import count, language_with_tag, number, percent, printable, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from rich.console import Console
@@ -75,12 +75,11 @@ class _View:
         about = "about " if finding.how == "estimate" else ""
         return f"{checks()[finding.check].title}: {about}{whole} ({_percent(finding.count, finding.of)})"
 
-    def where(self, finding: Finding, most: int = 4) -> str:
+    def where(self, finding: Finding) -> str:
         """The files that have most of it by share, in one line."""
         shares = sorted(finding.files, key=lambda path: -finding.files[path] / max(1, finding.of_files[path]))
-        named = [f"{self.file(p)} {_percent(finding.files[p], finding.of_files[p])}" for p in shares[:most]]
-        more = f" and {len(shares) - most:,} more files" if len(shares) > most else ""
-        return ", ".join(named) + more
+        named = [f"{self.file(p)} {_percent(finding.files[p], finding.of_files[p])}" for p in shares]
+        return shortened(named, 4)
 
     def kinds(self, finding: Finding) -> str:
         """Counts by kind, in one line."""
@@ -229,11 +228,10 @@ class _View:
         return lines
 
 
-def _listed(counts: Mapping[str, int], most: int = 12) -> str:
+def _listed(counts: Mapping[str, int]) -> str:
     once = len(counts) > 1 and set(counts.values()) == {1}
-    shown: Iterable[str] = (name if once else f"{name} {count:,}" for name, count in list(counts.items())[:most])
-    more = f" and {len(counts) - most} more" if len(counts) > most else ""
-    return ("; " if any("," in name for name in counts) else ", ").join(shown) + more
+    shown = [name if once else f"{name} {count:,}" for name, count in counts.items()]
+    return shortened(shown, 12, "; " if any("," in name for name in counts) else ", ")
 
 
 _SHORT = {

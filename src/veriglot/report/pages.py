@@ -32,11 +32,12 @@ from veriglot.report.text_layout import (
     direction,
     excerpt,
     fits,
+    hundredths,
     interval,
     language_with_tag,
+    likelihood,
     misfits,
     note_words,
-    number,
     percent,
     points,
     printable,
@@ -110,7 +111,7 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "plain": _finalize, "percent": percent, "points": points, "grouped": "{:,}".format,
+        "plain": _finalize, "percent": percent, "likelihood": likelihood, "points": points, "grouped": "{:,}".format,
         "ends": lambda estimate: interval(estimate.low, estimate.high),
     }  # fmt: skip
     environment.globals |= {"count": count, "slot_of": slot_of, "language_with_tag": language_with_tag}
@@ -352,7 +353,7 @@ def _listed(sample: Sample, prediction: Prediction) -> dict[str, Any]:
 
 def _hundredths(judged: Span | Word) -> int | None:
     """A confidence in whole hundredths, cut, which is what a threshold on the page goes by."""
-    return None if judged.confidence is None else int(100 * judged.confidence + 1e-9)
+    return None if judged.confidence is None else hundredths(judged.confidence)
 
 
 def _loose_words(prediction: Prediction) -> Iterator[int | tuple[int, int]]:
@@ -489,8 +490,8 @@ def fragment(prediction: Prediction, sample: Sample | None) -> str:
     """
     spans, tag = prediction.spans or (), prediction.language
     head = prediction.verdict.replace("_", " ")
-    note = prediction.reason or f"{number(prediction.score, 2)} {prediction.detector}"
-    labels = [f"{span.type or UNTYPED} {number(span.confidence, 2)}" for span in spans]
+    note = prediction.reason or f"{likelihood(prediction.score)} {prediction.detector}"
+    labels = [f"{span.type or UNTYPED} {likelihood(span.confidence)}" for span in spans]
     if sample is None:
         marked: list[tuple[str, str, bool]] = []
         for span, label in zip(spans, labels, strict=True):

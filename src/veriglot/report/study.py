@@ -5,7 +5,6 @@ A rate that is `unreliable` stands in columns of its own, so that nobody who rea
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from veriglot.records import Estimator, Rate, Reliability
 from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table, as_json, escape_markdown
-from veriglot.report.text_layout import count, interval, percent, printable
+from veriglot.report.text_layout import by_wording, count, interval, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,8 +34,6 @@ ALL = "*"
 """The name that stands for all languages together."""
 
 FORMATS = ("csv", "json", "markdown", "latex")
-
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 class View:
@@ -132,13 +129,11 @@ class View:
     def by_reason(self) -> dict[str, dict[str, list[Rate]]]:
         """The unreliable rates by the reason and the model; reasons that differ in numbers only are one."""
         groups: dict[str, dict[str, list[Rate]]] = defaultdict(lambda: defaultdict(list))
-        reasons: dict[str, list[str]] = defaultdict(list)
-        for rate in self.unreliable:
-            reason = rate.reason or "there is no estimate"
-            wording = _NUMBER.sub("#", reason)
-            groups[wording][rate.model or "unnamed"].append(rate)
-            reasons[wording].append(reason)
-        return {_with_ranges(reasons[wording]): by_model for wording, by_model in groups.items()}
+        reasons = ((rate.reason or "there is no estimate", rate) for rate in self.unreliable)
+        for reason, rates in by_wording(reasons).items():
+            for rate in rates:
+                groups[_sentence(reason)][rate.model or "unnamed"].append(rate)
+        return groups
 
     @cached_property
     def shared_languages(self) -> tuple[str, ...]:
@@ -219,14 +214,7 @@ def rank_reach(rank: RankInterval) -> str:
     return str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
 
 
-def _with_ranges(reasons: list[str]) -> str:
-    """Sentences of one wording as one: `37% of the units`, `46% of the units` is `37–46% of the units`."""
-    ranges = []
-    for numbers in zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True):
-        ordered = sorted(set(numbers), key=lambda number: float(number.replace(",", "")))
-        ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
-    left = iter(ranges)
-    text = _NUMBER.sub(lambda _: next(left), reasons[0])
+def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 

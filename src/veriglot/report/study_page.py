@@ -28,6 +28,7 @@ from veriglot.report.text_layout import (
     excerpt,
     fits,
     interval,
+    likelihood,
     misfits,
     number,
     percent,
@@ -687,7 +688,7 @@ def _look(covering: Sequence[Span]) -> tuple[str, str]:
     inner = covering[-1]
     strength = 5 if inner.confidence is None else min(int(inner.confidence * 5), 4) + 1
     titles = (
-        f"{span.type or UNTYPED}{'' if span.confidence is None else f', confidence {percent(span.confidence, 0)}'}"
+        f"{span.type or UNTYPED}{'' if span.confidence is None else f', confidence {likelihood(span.confidence)}'}"
         for span in reversed(covering)
     )
     nested = " nested" if len(covering) > 1 else ""

@@ -25,9 +25,10 @@ from veriglot.report.text_layout import (
     direction,
     excerpt,
     fits,
+    hundredths,
+    likelihood,
     misfits,
     note_words,
-    percent,
     printable,
     segments,
     status_words,
@@ -118,8 +119,8 @@ def any_cross(spans: Sequence[Span]) -> bool:
 
 
 def share(value: float) -> str:
-    """A share between 0 and 1 with two digits and without the leading zero: `.91`, `1.00`."""
-    return f"{value:.2f}".removeprefix("0")
+    """A confidence with two digits and without the leading zero: `.91`, `1.00`."""
+    return f"{hundredths(value) / 100:.2f}".removeprefix("0")
 
 
 class _Drawing:
@@ -154,7 +155,7 @@ class _Drawing:
         facts = [task_words(self.sample.task), language_name(self.language), self.prediction.detector]
         if self.sample.generator is not None:
             facts.append(f"response by {self.sample.generator.name}")
-        return title.append("".join(f" · {_one_line(fact)}" for fact in facts), _DIM)
+        return title.append("".join(f" · {_one_line(fact)}" for fact in facts if fact), _DIM)
 
     def _verdict(self) -> Text:
         prediction = self.prediction
@@ -162,7 +163,7 @@ class _Drawing:
             words = " · ".join(filter(None, (status_words(prediction.status), _one_line(prediction.reason or ""))))
             return Text.assemble((" NOT CHECKED ", _WARNING), f" {words}")
         verdict = count(len(self.spans), "unsupported span") if self.spans else "no unsupported span found"
-        return Text(f"{verdict} · {percent(prediction.score or 0.0, 0)} likely that any part is unsupported")
+        return Text(f"{verdict} · {likelihood(prediction.score or 0.0)} likely that any part is unsupported")
 
     def _response(self) -> Text:
         response = self.sample.response

@@ -5,33 +5,39 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from veriglot.records.languages import find_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from veriglot.records import Pointer, Prediction, Sample, Span
 
 __all__ = [
+    "by_wording",
     "direction",
     "excerpt",
     "fits",
+    "hundredths",
+    "likelihood",
     "misfits",
     "note_words",
     "printable",
     "segments",
+    "shortened",
     "status_words",
     "task_words",
     "unit_rows",
 ]
 
 
+T = TypeVar("T")
 _MOVE = 12
 """How far, in code points, a cut may move to fall on a space."""
 _PARTS_SHOWN = 4  # parts of a long place that stand for the mark, of those in its middle
 _NUMBER = re.compile(r"\d(?:[.,:/٫٬’'\u00a0\u202f]?\d)*")
+_FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _UNIT = re.compile(r"\s?[^\W\d_]{1,12}")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
@@ -161,8 +167,8 @@ def status_words(status: str) -> str:
 
 
 def task_words(task: str) -> str:
-    """What a response was asked for, in words."""
-    return {"qa": "question answering", "open": "open-ended text"}.get(task, task)
+    """What a response was asked for, in words; empty where nobody said."""
+    return {"qa": "question answering", "open": ""}.get(task, task)
 
 
 def note_words(note: str) -> str:
@@ -359,6 +365,18 @@ def percent(value: float | None, digits: int = 1) -> str:
     return f"{points:.{digits}f}%".replace("-", MINUS)
 
 
+def hundredths(confidence: float) -> int:
+    """A confidence in whole hundredths, cut: what is shown is what a threshold goes by."""
+    return int(100 * confidence + 1e-9)
+
+
+def likelihood(confidence: float | None) -> str:
+    """A confidence as `91%`, cut; what is not 0 as `<1%` at least; None as a dash."""
+    if confidence is None:
+        return "–"
+    return "<1%" if 0 < confidence < 0.01 else f"{hundredths(confidence)}%"
+
+
 def points(value: float, digits: int = 1) -> str:
     """A share in percentage points without the sign of the unit: `7.4`."""
     return f"{100 * value:.{digits}f}".replace("-", MINUS)
@@ -375,6 +393,28 @@ def interval(low: float | None, high: float | None, digits: int = 1) -> str:
     if low is None or high is None:
         return ""
     return f"[{points(low, digits)}, {points(high, digits)}]"
+
+
+def by_wording(reasons: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """What each reason is given for; those that differ in numbers alone are one: `37–46% of the units`."""
+    groups: dict[str, list[tuple[str, T]]] = {}
+    for reason, case in reasons:
+        groups.setdefault(_FIGURE.sub("#", reason), []).append((reason, case))
+    return {_with_ranges([reason for reason, _ in pairs]): [case for _, case in pairs] for pairs in groups.values()}
+
+
+def _with_ranges(reasons: Sequence[str]) -> str:
+    ranges = []
+    for numbers in zip(*map(_FIGURE.findall, reasons), strict=True):
+        ordered = sorted(numbers, key=lambda number: float(number.replace(",", "")))
+        ranges.append("–".join(dict.fromkeys([ordered[0], ordered[-1]])))
+    left = iter(ranges)
+    return _FIGURE.sub(lambda _: next(left), reasons[0])
+
+
+def shortened(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of some names, and how many more there are: `de, en and 5 more`."""
+    return between.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

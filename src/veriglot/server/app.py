@@ -105,7 +105,12 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
     asked = from_mapping({**msgspec.structs.asdict(asked), **own}, _Asked)
     offer = choice(offers, asked.detector, asked.strictness)
-    sample = sample_from_row(data, str(number))
+    try:
+        sample = sample_from_row(data, str(number))
+    except InputError as error:
+        if "--map" in error.remedy:
+            error.remedy = "Send the texts under the keys response and evidence."
+        raise
     language = sample.language or asked.language
     meta = {"detector": offer.name, "strictness": asked.strictness, "words": asked.words}
     return msgspec.structs.replace(sample, language=language, meta=meta, annotations=())
@@ -262,11 +267,9 @@ class _Calls:
         """A row of many: its answer to come, or why it cannot be read."""
         try:
             return self.batcher.submit(call, _row(data, number, asked, self.batcher.offers))
-        except CallRefused as error:
-            if error.status == 503:
-                raise
-            return _unread(data, number, error)
         except VeriglotError as error:
+            if isinstance(error, CallRefused) and error.status == 503:
+                raise
             return _unread(data, number, error)
         except RecursionError:
             return _unread(data, number, InputError(_TOO_DEEP))

@@ -207,7 +207,7 @@ class Gold:
         """The labels in files of labelled samples; none where there are no files.
 
         Raises:
-            InputError: a file cannot be read, or no row of it is labelled.
+            InputError: a file cannot be read, or no row of it has labelled spans.
             UsageError: several annotators labelled, and nobody says whose labels count.
         """
         if not paths:
@@ -224,7 +224,8 @@ class Gold:
                 kinds.add(labels.kind)
                 counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
         if not counts:
-            raise InputError("no row of it is labelled", path=str(paths[0]), field="annotations")
+            what = "no row of it has labelled spans, and labels of whole responses do not say which words are wrong"
+            raise InputError(what, path=str(paths[0]), field="annotations")
         return cls(counts, frozenset(kinds))
 
     def __bool__(self) -> bool:
@@ -414,9 +415,9 @@ def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estim
     """What an estimator needs and a cell lacks."""
     method = ESTIMATORS[estimator]
     if not any(counted.given.values()):
-        return f"no response was asked for or given in the language {counted.language}"
+        return "no response was asked for or given in this language"
     if profile is None and method.needs_profile:
-        return f"the error profile does not hold the language {counted.language}"
+        return "the error profile does not hold this language"
     if method.needs_labels and (counted.labels is None or not len(counted.labels.response)):
         return "no response is labelled"
     if method.needs_confidences and counted.joined.confidences is None:

@@ -46,9 +46,9 @@ function pieces(from, to, ranges) {
   return found;
 }
 
-// `91%`: whole hundredths, cut, so that what is shown is what a threshold goes by.
+// `91%`, as `likelihood` in Python: whole hundredths, cut, so that what is shown is what a threshold goes by.
 function share(value) {
-  return `${hundredths(value)}%`;
+  return value > 0 && value < 0.01 ? "<1%" : `${hundredths(value)}%`;
 }
 
 function hundredths(value) {

@@ -578,4 +578,4 @@ class Source:
         if not stream.peek(2).startswith(_GZIP):
             return stream
         stream.close()
-        return io.BufferedReader(_Unpacked(self.file))  # type: ignore[arg-type]
+        return io.BufferedReader(_Unpacked(self.file))

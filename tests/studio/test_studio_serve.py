@@ -78,7 +78,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"cannot listen at 127.0.0.1:{port}: address already in use.\n  Choose another with --port" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "Errno" not in done.stderr  # of the server beneath
+    assert "ERROR:" not in done.stderr, "the server beneath says nothing itself"
 
 
 def test_it_stops_once_calls_in_work_are_done(tmp_path: Path) -> None:

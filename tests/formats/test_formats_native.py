@@ -92,7 +92,8 @@ def test_columns_stand_in_the_order_of_older_files(tmp_path: Path) -> None:
     write([Sample("1", "rain")], path)
     assert parquet.read_schema(path).names[:5] == ["id", "response", "task", "language", "question"]
     write([Prediction("1", Status.FAILED, "d", reason="r")], path, kind="predictions")
-    assert parquet.read_schema(path).names[-5:] == ["language", "notes", "reason", "signature", "units"]
+    assert parquet.read_table(path).to_pylist()[0]["verdict"] == "not_checked"
+    assert parquet.read_schema(path).names[-5:] == ["notes", "reason", "signature", "units", "verdict"]
 
 
 def broken_off(error: BaseException, *rows: Sample) -> Iterator[Sample]:

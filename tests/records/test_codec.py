@@ -14,6 +14,8 @@ from veriglot.records import (
     ErrorProfile,
     LanguageProfile,
     Prediction,
+    Status,
+    Verdict,
     decode_json,
     encode,
     from_mapping,
@@ -86,6 +88,25 @@ def test_an_error_names_its_field(more: dict[str, Any], field: str) -> None:
 def test_what_was_not_checked_cannot_look_clean(row: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         from_mapping({"id": "a", "detector": "d@1", **row}, Prediction)
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({"status": "scored", "score": 0.1, "spans": []}, "supported"),
+        ({"status": "scored", "score": 0.9, "spans": [{"start": 0, "end": 3}]}, "unsupported"),
+        ({"status": "no_evidence", "reason": "none"}, "not_checked"),
+    ],
+)
+def test_the_verdict_is_written_and_what_a_file_says_of_it_does_not_count(row: dict[str, Any], verdict: str) -> None:
+    old = from_mapping({"id": "a", "detector": "d@1", **row}, Prediction)
+    written = decode_json(encode(old))
+    assert list(written)[-1] == "verdict"  # what stands before it is what earlier versions wrote
+    assert written["verdict"] == old.verdict == verdict
+    for other in Verdict:
+        assert from_mapping({**written, "verdict": other.value}, Prediction) == old
+    unchecked = msgspec.structs.replace(old, status=Status.FAILED, reason="r", spans=None, score=None)
+    assert unchecked.verdict is Verdict.NOT_CHECKED
 
 
 def test_an_error_profile_is_read_back() -> None:

@@ -331,6 +331,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         reason: why the sample was not scored.
         signature: one line that says how the prediction was made.
         units: the sentences or atomic facts of the response, each with its score, where they were asked for.
+        verdict: the prediction in one word, from the rest; one that is given does not count.
 
     Raises:
         ValueError: a scored prediction without spans, or spans or no reason on one that was not scored.
@@ -347,6 +348,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     signature: str | None = None
     units: tuple[JudgedUnit, ...] | None = None
+    verdict: Verdict = msgspec.field(default_factory=lambda: Verdict.NOT_CHECKED)  # a plain default is not written
 
     @property
     def asked(self) -> str:
@@ -354,12 +356,10 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         parts = (self.signature or "").split("|")
         return next((part.removeprefix(_CHOOSER) for part in parts if part.startswith(_CHOOSER)), self.detector)
 
-    @property
-    def verdict(self) -> Verdict:
-        """The prediction in one word."""
-        return Verdict.NOT_CHECKED if self.spans is None else Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
-
     def __post_init__(self) -> None:
+        marked = Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
+        verdict = Verdict.NOT_CHECKED if self.spans is None else marked
+        msgspec.structs.force_setattr(self, "verdict", verdict)
         if self.status is Status.SCORED:
             if self.spans is None or self.score is None:
                 raise ValueError("a scored prediction has `spans` (possibly empty) and a `score`")

@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from veriglot.http.server import ErrorAnswer, PageFiles, files_below
-from veriglot.records import Prediction, Verdict, from_mapping, sample_from
+from veriglot.records import Prediction, from_mapping, sample_from
 from veriglot.records.languages import languages
 from veriglot.report.pages import sample_blocks, sample_page
 from veriglot.server.batches import Offer
@@ -111,7 +111,6 @@ def open_api(offers: Sequence[Offer]) -> dict[str, Any]:
     kinds = (Prediction, ErrorAnswer, Offer)
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     answer = {**schemas.pop("Prediction"), "title": "Answer"}
-    answer["properties"] = {**answer["properties"], "verdict": {"enum": list(Verdict)}}
     answer["required"] = ["id", "status", "verdict"]  # what was not checked has a reason, and no spans
     schemas |= {"Answer": answer, "Detector": {"enum": [offer.name for offer in offers]}}
     document["components"]["schemas"] |= schemas

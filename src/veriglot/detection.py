@@ -11,23 +11,24 @@ import io
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from veriglot import records
 from veriglot.detectors.registry import load_detector
-from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
+from veriglot.errors import InputError, InputTypeError, NotChecked, UnknownNameError, UsageError
 from veriglot.formats.base import language_tag
-from veriglot.formats.columns import read_row
+from veriglot.formats.columns import message_text, read_row, rows_reading
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
-from veriglot.records import Evidence, Sample, Verdict, encode, sample_from
+from veriglot.records import Evidence, Sample, Status, Verdict, encode, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot import records
-    from veriglot.records import Detector, JudgedUnit, Span, Status, Word
+    from veriglot.formats.base import Reading
+    from veriglot.records import Detector, JudgedUnit, Span, Word
 
 __all__ = ["Prediction", "detect", "detect_many", "plain_cell", "sample_from_row"]
 
@@ -233,6 +234,7 @@ def detect_many(
     batch_size: int = 32,
     processes: int = 1,
     progress: bool = False,
+    on_error: Literal["stop", "skip"] = "stop",
 ) -> Iterator[Prediction]:
     """Mark what the evidence does not support in many responses, in the order of the rows.
 
@@ -240,8 +242,9 @@ def detect_many(
 
     Args:
         rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`), or under other usual
-            names (`formats.columns.read_row`), or `Sample`s; a list, any iterator, or a DataFrame (pandas, polars) of
-            such columns. A row without an id gets its number.
+            names (`formats.columns.read_row`; the log says at the level INFO which were taken), or `Sample`s; a list,
+            any iterator, or a table of such columns (pandas, polars, pyarrow, datasets). A row without an id gets its
+            number, counted from 0.
         detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes a name.
         strictness, threshold, words: of the detector, by name.
         language: BCP 47 tag of rows that state none, or None to have it detected.
@@ -249,9 +252,10 @@ def detect_many(
         batch_size: most rows judged at once; 1 gives each prediction as soon as its row has come.
         processes: worker processes; 0 is one for each core.
         progress: whether to show a bar on standard error.
+        on_error: what becomes of a row that cannot be read: `stop` raises, `skip` gives it as `not_checked`.
 
     Returns:
-        An iterator of predictions. What cannot be judged comes as `not_checked`.
+        An iterator of predictions, one a row. What cannot be judged comes as `not_checked`.
 
     Raises:
         InputTypeError: a field of a row, or a row, has the wrong type; the message names both. It is a TypeError too,
@@ -259,17 +263,22 @@ def detect_many(
         InputError: a row lacks a field.
         UnknownNameError, UsageError: as for `detect`.
     """
+    if on_error not in _ON_ERROR:
+        raise UnknownNameError("value of on_error", on_error, _ON_ERROR)
     if isinstance(rows, str | bytes | Mapping | Sample):
         raise InputTypeError(
-            f"rows are a list, an iterator or a DataFrame, and this is one {type(rows).__name__}",
-            "Use veriglot.read(FILE) for a file, and [row] for one row.",
+            f"rows are a list, an iterator or a table, and this is one {type(rows).__name__}",
+            'Use veriglot.read(FILE) for a file, [row] for one row, and dataset["test"] for a split.',
         )
     if processes != 1 and isinstance(detector, str):
         make = partial(load_detector, detector, threshold=threshold, words=words, strictness=strictness)
     else:
         make = partial(_itself, _loaded(detector, threshold, words, strictness))
     engine = Engine(make, jobs=processes, batch_size=batch_size)
-    return _judged(engine, rows, _tag(language), columns, progress=progress)
+    failing = engine.description.name if on_error == "skip" else None
+    samples = _samples(rows, _tag(language), rows_reading(columns), failing)
+    total = len(rows) if isinstance(rows, Sized) else None
+    return _judged(engine, samples, Bar(shown=progress, total=lambda: total))
 
 
 def _itself(detector: Detector) -> Detector:
@@ -277,25 +286,38 @@ def _itself(detector: Detector) -> Detector:
 
 
 def _judged(
-    engine: Engine, rows: Iterable[Any], language: str | None, columns: Mapping[str, str] | None, *, progress: bool
+    engine: Engine, samples: Iterator[Sample | records.Prediction | Exception], progress: Bar
 ) -> Iterator[Prediction]:
-    total = len(rows) if isinstance(rows, Sized) else None
-    with engine, Bar(shown=progress, total=lambda: total) as bar:
-        for sample, record in engine.run(_samples(rows, language, columns)):
-            if isinstance(sample, Exception):
-                raise sample
-            assert record is not None
+    with engine, progress as bar:
+        for sample, record in engine.run(samples):
             bar.advance()
-            yield Prediction(record, sample)
+            if isinstance(sample, Sample):
+                assert record is not None
+                yield Prediction(record, sample)
+            elif isinstance(sample, records.Prediction):
+                yield Prediction(sample)
+            else:
+                raise sample
 
 
 def _samples(
-    rows: Iterable[Any], language: str | None, columns: Mapping[str, str] | None
-) -> Iterator[Sample | Exception]:
-    """The rows as samples; what goes wrong comes in its place, so that the rows before it are judged first."""
+    rows: Iterable[Any], language: str | None, reading: Reading, failing: str | None
+) -> Iterator[Sample | records.Prediction | Exception]:
+    """The rows as samples; what goes wrong comes in its place, so that the rows before it are judged first.
+
+    With the name of a detector as `failing`, a row that cannot be read is its failed prediction, and ends nothing.
+    """
     try:
         for number, row in enumerate(_plain(rows)):
-            sample = sample_from_row(row, str(number), f"rows[{number}]", columns)
+            try:
+                sample = sample_from_row(row, str(number), f"rows[{number}]", reading)
+            except InputError as error:
+                if failing is None:
+                    error.remedy = error.remedy or 'Correct the row, or say on_error="skip" to have it as not_checked.'
+                    raise
+                name = str(_id_of(row, str(number)))
+                yield records.Prediction(name, Status.FAILED, failing, reason=str(error))
+                continue
             tagged = language is not None and sample.language is None
             yield msgspec.structs.replace(sample, language=language) if tagged else sample
     except Exception as error:
@@ -303,9 +325,13 @@ def _samples(
 
 
 def _plain(rows: Any) -> Iterable[Any]:
-    """Rows of a DataFrame as dictionaries; any other rows as they are."""
+    """Rows of a table as dictionaries; any other rows as they are."""
+    if hasattr(rows, "lazy") and hasattr(rows, "collect"):  # a LazyFrame of polars
+        rows = rows.collect()
     if hasattr(rows, "iter_rows"):  # polars
         return rows.iter_rows(named=True)  # type: ignore[no-any-return]
+    if hasattr(rows, "to_batches"):  # a Table of pyarrow, which else gives its columns
+        return (row for batch in rows.to_batches() for row in batch.to_pylist())
     if hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
         names = [str(name) for name in rows.columns]
         return (
@@ -327,6 +353,7 @@ def plain_cell(value: Any) -> Any:
 
 
 _FIELDS = frozenset(Sample.__struct_fields__)
+_ON_ERROR = ("stop", "skip")
 
 
 def _tag(language: Any) -> Any:
@@ -334,27 +361,34 @@ def _tag(language: Any) -> Any:
     return (language_tag(language) or language) if isinstance(language, str) else language
 
 
-def sample_from_row(row: Any, id_: str, path: str | None = None, columns: Mapping[str, str] | None = None) -> Sample:
+def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Reading | None = None) -> Sample:
     """A row as a sample, under the names of `Sample` or any usual ones; `id_` is for a row without an id."""
     if isinstance(row, Sample):
         return row
     if not isinstance(row, Mapping):
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
     try:
-        if not columns and row.keys() <= _FIELDS:
+        if not (reading and reading.columns) and row.keys() <= _FIELDS:
             given = {key: value for key, value in row.items() if value is not None}
-            own = given.get("id", id_)
-            whole = type(own) is int or (isinstance(own, float) and own.is_integer())  # pandas makes 7.0 of 7
+            texts = {part: message_text(given[part], part) for part in ("response", "question") if part in given}
             return sample_from({
                 **given,
-                "id": str(int(own)) if whole else own,
+                **texts,
+                "id": _id_of(row, id_),
                 "language": _tag(given.get("language")),
                 "evidence": _passages(row.get("evidence")),
             })  # fmt: skip
-        sample = read_row(row, columns=columns, number=0)
-        return msgspec.structs.replace(sample, id=id_) if sample.id == "row-0" else sample
+        return read_row(row, id_=id_, reading=reading)
     except InputError as error:
-        raise error.at(path=path) from error
+        named = path and row.get("id") is not None
+        raise error.at(path=f"{path} (id {_id_of(row, id_)!r})" if named else path) from error
+
+
+def _id_of(row: Any, id_: str) -> Any:
+    """The id of a row, and of one that has none the other."""
+    own = row.get("id") if isinstance(row, Mapping) else None
+    whole = type(own) is int or (isinstance(own, float) and own.is_integer())  # pandas makes 7.0 of 7
+    return id_ if own is None else str(int(own)) if whole else own
 
 
 def _passages(evidence: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
 from functools import partial
 from itertools import count, islice
@@ -12,6 +13,7 @@ import pytest
 
 import veriglot
 from veriglot.detectors.registry import load_detector
+from veriglot.errors import InputError, UnknownNameError
 from veriglot.testing import ContractError, check_detector
 
 FACT, WRONG = "The bridge was opened in 1897.", "It was opened in 1879."
@@ -101,6 +103,54 @@ def test_a_wrong_type_names_row_and_field_after_the_rows_before_it(row: object, 
     assert next(predictions).verdict is veriglot.Verdict.UNSUPPORTED
     with pytest.raises(TypeError, match=message):
         next(predictions)
+
+
+def test_a_row_that_cannot_be_read_is_named_or_not_checked_in_its_place() -> None:
+    good, bad = {"contexts": [FACT], "answer": WRONG}, {"id": "q-17", "contexts": [FACT], "answer": [WRONG, FACT]}
+    with pytest.raises(InputError, match=r"rows\[1\] \(id 'q-17'\), field response: .*on_error=\"skip\""):
+        list(veriglot.detect_many([good, bad, good]))
+    rows = [good, bad, {**good, "answer": None}, FACT, good]
+    predictions = list(veriglot.detect_many(rows, on_error="skip"))
+    assert [prediction.id for prediction in predictions] == ["0", "q-17", "2", "3", "4"]
+    assert [prediction.status for prediction in predictions] == ["scored", "failed", "failed", "failed", "scored"]
+    assert "rows[1] (id 'q-17')" in (predictions[1].reason or "")
+    with pytest.raises(ZeroDivisionError):  # what the iterator itself raises is no row
+        list(veriglot.detect_many((1 // 0 for _ in "a"), on_error="skip"))
+    with pytest.raises(UnknownNameError, match="skip"):
+        veriglot.detect_many([], on_error="go on")  # type: ignore[arg-type]
+
+
+def test_what_columns_and_labels_were_taken_for_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "veriglot"):
+        list(veriglot.detect_many([{"contexts": [FACT], "answer": WRONG, "label": "perhaps"}] * 3))
+    guess, labels = caplog.messages
+    assert guess.startswith("rows: read as response from answer, evidence from contexts, label")
+    assert labels.startswith("rows: labels are not used: the label 'perhaps'")
+    caplog.clear()
+    list(veriglot.detect_many([{"evidence": FACT, "response": WRONG}] * 3))
+    assert not caplog.messages
+
+
+def test_messages_are_read_where_texts_are_expected() -> None:
+    asked, told = {"role": "user", "content": "When?"}, {"role": "assistant", "content": WRONG}
+    parts = {"role": "assistant", "content": [{"type": "text", "text": WRONG[:5]}, {"type": "text", "text": WRONG[5:]}]}
+    for response in (told, parts, [asked, told], [told, asked]):
+        prediction = veriglot.detect(FACT, response)  # type: ignore[arg-type]
+        assert [span.text for span in prediction.spans] == ["1879"]
+    (prediction,) = veriglot.detect_many([{"evidence": FACT, "question": [asked], "response": told}])
+    assert prediction.sample is not None
+    assert (prediction.sample.question, prediction.sample.response) == ("When?", WRONG)
+    with pytest.raises(InputError, match="field response: no message has the role assistant"):
+        veriglot.detect(FACT, asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars, lazy", "pandas", "pyarrow"])
+def test_tables_are_rows(kind: str) -> None:
+    package = pytest.importorskip(kind.partition(",")[0])
+    columns = {"contexts": [[FACT], None, [FACT]], "answer": [WRONG, WRONG, FACT]}
+    table = package.table(columns) if kind == "pyarrow" else package.DataFrame(columns)
+    predictions = veriglot.detect_many(table.lazy() if kind == "polars, lazy" else table)
+    assert [prediction.verdict.value for prediction in predictions] == ["unsupported", "not_checked", "supported"]
 
 
 @pytest.mark.parametrize("rows", ["text", {"evidence": FACT, "response": WRONG}, b""])

@@ -156,6 +156,22 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
         {"messages": [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": RESPONSE}],
          "context": EVIDENCE}, None,
     ),
+    "a message as response": (
+        as_lines, "a.jsonl",
+        {"id": "q", "question": {"role": "user", "content": QUESTION}, "evidence": EVIDENCE,
+         "response": {"role": "assistant", "content": RESPONSE}}, None,
+    ),
+    "messages as JSON in a cell": (
+        as_table, "a.csv",
+        {"messages": json.dumps([{"role": "user", "content": QUESTION}, {"role": "assistant", "content": RESPONSE}]),
+         "context": EVIDENCE}, None,
+    ),
+    "messages with those of a tool": (
+        as_lines, "a.jsonl",
+        {"messages": [
+            {"role": "user", "content": QUESTION}, {"role": "assistant", "content": None, "tool_calls": [{}]},
+            {"role": "tool", "content": EVIDENCE}, {"role": "assistant", "content": RESPONSE}]}, None,
+    ),
     "RAGTruth, processed": (
         as_table, "a.csv",
         {"query": QUESTION, "context": EVIDENCE, "output": RESPONSE, "hallucination_labels": json.dumps([SPAN])}, FALSE,
@@ -401,7 +417,7 @@ def test_a_large_table_is_streamed(tmp_path: Path) -> None:
 
 
 def test_one_row_says_all_that_a_file_would() -> None:
-    sample = read_row({**OLD, "model": "m", "lang": "German", "extra": 1}, number=3)
+    sample = read_row({**OLD, "model": "m", "lang": "German", "extra": 1}, id_="row-3")
     assert (sample.id, sample.language, sample.task) == ("row-3", "de", Task.QA)
     assert sample.generator is not None
     assert sample.generator.name == "m"
@@ -574,6 +590,18 @@ def test_labels_of_which_some_are_unknown_are_not_used_in_part(
     assert not out.exists()
     assert main(["convert", str(path), "--map", "label=", "-o", str(out)]) == 0
     assert [sample.annotations for sample in veriglot.read(path)] == [()] * 3
+
+
+def test_a_conversation_is_no_evidence_of_what_is_said_in_it() -> None:
+    talk = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": RESPONSE}]
+    for columns in (None, {"response": "messages", "evidence": "messages"}):
+        with pytest.raises(InputError, match=r"no message has the role tool.*--map evidence=COLUMN"):
+            read_row({"messages": talk}, columns=columns)
+    assert len(read_row({"dialogue": talk, "summary": RESPONSE}).evidence) == 2
+    later = [*talk, {"role": "user", "content": "Really?"}]
+    assert read_row({"messages": later, "context": EVIDENCE}).question == QUESTION
+    with pytest.raises(InputError, match="no message has the role assistant"):
+        read_row({"messages": talk[:1], "context": EVIDENCE})
 
 
 def test_evidence_in_the_triples_of_fever() -> None:

@@ -237,7 +237,7 @@ def test_json_as_deep_as_can_be_read_leaves_no_caller_waiting(served: Loopback, 
 
 
 def test_rows_that_would_keep_a_process_for_minutes_are_refused(served: Loopback) -> None:
-    passages, response = {**BRIDGE, "evidence": [""] * 10_001}, {**BRIDGE, "response": "a" * 200_001}
+    passages, response = {**BRIDGE, "evidence": ["x"] * 10_001}, {**BRIDGE, "response": "a" * 200_001}
     for row, field in ((passages, "evidence"), (response, "response")):
         answer = served.detect(row)
         assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
@@ -246,6 +246,8 @@ def test_rows_that_would_keep_a_process_for_minutes_are_refused(served: Loopback
         (answered,) = served.detect([row]).json()
         assert answered["verdict"] == "not_checked"
         assert "at most" in answered["reason"]
+        renamed = served.detect({"contexts": row["evidence"], "answer": row["response"]})
+        assert (renamed.status_code, renamed.json()["error"]["field"]) == (422, field)
 
 
 def test_lines_cut_anywhere_are_whole(served: Loopback) -> None:

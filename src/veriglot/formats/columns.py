@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.containers import Head, Records
 
-__all__ = ["columns_from", "read_row"]
+__all__ = ["columns_from", "message_text", "read_row", "rows_reading"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,6 +78,9 @@ _PARTS = (
 _SENSES = {"supported": 0, "unsupported": 1}
 _LABEL_PARTS = ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
+_ROLES = {  # of the messages of a conversation
+    "response": {"assistant", "ai", "model"}, "question": {"user", "human"}, "evidence": {"tool", "function"},
+}  # fmt: skip
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
     r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
@@ -180,6 +183,12 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
         columns = (own,) if own else _columns_of(part, possible, parts)
+        if (
+            part in {"evidence", "question"}
+            and not columns
+            and [names[key] for key in parts["response"]] == ["messages"]
+        ):
+            columns = parts["response"]  # what its tools gave and its user asked
         if len(columns) < 2 or (part == "evidence" and _numbered(columns, names)):
             parts[part] = columns
         elif part in _LABEL_PARTS:
@@ -339,16 +348,14 @@ def _decoded(value: Any) -> Any:
 
 
 def _text(value: Any, part: str) -> str | None:
-    """The text of a response or a question: a text, a number, or the last message of a conversation."""
+    """The text of a response or a question: a text, a number, or a message."""
     value = _plain(value)
+    if _is_conversation(messages := _decoded(value)):
+        value = message_text(messages, part)
     if value is None:
         return None
     if isinstance(value, Mapping) and "content" in value:
         value = value["content"]
-    if isinstance(value, list) and value and all(isinstance(each, Mapping) and "role" in each for each in value):
-        roles = {"response": "assistant", "question": "user"}
-        of_role = [each for each in value if each["role"] == roles.get(part)]
-        return _text((of_role or value)[-1].get("content"), part)
     if isinstance(value, list) and all(isinstance(each, Mapping) and each.get("type") == "text" for each in value):
         return "".join(str(each.get("text", "")) for each in value)
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
@@ -358,6 +365,37 @@ def _text(value: Any, part: str) -> str | None:
         return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
     raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
+
+
+def _is_conversation(value: Any) -> bool:
+    """Whether a value is a message as OpenAI has it, `{"role": "assistant", "content": ...}`, or a list of messages."""
+    messages = value if isinstance(value, list) else [value]
+    known = {"content", "tool_calls"}
+    return bool(messages) and all(
+        isinstance(each, Mapping) and "role" in each and not known.isdisjoint(each) for each in messages
+    )
+
+
+def message_text(value: Any, part: str) -> Any:
+    """The text of a message, or of one in a conversation; any other value as it is.
+
+    Args:
+        value: of a column.
+        part: `response` for the assistant's last message, `question` for the user's last one before it.
+
+    Raises:
+        InputError: there is no response.
+    """
+    if not _is_conversation(value):
+        return value
+    messages = value if isinstance(value, list) else [value]
+    answers = [index for index, each in enumerate(messages) if each["role"] in _ROLES["response"]]
+    if not answers and part == "response":
+        remedy = 'Write the text itself, or {"role": "assistant", "content": "..."}.'
+        raise InputError("no message has the role assistant", field=part, remedy=remedy)
+    until = answers[-1] + (part == "response") if answers else None
+    content = next((each.get("content") for each in messages[:until][::-1] if each["role"] in _ROLES[part]), None)
+    return "".join(str(each.get("text", "")) for each in content) if isinstance(content, list) else content
 
 
 def _passages(value: Any) -> Iterator[dict[str, Any]]:
@@ -554,8 +592,17 @@ def _annotation(
 # Rows to samples.
 
 
+def rows_reading(columns: Mapping[str, str] | None = None) -> Reading:
+    """What is remembered while rows are read that come from no file; see `read_row`."""
+    return Reading(Source("rows"), FileReport("rows", "columns"), columns=checked(columns or {}))
+
+
 def read_row(
-    row: Mapping[str, Any], *, number: int = 1, columns: Mapping[str, str] | None = None, language: str | None = None
+    row: Mapping[str, Any],
+    *,
+    id_: str = "row-1",
+    columns: Mapping[str, str] | None = None,
+    reading: Reading | None = None,
 ) -> Sample:
     """The sample of one row under any usual names, such as `question`, `contexts`, `answer`.
 
@@ -565,19 +612,22 @@ def read_row(
 
     Args:
         row: column to value; evidence is text, an object, a list of either, or any of these as JSON.
-        number: of the row; one without an id is called `row-NUMBER`.
+        id_: of a row that has none.
         columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or
             `unsupported` and `supported` for labels of which 1 means that) to the column that holds it; several
             columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the names.
-        language: BCP 47 tag for rows that state none.
+        reading: of several rows, with their `columns`: the log says once, at the level INFO, what was taken for what.
 
     Raises:
         InputError: no column, or more than one, could hold the response or the evidence; or a value cannot be read.
             The message names the keys and the columns to state.
         UnknownNameError: `columns` names a part that no sample has.
     """
-    reading = Reading(Source("-"), FileReport("row", "columns"), language=language, columns=checked(columns or {}))
-    return _sample(row, _plan_of(row, reading.columns), reading, f"row-{number}")
+    if reading is None:
+        reading = rows_reading(columns)
+        return _sample(row, _plan_of(row, reading.columns), reading, id_)
+    _tell(plan := _plan_of(row, reading.columns), reading)
+    return _sample(row, plan, reading, id_)
 
 
 def has_labels(row: Mapping[str, Any]) -> bool:
@@ -600,7 +650,8 @@ def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
 def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     if not isinstance(row, Mapping):
         raise InputError(f"a row is an object, but this is {type(row).__name__}")
-    keys = tuple((key, isinstance(value, Mapping)) for key, value in _flat(row).items())
+    flat = _flat(row).items()
+    keys = tuple((key, isinstance(value, Mapping) and not _is_conversation(value)) for key, value in flat)
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
@@ -665,7 +716,17 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
 
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
-    passages = [passage for column in plan.parts.get("evidence", ()) for passage in _passages(flat.get(column))]
+    values = {column: flat.get(column) for column in plan.parts.get("evidence", ())}
+    response = plan.parts["response"][0]
+    messages = _decoded(values.get(response))
+    if isinstance(messages, list) and _is_conversation(messages):  # what its user and assistant say proves nothing
+        values[response] = [each for each in messages if each["role"] in _ROLES["evidence"]]
+        if not values[response]:
+            remedy = (
+                "Give the evidence in a column of its own (--map evidence=COLUMN), or in messages with the role tool."
+            )
+            raise InputError("no message has the role tool", field="evidence", remedy=remedy)
+    passages = [passage for value in values.values() for passage in _passages(value)]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then
         passages = [{("document" if key == "id" else key): each for key, each in p.items()} for p in passages]

@@ -111,6 +111,7 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
         if "--map" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence."
         raise
+    _check_size({"evidence": [*sample.evidence], "response": sample.response})  # under whichever names they came
     language = sample.language or asked.language
     meta = {"detector": offer.name, "strictness": asked.strictness, "words": asked.words}
     return msgspec.structs.replace(sample, language=language, meta=meta, annotations=())
@@ -275,10 +276,9 @@ class _Calls:
             return _unread(data, number, InputError(_TOO_DEEP))
 
     async def finished(self, answer: Answer) -> dict[str, Any]:
-        """The record's JSON, with the verdict."""
+        """The record's JSON."""
         if not isinstance(answer, dict):
-            prediction = await answer
-            answer = {**msgspec.to_builtins(prediction), "verdict": prediction.verdict.value}
+            answer = msgspec.to_builtins(await answer)
         self.tally.rows[answer["status"], answer["verdict"]] += 1
         return answer
 

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from math import nan
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +88,8 @@ def texts_of(content: Any) -> list[str]:
         return [text for item in content for text in texts_of(item)]
     if hasattr(content, "get_content"):  # a node of LlamaIndex
         return [content.get_content()]
-    if isinstance(content, dict) and isinstance(content.get("text"), str):
-        return [content["text"]]
-    values = [getattr(content, name, 0) for name in ("page_content", "text", "content", "context")]
+    value_of = content.get if isinstance(content, dict) else partial(getattr, content)
+    values = [value_of(name, 0) for name in ("page_content", "text", "content", "context")]
     for value in values:
         if isinstance(value, str | list):
             return texts_of(value)
@@ -113,6 +112,16 @@ def judge(response: Any, evidence: Any, question: Any = None, **options: Any) ->
     """`veriglot.detect` for texts in any form that `texts_of` knows; several parts of a response are joined."""
     asked = "\n".join(texts_of(question)) or None
     return veriglot.detect(texts_of(evidence), "".join(texts_of(response)), question=asked, **options)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, after they loaded a detector, which judged nothing: a wrong one is to be known before the work."""
+    judge("", None, **options)
+    return options
+
+
+def _options_of(holder: Any) -> dict[str, Any]:
+    return {name: getattr(holder, name) for name in ("detector", "strictness", "language")}
 
 
 def explain(prediction: "veriglot.Prediction", response: str, evidence: Sequence[str] = ()) -> str:
@@ -165,6 +174,8 @@ def langchain_evaluator(
         options: as for `veriglot.detect`.
     """
 
+    _checked(options)
+
     def grounded(inputs: dict[str, Any], outputs: dict[str, Any]) -> dict[str, Any]:
         passages = _value_of({**inputs, **outputs}, evidence)
         verdict, score, comment = _grade(_value_of(outputs, response), passages, **options)
@@ -182,7 +193,7 @@ def llama_index_evaluator(**options: Any) -> Any:
     Raises:
         UsageError: llama-index-core is not installed.
     """
-    return _llama_index()(**options)
+    return _llama_index()(**_checked(options))
 
 
 @cache
@@ -227,7 +238,7 @@ def ragas_metric(**options: Any) -> Any:
     Raises:
         UsageError: ragas is not installed.
     """
-    return _ragas()(options=options)
+    return _ragas()(options=_checked(options))
 
 
 @cache
@@ -274,7 +285,7 @@ def deepeval_metric(**options: Any) -> Any:
     Raises:
         UsageError: deepeval is not installed.
     """
-    return _deepeval()(**options)
+    return _deepeval()(**_checked(options))
 
 
 @cache
@@ -298,8 +309,9 @@ def _deepeval() -> type:
         def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
             retrieved = test_case.retrieval_context  # [] is a search without a result, None is no search
             evidence = test_case.context if retrieved is None else retrieved
-            options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
-            verdict, self.score, self.reason = _grade(test_case.actual_output, evidence, test_case.input, **options)
+            verdict, self.score, self.reason = _grade(
+                test_case.actual_output, evidence, test_case.input, **_options_of(self)
+            )
             self.success = verdict == "supported"
             self.error = self.reason if self.score is None else None
             if self.score is None:
@@ -332,7 +344,7 @@ def langchain_runnable(
         response: key of the answer: a text or a message.
         evidence: key of what was retrieved: texts, documents, or a list of them.
         question: key of the question, if it is there.
-        output: key of the result: `verdict` and the fields of the prediction; `spans` only where it was checked.
+        output: key of the result, the prediction's dictionary; it has `spans` only where the answer was checked.
         options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
 
     Raises:
@@ -341,12 +353,14 @@ def langchain_runnable(
     with _needing("langchain-core"):
         from langchain_core.runnables import RunnableLambda
 
-    def check(row: dict[str, Any]) -> dict[str, Any]:
-        asked = _value_of(row, question) if question else None
-        prediction = judge(_value_of(row, response), _value_of(row, evidence), asked, **options)
-        return {**row, output: {"verdict": str(prediction.verdict), **prediction.to_dict()}}
+    keys = {"response": response, "evidence": evidence, "question": question, "output": output}
+    return RunnableLambda(partial(_with_prediction, keys, _checked(options)), name="veriglot")
 
-    return RunnableLambda(check, name="veriglot")
+
+def _with_prediction(keys: dict[str, Any], options: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    asked = _value_of(row, keys["question"]) if keys["question"] else None
+    prediction = judge(_value_of(row, keys["response"]), _value_of(row, keys["evidence"]), asked, **options)
+    return {**row, keys["output"]: prediction.to_dict()}
 
 
 def llama_index_postprocessor(
@@ -364,7 +378,8 @@ def llama_index_postprocessor(
     Raises:
         UsageError: llama-index-core is not installed; or, when it runs, there is no answer.
     """
-    return _postprocessor()(drop=drop, detector=detector, strictness=strictness, language=language)
+    options = {"detector": detector, "strictness": strictness, "language": language}
+    return _postprocessor()(drop=drop, **_checked(options))
 
 
 @cache
@@ -385,8 +400,8 @@ def _postprocessor() -> type:
         ) -> list[NodeWithScore]:
             if query_bundle is None:
                 raise UsageError("There is no answer to hold the nodes against.", "Give it as query_str.")
-            options = {name: getattr(self, name) for name in ("detector", "strictness", "language")}
-            prediction = judge(query_bundle.query_str, [node.get_content() for node in nodes], words=True, **options)
+            passages = [node.get_content() for node in nodes]
+            prediction = judge(query_bundle.query_str, passages, words=True, **_options_of(self))
             words = prediction.words
             result = []
             for index, node in enumerate(nodes):
@@ -416,7 +431,7 @@ def haystack_checker(**options: Any) -> Any:
     Raises:
         UsageError: haystack-ai is not installed.
     """
-    return _checker()(**options)
+    return _checker()(**_checked(options))
 
 
 @cache
@@ -441,8 +456,7 @@ def _checker() -> type:
         def run(
             self, replies: list[str] | list[ChatMessage], documents: list[Document], query: str | None = None
         ) -> dict[str, Any]:
-            options = {"detector": self.detector, "strictness": self.strictness, "language": self.language}
-            predictions = [judge(reply, documents, query, **options) for reply in replies]
+            predictions = [judge(reply, documents, query, **_options_of(self)) for reply in replies]
             return {
                 "replies": replies,
                 "verdicts": [str(prediction.verdict) for prediction in predictions],

@@ -78,6 +78,15 @@ def test_the_best_that_is_here_judges_and_says_why(write: Write) -> None:
     assert "told-a-1" in auto.name
 
 
+def test_its_strictness_is_that_of_the_one_detector_that_judges(write: Write) -> None:
+    levels = ("low", "normal", "high")
+    alone = [load_detector("auto", figures="none", strictness=name).threshold for name in levels]
+    assert alone == [load_detector("grounding", strictness=name).threshold for name in levels]
+    path = write(figure("grounding", 0.6), figure("told-words", 0.8))
+    with pytest.raises(UsageError, match="Give a threshold"):  # what was measured for one holds for no other
+        load_detector("auto", figures=path, candidates="grounding+told-words", strictness="high")
+
+
 def test_in_a_language_without_figures_the_rule_is_what_it_was(write: Write) -> None:
     auto = load_detector("auto", figures=write(figure("grounding", 0.6)))
     assert auto.predict([sample("de")])[0].notes[-1].startswith("auto:by figures")

@@ -98,6 +98,7 @@ def test_a_text_of_two_scripts_is_marked_where_its_spans_are() -> None:
         "a text",
         ["a text"],
         {"text": "a text"},
+        {"role": "assistant", "content": "a text"},
         [{"type": "text", "text": "a text"}],
         SimpleNamespace(page_content="a text"),
         [SimpleNamespace(content="a text")],
@@ -157,6 +158,19 @@ def test_a_langsmith_evaluator_needs_no_package() -> None:
     assert (unchecked["score"], unchecked["value"]) == (None, "not_checked")
     with pytest.raises(UsageError, match=r"no 'reply' among 'answer'.*response=KEY"):
         evaluator({"documents": []}, {"answer": WRONG})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strictness": "severe"}, "no strictness"),
+        ({"detector": "groundin"}, "Did you mean grounding"),
+        ({"detectr": "grounding"}, "detectr"),
+    ],
+)
+def test_a_wrong_option_is_refused_as_the_evaluator_is_made(options: dict[str, str], message: str) -> None:
+    with pytest.raises((UsageError, TypeError), match=message):
+        langchain_evaluator(**options)
 
 
 def test_attributes_hold_no_text_unless_asked_for() -> None:

@@ -167,12 +167,23 @@ def test_the_settings_of_pytest_choose_the_detector(python: Path, tmp_path: Path
     assert "no detector named 'no-such'" in done.stdout
 
 
-def test_classes_survive_pickling(python: Path, tmp_path: Path) -> None:
+def test_adapters_survive_pickling_and_refuse_wrong_options(python: Path, tmp_path: Path) -> None:
     code = (
         "import pickle\n"
-        "from veriglot.integrations import haystack_checker, llama_index_postprocessor, ragas_metric\n"
-        "for made in (llama_index_postprocessor(drop=True), haystack_checker(), ragas_metric()):\n"
-        "    assert type(pickle.loads(pickle.dumps(made))) is type(made)\n"
+        "from veriglot.errors import UsageError\n"
+        "from veriglot import integrations\n"
+        "names = ['llama_index_postprocessor', 'haystack_checker', 'ragas_metric', 'langchain_runnable']\n"
+        "for make in [getattr(integrations, name) for name in names]:\n"
+        "    made = make()\n"
+        "    again = pickle.loads(pickle.dumps(made))\n"
+        "    assert type(again) is type(made)\n"
+        "    try:\n"
+        "        make(strictness='severe')\n"
+        "    except UsageError:\n"
+        "        continue\n"
+        "    raise SystemExit(f'{make} takes any strictness')\n"
+        "row = {'answer': 'It opened in 1907.', 'context': 'It opened in 1879.'}\n"
+        "assert again.invoke(row)['grounding']['verdict'] == 'unsupported'\n"
     )
     done = run_example(python, tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr

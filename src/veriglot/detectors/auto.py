@@ -200,6 +200,11 @@ class Auto(Configured):
         """Confidence from which a word is marked, by whichever detector."""
         return self._own.threshold
 
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """By strictness, those of its detector; none where it has several to choose from."""
+        return getattr(self._own, "thresholds", {}) if len(self._detectors) == 1 else {}
+
     @cached_property
     def signature(self) -> str:
         """Name, the signatures of all detectors as a hash a kind, hashes of what it goes by, threshold and unit."""

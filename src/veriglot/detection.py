@@ -290,14 +290,12 @@ def _judged(
 ) -> Iterator[Prediction]:
     with engine, progress as bar:
         for sample, record in engine.run(samples):
-            bar.advance()
-            if isinstance(sample, Sample):
-                assert record is not None
-                yield Prediction(record, sample)
-            elif isinstance(sample, records.Prediction):
-                yield Prediction(sample)
-            else:
+            if isinstance(sample, Exception):
                 raise sample
+            bar.advance()
+            judged = sample if isinstance(sample, records.Prediction) else record
+            assert judged is not None
+            yield Prediction(judged, sample if isinstance(sample, Sample) else None)
 
 
 def _samples(

@@ -277,10 +277,9 @@ class _Calls:
 
     async def finished(self, answer: Answer) -> dict[str, Any]:
         """The record's JSON."""
-        if not isinstance(answer, dict):
-            answer = msgspec.to_builtins(await answer)
-        self.tally.rows[answer["status"], answer["verdict"]] += 1
-        return answer
+        plain: dict[str, Any] = answer if isinstance(answer, dict) else msgspec.to_builtins(await answer)
+        self.tally.rows[plain["status"], plain["verdict"]] += 1
+        return plain
 
 
 async def _while_there(request: Request, answer: Coroutine[Any, Any, Response]) -> Response:

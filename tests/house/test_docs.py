@@ -6,7 +6,6 @@ import os
 import re
 import runpy
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,11 +114,10 @@ def commands_of(page: str) -> list[str]:
 def lay_out(folder: Path, base_url: str) -> None:
     """The files that the commands name; the study asks the server at `base_url`."""
     samples = (ROOT / "examples" / "samples.jsonl").read_bytes()
-    for name in ("study", "bench"):
-        shutil.copytree(ROOT / "examples" / name, folder / "examples" / name)
-    for path in ("examples/samples.jsonl", "answers/samples.jsonl", "answers.jsonl", "labelled.jsonl"):
+    for path in ("answers/samples.jsonl", "answers.jsonl", "labelled.jsonl"):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(samples)
+    (folder / "samples.jsonl").write_text(blocks(ROOT / "README.md", "json")[0], "utf-8")
     (folder / "source.txt").write_text("The bridge was opened in 1897.", "utf-8")
     (folder / "answer.txt").write_text("The bridge was opened in 1879.", "utf-8")
     questions = (ROOT / "examples" / "study" / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)
@@ -142,11 +140,11 @@ def run_commands(page: str, folder: Path, server: ModelServer) -> set[str]:
 
 @pytest.mark.slow
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """All of them, in order, in a folder that holds the files they name."""
-    with ModelServer() as server:
+    """All of them, in order, in a folder that holds the files they name, and none of a checkout."""
+    with ModelServer(models=["model-a", "model-b"]) as server:
         made = run_commands("README.md", tmp_path, server)
     assert {"predictions.html", "profile.json", "marked.jsonl", "out/study/report.html"} <= made
-    assert "examples/samples-bench/leaderboard.html" in made
+    assert "labelled-bench/leaderboard.html" in made
 
 
 @pytest.mark.slow

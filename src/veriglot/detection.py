@@ -17,9 +17,9 @@ import msgspec
 
 from veriglot import records
 from veriglot.detectors.registry import load_detector
-from veriglot.errors import InputError, InputTypeError, NotChecked, UnknownNameError, UsageError
-from veriglot.formats.base import language_tag
-from veriglot.formats.columns import message_text, read_row, rows_reading
+from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
+from veriglot.formats.base import is_conversation, language_tag, plain_value
+from veriglot.formats.columns import cell_text, read_row, rows_reading
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
 from veriglot.records import Evidence, Sample, Status, Verdict, encode, sample_from
@@ -263,8 +263,6 @@ def detect_many(
         InputError: a row lacks a field.
         UnknownNameError, UsageError: as for `detect`.
     """
-    if on_error not in _ON_ERROR:
-        raise UnknownNameError("value of on_error", on_error, _ON_ERROR)
     if isinstance(rows, str | bytes | Mapping | Sample):
         raise InputTypeError(
             f"rows are a list, an iterator or a table, and this is one {type(rows).__name__}",
@@ -340,18 +338,12 @@ def _plain(rows: Any) -> Iterable[Any]:
 
 
 def plain_cell(value: Any) -> Any:
-    """A cell of a table without the types of numpy; None for what is missing: NaN, or pandas' NA, which equals nothing.
-
-    Lists lose what is missing in them.
-    """
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, list):
-        return [part for part in map(plain_cell, value) if part is not None]
-    return value if (value != value) is False else None
+    """A cell of a table as `plain_value`; lists lose what is missing in them."""
+    value = plain_value(value)
+    return [part for part in map(plain_cell, value) if part is not None] if isinstance(value, list) else value
 
 
 _FIELDS = frozenset(Sample.__struct_fields__)
-_ON_ERROR = ("stop", "skip")
 
 
 def _tag(language: Any) -> Any:
@@ -368,7 +360,11 @@ def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Readin
     try:
         if not (reading and reading.columns) and row.keys() <= _FIELDS:
             given = {key: value for key, value in row.items() if value is not None}
-            texts = {part: message_text(given[part], part) for part in ("response", "question") if part in given}
+            texts = {
+                part: cell_text(given[part], part)
+                for part in ("response", "question")
+                if is_conversation(given.get(part))
+            }
             return sample_from({
                 **given,
                 **texts,

@@ -353,14 +353,16 @@ def langchain_runnable(
     with _needing("langchain-core"):
         from langchain_core.runnables import RunnableLambda
 
-    keys = {"response": response, "evidence": evidence, "question": question, "output": output}
-    return RunnableLambda(partial(_with_prediction, keys, _checked(options)), name="veriglot")
+    step = partial(_with_prediction, response, evidence, question, output, _checked(options))
+    return RunnableLambda(step, name="veriglot")
 
 
-def _with_prediction(keys: dict[str, Any], options: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-    asked = _value_of(row, keys["question"]) if keys["question"] else None
-    prediction = judge(_value_of(row, keys["response"]), _value_of(row, keys["evidence"]), asked, **options)
-    return {**row, keys["output"]: prediction.to_dict()}
+def _with_prediction(
+    response: str, evidence: str, question: str | None, output: str, options: dict[str, Any], row: dict[str, Any]
+) -> dict[str, Any]:
+    asked = _value_of(row, question) if question else None
+    prediction = judge(_value_of(row, response), _value_of(row, evidence), asked, **options)
+    return {**row, output: prediction.to_dict()}
 
 
 def llama_index_postprocessor(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
@@ -12,13 +14,13 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.plugins import Entry, Table
-from veriglot.records import Evidence, Generator, Sample, Task
+from veriglot.records import Evidence, Generator, Sample, Task, decode_json
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.formats.containers import Head, Record, Records, Source
@@ -576,6 +578,58 @@ def _text(data: Any, key: str | None) -> str | None:
 def present(data: Mapping[str, Any]) -> dict[str, Any]:
     """The members of `data` that are not null."""
     return {key: value for key, value in data.items() if value is not None}
+
+
+# What the cells of a row hold.
+
+
+_ROLES = {"response": ("assistant", "ai", "model"), "question": ("user", "human"), "evidence": ("tool", "function")}
+
+
+def plain_value(value: Any) -> Any:
+    """A value as Python has it, if it is numpy's; None for a missing one: NaN, or pandas' NA, which equals nothing."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return value if (value != value) is False else None
+
+
+def decoded_value(value: Any) -> Any:
+    """What a text holds that is JSON, or Python's way to print a list; other values and texts as they are."""
+    value = plain_value(value)
+    if not isinstance(value, str) or value.strip()[:1] + value.strip()[-1:] not in {"[]", "{}"}:
+        return value
+    try:
+        return decode_json(value)
+    except InputError:
+        try:
+            return ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return value
+
+
+def is_conversation(value: Any) -> bool:
+    """Whether a value is a message as OpenAI has it, `{"role": "assistant", "content": ...}`, or a list of messages."""
+    messages = value if isinstance(value, list) else [value]
+    return bool(messages) and all(isinstance(each, Mapping) and {"role", "content"} <= each.keys() for each in messages)
+
+
+def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
+    """The messages of a conversation that are a part of a sample; None if the value is no conversation.
+
+    Args:
+        value: of a column.
+        part: `response`, `question`, or `evidence`: what tools gave, as what the other two say proves nothing.
+
+    Raises:
+        InputError: there are none, and it is no question.
+    """
+    roles = _ROLES.get(part)
+    if roles is None or not is_conversation(value):
+        return None
+    messages = [each for each in (value if isinstance(value, list) else [value]) if each["role"] in roles]
+    if not messages and part != "question":
+        remedy = f"Give it in a column of its own (--map {part}=COLUMN), or in messages with that role."
+        raise InputError(f"no message has the role {roles[0]}", field=part, remedy=remedy)
+    return messages
 
 
 def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotation | None:

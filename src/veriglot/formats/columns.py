@@ -6,10 +6,8 @@ alone, so that all rows of a file are read alike; where two columns could be mea
 
 from __future__ import annotations
 
-import ast
 import json
 import logging
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -20,10 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.base import FileReport, Format, Reading, Sniff, language_tag
+from veriglot.formats.base import (
+    FileReport,
+    Format,
+    Reading,
+    Sniff,
+    decoded_value,
+    is_conversation,
+    language_tag,
+    messages_of,
+    plain_value,
+)  # fmt: skip
 from veriglot.formats.containers import Record, Source
 from veriglot.plugins import packaged
-from veriglot.records import Annotation, Kind, Sample, Span, Task, decode_json, sample_from
+from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
 from veriglot.records.taxonomy import taxonomy_with
 from veriglot.storage.checkpoint import FailedRow
 
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.containers import Head, Records
 
-__all__ = ["columns_from", "message_text", "read_row", "rows_reading"]
+__all__ = ["columns_from", "read_row", "rows_reading"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,9 +86,6 @@ _PARTS = (
 _SENSES = {"supported": 0, "unsupported": 1}
 _LABEL_PARTS = ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
-_ROLES = {  # of the messages of a conversation
-    "response": {"assistant", "ai", "model"}, "question": {"user", "human"}, "evidence": {"tool", "function"},
-}  # fmt: skip
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
     r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
@@ -183,12 +188,9 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
         columns = (own,) if own else _columns_of(part, possible, parts)
-        if (
-            part in {"evidence", "question"}
-            and not columns
-            and [names[key] for key in parts["response"]] == ["messages"]
-        ):
-            columns = parts["response"]  # what its tools gave and its user asked
+        conversation = parts["response"] if part in {"evidence", "question"} else ()
+        if not columns and [names[key] for key in conversation] == ["messages"]:
+            columns = conversation  # what its tools gave, and its user asked
         if len(columns) < 2 or (part == "evidence" and _numbered(columns, names)):
             parts[part] = columns
         elif part in _LABEL_PARTS:
@@ -327,31 +329,12 @@ def _length(value: Any) -> int:
 # What columns hold.
 
 
-def _plain(value: Any) -> Any:
-    """A value as Python has it, if it is numpy's; None for a missing one."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _decoded(value: Any) -> Any:
-    """What a text holds that is JSON, or Python's way to print a list; other values and texts as they are."""
-    value = _plain(value)
-    if not isinstance(value, str) or value.strip()[:1] + value.strip()[-1:] not in {"[]", "{}"}:
-        return value
-    try:
-        return decode_json(value)
-    except InputError:
-        try:
-            return ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return value
-
-
-def _text(value: Any, part: str) -> str | None:
-    """The text of a response or a question: a text, a number, or a message."""
-    value = _plain(value)
-    if _is_conversation(messages := _decoded(value)):
-        value = message_text(messages, part)
+def cell_text(value: Any, part: str) -> str | None:
+    """The text of a response or a question: a text, a number, or the last of its messages in a conversation."""
+    value = plain_value(value)
+    messages = messages_of(decoded_value(value), part)
+    if messages is not None:
+        value = messages[-1].get("content") if messages else None
     if value is None:
         return None
     if isinstance(value, Mapping) and "content" in value:
@@ -367,40 +350,9 @@ def _text(value: Any, part: str) -> str | None:
     raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
-def _is_conversation(value: Any) -> bool:
-    """Whether a value is a message as OpenAI has it, `{"role": "assistant", "content": ...}`, or a list of messages."""
-    messages = value if isinstance(value, list) else [value]
-    known = {"content", "tool_calls"}
-    return bool(messages) and all(
-        isinstance(each, Mapping) and "role" in each and not known.isdisjoint(each) for each in messages
-    )
-
-
-def message_text(value: Any, part: str) -> Any:
-    """The text of a message, or of one in a conversation; any other value as it is.
-
-    Args:
-        value: of a column.
-        part: `response` for the assistant's last message, `question` for the user's last one before it.
-
-    Raises:
-        InputError: there is no response.
-    """
-    if not _is_conversation(value):
-        return value
-    messages = value if isinstance(value, list) else [value]
-    answers = [index for index, each in enumerate(messages) if each["role"] in _ROLES["response"]]
-    if not answers and part == "response":
-        remedy = 'Write the text itself, or {"role": "assistant", "content": "..."}.'
-        raise InputError("no message has the role assistant", field=part, remedy=remedy)
-    until = answers[-1] + (part == "response") if answers else None
-    content = next((each.get("content") for each in messages[:until][::-1] if each["role"] in _ROLES[part]), None)
-    return "".join(str(each.get("text", "")) for each in content) if isinstance(content, list) else content
-
-
 def _passages(value: Any) -> Iterator[dict[str, Any]]:
     """The passages of a column: a text, an object, a list of either, or any of these as JSON."""
-    value = _decoded(value)
+    value = decoded_value(value)
     if value is None or value == "":
         return
     if isinstance(value, list | tuple):
@@ -568,7 +520,7 @@ def _annotation(
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
         for column in plan.parts.get(part, ()):
-            value = _decoded(flat.get(column))
+            value = decoded_value(flat.get(column))
             if part == "spans" and isinstance(value, str) and response.count(value) == 1 and not _is_label(value):
                 value = [value]
             if isinstance(value, list | tuple):
@@ -598,11 +550,7 @@ def rows_reading(columns: Mapping[str, str] | None = None) -> Reading:
 
 
 def read_row(
-    row: Mapping[str, Any],
-    *,
-    id_: str = "row-1",
-    columns: Mapping[str, str] | None = None,
-    reading: Reading | None = None,
+    row: Mapping[str, Any], *, id_: str = "1", columns: Mapping[str, str] | None = None, reading: Reading | None = None
 ) -> Sample:
     """The sample of one row under any usual names, such as `question`, `contexts`, `answer`.
 
@@ -623,11 +571,11 @@ def read_row(
             The message names the keys and the columns to state.
         UnknownNameError: `columns` names a part that no sample has.
     """
-    if reading is None:
-        reading = rows_reading(columns)
-        return _sample(row, _plan_of(row, reading.columns), reading, id_)
-    _tell(plan := _plan_of(row, reading.columns), reading)
-    return _sample(row, plan, reading, id_)
+    memory = reading or rows_reading(columns)
+    plan = _plan_of(row, memory.columns)
+    if reading:
+        _tell(plan, reading)
+    return _sample(row, plan, memory, id_)
 
 
 def has_labels(row: Mapping[str, Any]) -> bool:
@@ -651,7 +599,7 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     if not isinstance(row, Mapping):
         raise InputError(f"a row is an object, but this is {type(row).__name__}")
     flat = _flat(row).items()
-    keys = tuple((key, isinstance(value, Mapping) and not _is_conversation(value)) for key, value in flat)
+    keys = tuple((key, isinstance(value, Mapping) and not is_conversation(value)) for key, value in flat)
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
@@ -668,12 +616,12 @@ def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> 
 def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
     flat = _flat(row)
     parts = {part: columns[0] for part, columns in plan.parts.items()}
-    response = _text(flat[parts["response"]], "response")
+    response = cell_text(flat[parts["response"]], "response")
     if response is None:
         raise InputError("the response is missing", field=parts["response"])
     used = {column for columns in plan.parts.values() for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
-    for key, value in ((key, _plain(value)) for key, value in row.items() if key not in used):
+    for key, value in ((key, plain_value(value)) for key, value in row.items() if key not in used):
         if value is None:
             continue
         if _is_native(key, value):
@@ -683,9 +631,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"] |= {key: rest} if rest else {}
         else:
             data["meta"][key] = value
-    stated = {
-        part: _text(flat.get(parts[part]), part) for part in ("id", "question", "language", "model") if part in parts
-    }
+    stated = {part: cell_text(flat.get(parts[part]), part) for part in _CHOICES if part in parts}
     language = stated.get("language")
     data |= {
         "id": stated.get("id") or id_,
@@ -717,15 +663,8 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     values = {column: flat.get(column) for column in plan.parts.get("evidence", ())}
-    response = plan.parts["response"][0]
-    messages = _decoded(values.get(response))
-    if isinstance(messages, list) and _is_conversation(messages):  # what its user and assistant say proves nothing
-        values[response] = [each for each in messages if each["role"] in _ROLES["evidence"]]
-        if not values[response]:
-            remedy = (
-                "Give the evidence in a column of its own (--map evidence=COLUMN), or in messages with the role tool."
-            )
-            raise InputError("no message has the role tool", field="evidence", remedy=remedy)
+    if (response := plan.parts["response"][0]) in values:
+        values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
     passages = [passage for value in values.values() for passage in _passages(value)]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then

@@ -193,8 +193,11 @@ class _Calls:
         if answer["status"] != Status.SCORED:
             raise CallRefused(422, "not_checked", f"The answer was not checked: {answer['reason']}.")
         marks = [
-            ({"token": given.answer[mark["start"] : mark["end"]]} if tokens else {})
-            | ({} if tokens else {key: mark[key] for key in ("text", "start", "end")})
+            (
+                {"token": given.answer[mark["start"] : mark["end"]]}
+                if tokens
+                else {key: mark[key] for key in ("text", "start", "end")}
+            )
             | {"hallucination_score": mark["confidence"]}
             for mark in answer["words" if tokens else "spans"]
         ]

@@ -57,7 +57,7 @@ def formats_page() -> str:
     loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
     head, tail = (HERE / "formats_head.txt").read_text("utf-8").split("<!-- presets -->\n")
     known = "".join(
-        f"| {preset.name} | `{'`, `'.join(column.partition('|')[0] for column in preset.columns.values())}` |\n"
+        f"| {preset.name} | `{'`, `'.join(dict.fromkeys(c.partition('|')[0] for c in preset.columns.values()))}` |\n"
         for preset in presets()
     )
     parts = [

@@ -218,7 +218,7 @@ class HalluVerse(Format):
     The label is of the whole sentence: a unit over the response (annotator `gold`). A second annotation, `edit`, has
     spans: the words in which the edited sentence differs from the factual one, or all of it for the type `sentence`.
     They are computed, so the annotation is of the kind `model`. The factual sentence is the evidence. The paper does
-    not name the columns, so the usual names are recognised in any case.
+    not name the columns, so the usual names are recognised, in capitals or not.
     """
 
     summary = "HalluVerse25 CSV"

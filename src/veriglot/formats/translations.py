@@ -47,7 +47,7 @@ class Hat(Format):
     `category` and `spans` with start, end and text. The paper does not spell these three keys, so
     `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text tells
     whether the end is inclusive. Labels of the source stay in `meta`, and become flags of the taxonomy `hat` where they
-    match one. A row without an annotator whose `errors` are null is not annotated yet.
+    match one. A row is not annotated yet if it has no annotator and its `errors` are null.
     """
 
     summary = "HAT JSON, hallucinated spans in translations"
@@ -341,8 +341,8 @@ class Mlqe(Format):
     is none; 2 and 3 mean that the source or the translation cannot be understood.
 
     Annotator `gold` is the majority, `annotator_1` to `_3` are the people. An error is a unit `critical_error`
-    (taxonomy `critical`) over the whole response. People who could not understand the texts have no units, and their
-    score as a rating. A critical error is more than a hallucination, and nobody marked where it is. Translations are
+    (taxonomy `critical`) over the whole response. People who could not understand the texts have no units; their score
+    is a rating. Critical errors are not only hallucinations, and nobody marked where they are. Translations are
     published as tokens with spaces between them, also in Japanese and Chinese.
 
     Rows state no language: a pair in the file's name (`ende_majority_dev.tsv`) counts if it fits the texts. The part

@@ -15,6 +15,7 @@ from veriglot.detectors.reader.detector import (
     RELATIONS,
     WHOLE,
     Join,
+    Network,
     join_features,
     relation_of,
     without_computed,
@@ -23,14 +24,12 @@ from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.values import COMPUTED
 from veriglot.training.calibration import lines_by_script, logistic
-from veriglot.training.grounding.examples import labels_of, script_of_tag
+from veriglot.training.grounding.examples import Example, Labels, labels_of, script_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from veriglot.arrays import Bools, Float32s, Float64s
-    from veriglot.detectors.reader.detector import Network
-    from veriglot.training.grounding.examples import Example, Labels
     from veriglot.training.reader.sources import Row
 
 __all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]

@@ -30,11 +30,12 @@ from veriglot.training.grounding.synthetic_data import (
 )
 from veriglot.training.reader.network import Lesson
 from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
+from veriglot.training.reader.swaps import Swaps
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
 from veriglot.training.reader.twins import draw_case, languages, wordings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.encoders.e5 import Tokeniser
@@ -60,7 +61,8 @@ _TRANSLATIONS = 6000  # made from parallel sets
 # answers, other languages, translations, what people labelled.
 FIRST_PART = 0.5
 SHARES = {
-    "twins": (0.50, 0.28),
+    "twins": (0.40, 0.26),
+    "swaps": (0.12, 0.06),
     "pairs": (0.20, 0.15),
     "answers": (0.11, 0.14),
     "silver": (0.04, 0.12),
@@ -96,6 +98,7 @@ class Material:
     sources: dict[str, Source]
     held_out: list[Row]
     left_out: dict[str, int]
+    swaps: Swaps | None = None
 
 
 def is_held_out(row: Row) -> bool:
@@ -153,14 +156,29 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
         *labelled_translations(labelled.translations, labelled.left_out, rng),
     ]
     rows = {name: [Row(e, bool(e.marks), True, None) for e in examples] for name, examples in by_source.items()}
-    rows["pairs"] = pairs
+    rows["pairs"] = [*pairs, *_across(pairs, rng)]
     rows["answers"] = [*rows.get("answers", []), *_unanswered(folders, rng)]
     held_out = [row for some in rows.values() for row in some if is_held_out(row) and calibrates(row)]
     if not any(row.located for row in held_out):
         raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
     sources = {name: Source(name, some) for name, some in training.items() if some}
-    return Material(sources, held_out, dict(+labelled.left_out))
+    texts_of = [row for name, source in sources.items() if name not in ("pairs", "translations") for row in source.rows]
+    swaps = Swaps(texts_of, training["pairs"])
+    return Material(sources, held_out, dict(+labelled.left_out), swaps)
+
+
+def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:
+    """Pairs that are known in several languages, with the evidence in another one."""
+    groups = defaultdict[str, list[Row]](list)
+    for row in pairs:
+        groups[row.example.group].append(row)
+    for group in groups.values():
+        for row in group:
+            source = rng.choice(group).example
+            if source.language != row.example.language:
+                example = replace(row.example, passages=source.passages, evidence_language=source.language, marks=())
+                yield Row(example, row.unsupported, located=not row.unsupported)
 
 
 def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
@@ -206,8 +224,8 @@ class Chunks:
     def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
         self._tokens, self._batch = tokens, batch
-        self._names = [name for name in SHARES if name == "twins" or name in material.sources]
-        self._lengths = {name: self._length(name) for name in self._names if name != "twins"}
+        self._names = [name for name in SHARES if name in ("twins", "swaps") or name in material.sources]
+        self._lengths = {name: self._length(name) for name in self._names if name in material.sources}
 
     def _length(self, name: str) -> float:
         """Tokens of a row of a source, the mean of a sample."""
@@ -226,7 +244,9 @@ class Chunks:
         rng = Random(f"chunk {self._seed} {number}")  # noqa: S311  a seeded draw, not a secret
         shares = {name: SHARES[name][not first] for name in self._names}
         tokens = {name: self._tokens * share / sum(shares.values()) for name, share in shares.items()}
-        units: list[list[Lesson]] = list(self._twins(rng, tokens["twins"]))
+        units: list[list[Lesson]] = list(self._twins(rng, tokens["twins"], _case))
+        if self._material.swaps is not None:
+            units += self._twins(rng, tokens["swaps"], self._material.swaps.draw)
         for name, length in self._lengths.items():
             count = max(1, round(tokens[name] / length))
             rows = self._material.sources[name].drawn(self._seed, number * count)
@@ -244,14 +264,10 @@ class Chunks:
         rng.shuffle(order)
         return [[lesson for index in batch for lesson in units[index]] for batch in order]
 
-    def _twins(self, rng: Random, left: float) -> Iterator[list[Lesson]]:
+    def _twins(self, rng: Random, left: float, draw: Callable[[Random], list[Row]]) -> Iterator[list[Lesson]]:
         """Cases of so many tokens."""
-        tags = languages()
-        while left > 0:
-            tag = rng.choice(tags)
-            answer_language = rng.choice(tags) if rng.random() < _ACROSS else None
+        while left > 0 and (rows := draw(rng)):
             state = rng.random()
-            rows = draw_case(tag, rng, answer_language=answer_language)
             asked = Random(state)  # noqa: S311  a seeded draw, not a secret
             slow = rows[1].example.kind in _SLOW
             pair: list[Lesson] = []
@@ -270,3 +286,9 @@ class Chunks:
                 yield pair
             else:
                 yield from ([replace(lesson, twin=False)] for lesson in pair)
+
+
+def _case(rng: Random) -> list[Row]:
+    """Twins in a language, at times with their evidence in another."""
+    tags = languages()
+    return draw_case(rng.choice(tags), rng, answer_language=rng.choice(tags) if rng.random() < _ACROSS else None)

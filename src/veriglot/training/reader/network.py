@@ -14,14 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from veriglot.encoders.e5 import PARTS, padded
+from veriglot.encoders.e5 import PARTS, E5File, Pair, padded
 from veriglot.training.grounding.examples import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from veriglot.arrays import Float32s, Int64s
-    from veriglot.encoders.e5 import E5File, Pair
 
 __all__ = ["Lesson", "ReaderNetwork", "loss_of"]
 

@@ -24,9 +24,9 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
-from veriglot.training.reader.joins import calibration_rows, fit_joins, judge, recalibrated
-from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, read_material
-from veriglot.training.reader.network import ReaderNetwork, loss_of
+from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, judge, recalibrated
+from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, read_material
+from veriglot.training.reader.network import Lesson, ReaderNetwork, loss_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.arrays import Float32s, Numbers
-    from veriglot.training.reader.joins import Judged
-    from veriglot.training.reader.lessons import Material
-    from veriglot.training.reader.network import Lesson
 
 __all__ = []
 

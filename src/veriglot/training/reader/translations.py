@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from veriglot.records import Kind
+from veriglot.records import Annotation, Kind, Sample
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import Example, Mark, majority
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-    from veriglot.records import Annotation, Sample
     from veriglot.training.grounding.synthetic_data import Paragraph
 
 __all__ = ["aligned", "labelled_translations", "translations_of"]

@@ -13,13 +13,12 @@ from veriglot.bench.results import Level
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
 from veriglot.metrics.spans import segmenter
-from veriglot.records.languages import base_tag, find_language, get_language, tag_of
+from veriglot.records.languages import Language, base_tag, find_language, get_language, tag_of
 from veriglot.records.settings import errors_of, paths_in, read_toml_records, require, require_files, require_unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from veriglot.records.languages import Language
 
 __all__ = ["Config", "DataEntry", "SystemEntry", "load", "scopes"]
 

@@ -19,22 +19,24 @@ from msgspec.structs import asdict, replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
-from veriglot.bench.results import BenchAnswers, BenchFigure, BenchThreshold
+from veriglot.bench.results import At, BenchAnswers, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
     FEWEST_TEXTS,
     MEAN,
     POOLED,
     ClusteredEstimate,
+    MetricResult,
+    Resampling,
     estimated,
     mean_of_draws,
     percentile,
     too_few,
 )
-from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, described, draws
+from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, Items, described, draws
 from veriglot.metrics.scores import COUNT_SCORES, Ranked
 from veriglot.rates.comparison import correlate
-from veriglot.records import Direction, Estimate
+from veriglot.records import Direction, Estimate, Prediction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,10 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.bench.items import ItemTable, Opinion
-    from veriglot.bench.results import At
-    from veriglot.metrics.estimate import MetricResult, Resampling
-    from veriglot.metrics.measures import Items
-    from veriglot.records import Prediction
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]

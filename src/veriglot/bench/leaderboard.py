@@ -15,15 +15,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from veriglot.bench.config import scopes
-from veriglot.bench.figures import bench_draws
+from veriglot.bench.config import Config, scopes
+from veriglot.bench.figures import Judgement, Measurement, bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
-from veriglot.bench.results import BenchComparison, BenchCorrelations, BenchData, BenchResults, BenchWin
+from veriglot.bench.results import (
+    At,
+    BenchAnswers,
+    BenchCell,
+    BenchComparison,
+    BenchConfusion,
+    BenchCorrelations,
+    BenchData,
+    BenchResults,
+    BenchSystem,
+    BenchWin,
+    Level,
+)
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
-from veriglot.metrics.estimate import MEAN, mean_of_draws, number, percentile, too_few
-from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS
+from veriglot.metrics.estimate import MEAN, Resampling, mean_of_draws, number, percentile, too_few
+from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, Items
 from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import encode
 from veriglot.signatures import __version__, digest, signature
@@ -33,12 +45,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.bench.config import Config
     from veriglot.bench.data import DataSet
-    from veriglot.bench.figures import Judgement, Measurement
-    from veriglot.bench.results import At, BenchAnswers, BenchCell, BenchConfusion, BenchSystem, Level
-    from veriglot.metrics.estimate import Resampling
-    from veriglot.metrics.measures import Items
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]

@@ -16,7 +16,7 @@ from veriglot.bench.items import tag_of
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Losses
 from veriglot.formats.reader import read_predictions
-from veriglot.records import Annotation, Kind, Sample, Status
+from veriglot.records import Annotation, Kind, Prediction, Sample, Status
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import stated_threshold
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from veriglot.records import Prediction
 
 __all__ = ["PredictedLabels", "Predictions", "check_marks"]
 

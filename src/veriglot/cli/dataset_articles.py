@@ -30,9 +30,13 @@ from veriglot.wikipedia.api import (
 from veriglot.wikipedia.articles import (
     KINDS,
     MFAVA_KINDS,
+    Absent,
+    Article,
     Depth,
     Edits,
+    Filter,
     FilterChain,
+    FilterReport,
     Length,
     Maintenance,
     Statistics,
@@ -46,7 +50,6 @@ from veriglot.wikipedia.wikidata import Wikidata as Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterReport
 
 __all__ = [
     "ArticleOrder",

@@ -17,9 +17,9 @@ from veriglot.cli.dataset_responses import ask, named_models
 from veriglot.cli.generation import Connection, Cost, Queries, Reading, Run, records_of, references, tell
 from veriglot.cli.inputs import language_tags, readable, require_files
 from veriglot.datasets.prompts import prompt_version
-from veriglot.datasets.quality import refusals_version
+from veriglot.datasets.quality import Quality, refusals_version
 from veriglot.datasets.queries import NamedPerson, Reference, biography_languages, person_from
-from veriglot.datasets.responses import budget
+from veriglot.datasets.responses import Respondent, budget
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 from veriglot.http.session import checked_address
 from veriglot.llm.client import Settings
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
         FactualManifest,
         RejectedPerson,
     )
-    from veriglot.datasets.quality import Quality
-    from veriglot.datasets.responses import Respondent
     from veriglot.records import Sample
 
 

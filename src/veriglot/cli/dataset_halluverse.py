@@ -24,14 +24,13 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.writer import write
 from veriglot.llm.client import estimate_tokens
 from veriglot.records import Sample
-from veriglot.storage.checkpoint import FailedRow, Progress
+from veriglot.storage.checkpoint import FailedRow, Progress, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.datasets.halluverse.facts import FactSettings, Page
     from veriglot.datasets.halluverse.pairs import LanguageSummary, Summary
-    from veriglot.storage.checkpoint import Tally
     from veriglot.wikipedia.wikidata import Person
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -14,16 +14,12 @@ from veriglot.cli.generation import Connection, Run, print_plan, records_of, ref
 from veriglot.cli.inputs import language_tags
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.prompts import prompt_version
-from veriglot.datasets.queries import AnswerabilityCheck, Author, Reference, biographies, person_from
+from veriglot.datasets.queries import AnswerabilityCheck, Author, Part, Reference, biographies, person_from
 from veriglot.datasets.queries import queries as write_queries
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
 from veriglot.llm.client import estimate_tokens
 from veriglot.storage.checkpoint import Checkpoint
-
-if TYPE_CHECKING:
-    from veriglot.datasets.queries import Part
-
 
 _MOST = 9
 Checking = Literal["model", "detector", "none"]

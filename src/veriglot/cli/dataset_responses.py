@@ -11,14 +11,13 @@ from veriglot.cli.console import print_json
 from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
 from veriglot.cli.inputs import readable
 from veriglot.datasets.quality import quality as measured
-from veriglot.datasets.responses import Respondent, budget
+from veriglot.datasets.responses import Design, Respondent, budget
 from veriglot.errors import UsageError
 from veriglot.report.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.datasets.responses import Design
     from veriglot.llm.client import Settings
     from veriglot.storage.checkpoint import Tally
 

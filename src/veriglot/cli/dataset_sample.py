@@ -14,7 +14,7 @@ from veriglot.cli.console import print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Watch
 from veriglot.plugins import read_settings
-from veriglot.records import Direction
+from veriglot.records import Direction, Scorer
 from veriglot.records.languages import get_language
 from veriglot.report.tables import Table
 from veriglot.scorers.registry import SCORERS, load_scorer
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.datasets.sampling.sample import Account
-    from veriglot.records import Scorer
 
 
 @command

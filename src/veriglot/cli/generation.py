@@ -9,27 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from veriglot.cli.command import Help, Option, Options, Setting
 from veriglot.cli.console import Bar, listed, print_json, say
-from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
-from veriglot.datasets.queries import reference_from
+from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, known_tag, rows_of
+from veriglot.datasets.queries import Part, Reference, reference_from
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UnknownNameError, UsageError
 from veriglot.formats.containers import Source, read_container
 from veriglot.formats.reader import SeenIds
-from veriglot.llm.client import Settings, preset
+from veriglot.llm.client import Client, Settings, preset
 from veriglot.llm.registry import Limits, connect
 from veriglot.report.tables import Table
-from veriglot.storage.checkpoint import FailedRow
+from veriglot.storage.checkpoint import FailedRow, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from veriglot.cli.inputs import Input
-    from veriglot.datasets.queries import Part, Reference
     from veriglot.datasets.silver.job import Support
-    from veriglot.llm.client import Client
     from veriglot.records import Sample
-    from veriglot.storage.checkpoint import Row, Tally
 
 __all__ = [
     "Checks",

@@ -20,7 +20,7 @@ from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
 from veriglot.report.tables import Cell, Table
 from veriglot.storage.checkpoint import FailedRow
-from veriglot.studio.project import load
+from veriglot.studio.project import Project, load
 from veriglot.studio.project import preset as preset_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
     from veriglot.studio.agreement import AgreementReport, AgreementRow
-    from veriglot.studio.project import Project
     from veriglot.studio.store import Store
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 
 from veriglot.datasets.quality import Quality, QualityTally, refuses
-from veriglot.datasets.queries import NamedPerson, Reference, reference_from
+from veriglot.datasets.queries import NamedPerson, Part, Reference, reference_from
 from veriglot.errors import UsageError
 from veriglot.llm.client import estimate_tokens
 from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
@@ -29,16 +29,14 @@ from veriglot.signatures import __version__, digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, JsonLines
 from veriglot.storage.files import open_whole, write_json
 from veriglot.text.identification import identify
-from veriglot.wikipedia.articles import Article, draw_diverse
+from veriglot.wikipedia.articles import Absent, Article, draw_diverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import BinaryIO
 
-    from veriglot.datasets.queries import Part
     from veriglot.wikipedia.api import AnswerCache, Wikipedia
-    from veriglot.wikipedia.articles import Absent
 
 __all__ = [
     "ArticleSource",

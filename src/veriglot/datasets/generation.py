@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
-from veriglot.llm.client import Message, Request, Settings, ask_all, schema_of
+from veriglot.llm.client import Answer, Client, Message, Reply, Request, Settings, ask_all, schema_of
 from veriglot.records import encode
-from veriglot.storage.checkpoint import Checkpoint, FailedRow, Usage, failed_rows
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, Option, Row, Tally, Usage, failed_rows
 from veriglot.storage.files import final_path, open_whole, write_json
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Unpack
 
-    from veriglot.llm.client import Answer, Client, Reply
-    from veriglot.storage.checkpoint import Option, Row, Tally
 
 __all__ = [
     "Account",

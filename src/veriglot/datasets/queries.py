@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import LanguageModel, generate, in_waves
+from veriglot.datasets.generation import LanguageModel, RunOptions, generate, in_waves
 from veriglot.datasets.prompts import by_language, filled, load_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
-from veriglot.llm.client import AnswerError, Request, Settings
-from veriglot.records import Evidence, Sample, Status, Task
+from veriglot.llm.client import AnswerError, Client, Reply, Request, Settings
+from veriglot.records import Detector, Evidence, Sample, Status, Task
 from veriglot.records.languages import language_name, same_language
 from veriglot.signatures import signature
-from veriglot.storage.checkpoint import FailedRow
+from veriglot.storage.checkpoint import FailedRow, Tally
 from veriglot.text.identification import identify
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import folded_words
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.llm.client import Client, Reply
-    from veriglot.records import Detector
-    from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "LIST_MARK",

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import generate
+from veriglot.datasets.generation import RunOptions, generate
 from veriglot.datasets.prompts import by_language, prompt_version
 from veriglot.errors import UsageError
-from veriglot.llm.client import Message, Request, Settings, ask_all, split_thoughts
+from veriglot.llm.client import Client, Message, Reply, Request, Settings, ask_all, split_thoughts
 from veriglot.records import Generator, Sample
 from veriglot.records.languages import language_name
 from veriglot.signatures import digest
-from veriglot.storage.checkpoint import FailedRow
+from veriglot.storage.checkpoint import FailedRow, Tally
 from veriglot.text.identification import identify
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.llm.client import Client, Reply
-    from veriglot.storage.checkpoint import Tally
 
 __all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "Style", "budget", "plan", "responses"]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import account_path, generate
+from veriglot.datasets.generation import RunOptions, account_path, generate
 from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
 from veriglot.formats.containers import parquet_module
 from veriglot.formats.tags import in_order
-from veriglot.records import Span
+from veriglot.records import Annotation, Sample, Span
 from veriglot.records.taxonomy import taxonomies
-from veriglot.storage.checkpoint import FailedRow, failed_rows
+from veriglot.storage.checkpoint import FailedRow, Tally, failed_rows
 from veriglot.storage.files import final_path, write_json
 from veriglot.text.unicode import trimmed, without_surrogates
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Unpack
 
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.records import Annotation, Sample
-    from veriglot.storage.checkpoint import Tally
 
 __all__ = ["LabelAccount", "label_samples"]
 

@@ -21,7 +21,7 @@ from veriglot.judging.base import (
 )
 from veriglot.metrics.spans import marked, probabilities, ranges, unit_probabilities
 from veriglot.plugins import Configured
-from veriglot.records import DataSource, Estimate, Status
+from veriglot.records import DataSource, Detector, Estimate, Pointer, Prediction, Sample, Span, Status
 from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
-    from veriglot.records import Detector, Pointer, Prediction, Sample, Span
 
 __all__ = [
     "ByScript",

@@ -37,7 +37,7 @@ from veriglot.judging.base import (
     spans_from_words,
     words_from_confidences,
 )
-from veriglot.records import DataSource, Prediction, Status
+from veriglot.records import DataSource, Detector, Pointer, Prediction, Sample, Status, Word
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from veriglot.arrays import Bools, Float64s, Int32s
-    from veriglot.records import Detector, Pointer, Sample, Word
 
 __all__ = [
     "Member",

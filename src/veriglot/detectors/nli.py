@@ -17,8 +17,8 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.nli import ClaimReader, Claims, Support
-from veriglot.records import Pointer, Prediction, Span, Word
+from veriglot.judging.nli import ClaimReader, Claims, Entailment, Support
+from veriglot.records import Pointer, Prediction, Sample, Span, Word
 from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from veriglot.judging.nli import Entailment
-    from veriglot.records import Sample
 
 __all__ = []
 

@@ -13,14 +13,13 @@ import numpy as np
 
 from veriglot.judging.base import DIGITS, has_fact_rules
 from veriglot.metrics.spans import RULE, fact_scores, sentence_scores, word_probabilities
-from veriglot.records import JudgedUnit, Status
+from veriglot.records import Detector, JudgedUnit, Prediction, Sample, Status
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["WithUnits", "judged_units"]
 

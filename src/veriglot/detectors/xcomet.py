@@ -20,14 +20,13 @@ from veriglot.judging.base import (
     without_words,
 )
 from veriglot.pipeline.companion import Answer, Companion, python_of
-from veriglot.records import Prediction, Span, Status, Task, Word
+from veriglot.records import Prediction, Sample, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.records import Sample
 
 __all__ = []
 

@@ -10,6 +10,7 @@ from veriglot.errors import InputError
 from veriglot.formats.base import (
     Fields,
     Format,
+    Reading,
     Sniff,
     beside_spans,
     need,
@@ -17,7 +18,7 @@ from veriglot.formats.base import (
     spanned_annotation,
     type_in,
 )
-from veriglot.formats.containers import Record, Source, read_container
+from veriglot.formats.containers import Head, Record, Source, read_container
 from veriglot.formats.tags import marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.storage.checkpoint import FailedRow
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from veriglot.formats.base import Reading
-    from veriglot.formats.containers import Head
 
 __all__ = []
 

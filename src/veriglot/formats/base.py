@@ -14,7 +14,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.plugins import Entry, Table
-from veriglot.records import Evidence, Generator, Sample, Task, decode_json
+from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.formats.containers import Head, Record, Records, Source
-    from veriglot.records import Annotation, Span
 
 __all__ = [
     "FORMATS",

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Sniff, grouped, language_tag, need, optional
+from veriglot.formats.base import Format, Reading, Sniff, grouped, language_tag, need, optional
 from veriglot.formats.tags import in_order
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.records.taxonomy import taxonomy
@@ -17,7 +17,6 @@ from veriglot.storage.checkpoint import FailedRow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head, Records
 
 __all__ = []

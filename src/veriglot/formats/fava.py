@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Sniff, need, optional, present, spanned_annotation, type_in
+from veriglot.formats.base import Format, Reading, Sniff, need, optional, present, spanned_annotation, type_in
 from veriglot.formats.tags import Tagged, in_order, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 from veriglot.records.languages import get_language, languages
@@ -20,7 +20,6 @@ from veriglot.text.unicode import script_shares
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head
 
 __all__ = []

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Reading, need, optional
+from veriglot.formats.base import Format, Reading, Sniff, need, optional
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.records.taxonomy import taxonomies, taxonomy_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.base import Sniff
     from veriglot.formats.containers import Head
 
 __all__ = []

@@ -11,7 +11,7 @@ import msgspec
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
 from veriglot.formats.columns import check_columns, checked
-from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
+from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow
@@ -19,7 +19,6 @@ from veriglot.storage.checkpoint import FailedRow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from veriglot.formats.containers import Head
 
 __all__ = [
     "SeenIds",

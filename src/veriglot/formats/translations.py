@@ -14,6 +14,7 @@ from veriglot.errors import InputError
 from veriglot.formats.base import (
     Fields,
     Format,
+    Reading,
     Sniff,
     beside_spans,
     grouped,
@@ -22,7 +23,7 @@ from veriglot.formats.base import (
     optional,
     spanned_annotation,
 )
-from veriglot.formats.containers import Record, iter_lines
+from veriglot.formats.containers import Head, Record, Records, iter_lines
 from veriglot.formats.tags import in_order, marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_text
 from veriglot.storage.checkpoint import FailedRow
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from veriglot.formats.base import Reading
-    from veriglot.formats.containers import Head, Records
 
 __all__ = []
 

@@ -32,6 +32,9 @@ from veriglot.hub.registry import (
     Local,
     LocalCopy,
     MissingWeightsError,
+    Model,
+    ModelFile,
+    Place,
     folder,
     model,
     offline,
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
     from typing import IO
 
-    from veriglot.hub.registry import Model, ModelFile, Place
 
 __all__ = ["get", "remove"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.plugins import Configured
-from veriglot.records import Pointer, Prediction, Span, Status, Task, Word
+from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, find_language
 from veriglot.text.facts import fact_languages
 from veriglot.text.identification import identify
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.arrays import Bools, Bounds, Float64s, Int64s
-    from veriglot.records import JudgedUnit, Sample
 
 __all__ = [
     "DIGITS",

@@ -12,17 +12,15 @@ import numpy as np
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import NotScored
 from veriglot.plugins import Entry, Table
-from veriglot.records import Status
+from veriglot.records import Evidence, Sample, Status
 from veriglot.records.languages import base_tag
-from veriglot.text.facts import facts
+from veriglot.text.facts import Fact, facts
 from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.arrays import Float64s, Int64s
-    from veriglot.records import Evidence, Sample
-    from veriglot.text.facts import Fact
 
 __all__ = ["ENTAILMENTS", "Claim", "ClaimReader", "Claims", "Entailment", "Support"]
 

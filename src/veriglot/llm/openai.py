@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import HttpError, Session
-from veriglot.llm.client import Client, ModelError, Reply, Token
+from veriglot.llm.client import Client, ModelError, Reply, Request, Token
 from veriglot.plugins import packaged
 from veriglot.signatures import digest, signature
-
-if TYPE_CHECKING:
-    from veriglot.llm.client import Request
 
 __all__ = ["OpenAI"]
 

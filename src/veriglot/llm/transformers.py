@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import torch
@@ -11,11 +11,8 @@ import transformers
 
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import load_pretrained
-from veriglot.llm.client import Client, ModelError, Reply, Token
+from veriglot.llm.client import Client, ModelError, Reply, Request, Settings, Token
 from veriglot.signatures import digest, signature
-
-if TYPE_CHECKING:
-    from veriglot.llm.client import Request, Settings
 
 __all__ = ["Local"]
 

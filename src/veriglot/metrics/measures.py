@@ -22,7 +22,16 @@ import numpy as np
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics import scores
 from veriglot.metrics.counts import Counts, Coverage, Histogram, Sums
-from veriglot.metrics.estimate import MEAN, POOLED, ClusteredEstimate, MetricResult, estimated, interval_of, number
+from veriglot.metrics.estimate import (
+    MEAN,
+    POOLED,
+    ClusteredEstimate,
+    MetricResult,
+    Resampling,
+    estimated,
+    interval_of,
+    number,
+)
 from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, bin_of, ratio, reliability
 from veriglot.records import Direction
 
@@ -30,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from veriglot.metrics.estimate import Resampling
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from veriglot.errors import InputError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
-from veriglot.records import Kind, Prediction, Span, Status
+from veriglot.records import Annotation, Kind, Prediction, Sample, Span, Status
 from veriglot.records.taxonomy import taxonomies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from veriglot.records import Annotation, Sample
 
 __all__ = [
     "COMBINED",

@@ -22,16 +22,13 @@ import numpy as np
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.rates.estimators import CONFIDENCE, DRAWS, ESTIMATORS, SEED
-from veriglot.rates.proportion import Share, detector_rates, error_of, freedom_of
-from veriglot.records import Estimator, Interval
+from veriglot.rates.proportion import Share, Tallies, detector_rates, error_of, freedom_of
+from veriglot.records import Estimator, Interval, LanguageProfile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-
-    from veriglot.rates.proportion import Tallies
-    from veriglot.records import LanguageProfile
 
     Array = NDArray[np.float64]
     Values = Sequence[float] | Array

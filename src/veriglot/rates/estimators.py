@@ -22,6 +22,7 @@ from veriglot.errors import UsageError
 from veriglot.rates.proportion import (
     FEWEST_CLUSTERS,
     DetectorRates,
+    Labels,
     Share,
     Tallies,
     detector_rates,
@@ -29,7 +30,7 @@ from veriglot.rates.proportion import (
     freedom_of,
     share_draws,
 )
-from veriglot.records import CONFIDENCE_BINS, Estimate, Estimator, Reliability
+from veriglot.records import CONFIDENCE_BINS, Estimate, Estimator, LanguageProfile, Reliability
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
-
-    from veriglot.rates.proportion import Labels
-    from veriglot.records import LanguageProfile
 
     Array = NDArray[np.float64]
 

@@ -16,14 +16,11 @@ import numpy as np
 from veriglot.errors import UsageError
 from veriglot.rates.comparison import statistics
 from veriglot.rates.estimators import CONFIDENCE, ESTIMATORS, SEED
-from veriglot.rates.proportion import FEWEST_CLUSTERS, Share, Tallies, detector_rates
-from veriglot.records import Estimator
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Share, Tallies, detector_rates
+from veriglot.records import Estimator, LanguageProfile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from veriglot.rates.proportion import Labels
-    from veriglot.records import LanguageProfile
 
     HalfWidth = Callable[[float], float]
 

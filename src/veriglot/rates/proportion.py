@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.records import CONFIDENCE_BINS
+from veriglot.records import CONFIDENCE_BINS, LanguageProfile
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
-
-    from veriglot.records import LanguageProfile
 
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, ge
 
 import msgspec
 
-from veriglot.errors import InputError, UnknownNameError, VeriglotError
+from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.records import decode_json, from_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from veriglot.errors import UsageError
 
 __all__ = [
     "Record",

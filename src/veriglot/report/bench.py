@@ -12,8 +12,8 @@ from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
 from veriglot.records.languages import language_name
-from veriglot.report.bench_tables import ALL, View, bench_tables
-from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
+from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
+from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table, as_json
 from veriglot.report.text_layout import count, number, percent, printable
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from veriglot.bench.results import BenchCell, BenchConfusion, BenchData, BenchFigure, BenchResults, BenchWin
-    from veriglot.report.bench_tables import Board, Row
-    from veriglot.report.pages import Part
 
 __all__ = ["bench_document", "render_bench", "write_bench"]
 

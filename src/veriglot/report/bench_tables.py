@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
-from veriglot.report.tables import Table
+from veriglot.report.tables import Table, Value
 from veriglot.report.text_layout import number
 
 if TYPE_CHECKING:
     from veriglot.bench.results import BenchData, BenchFigure, BenchResults, BenchSystem, BenchWin
-    from veriglot.report.tables import Value
 
 __all__ = ["ALL", "Board", "Row", "View", "bench_tables"]
 

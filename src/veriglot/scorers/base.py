@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, has_evidence, text_language
 from veriglot.plugins import Configured
-from veriglot.records import Direction, Score, Status
+from veriglot.records import Direction, Sample, Score, Status
 from veriglot.records.languages import get_language
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from veriglot.records import Sample
 
 __all__ = [
     "BaseScorer",

@@ -11,7 +11,7 @@ from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import agree
 from veriglot.hub.registry import offline
 from veriglot.judging.base import NotScored
-from veriglot.pipeline.companion import Companion, python_of
+from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Direction, Status
 from veriglot.records.languages import tag_of, translation_codes
 from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, pair_languages
@@ -20,7 +20,6 @@ from veriglot.signatures import checkpoint_revision, digest, file_sha256, signat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.pipeline.companion import Answer
 
 __all__ = []
 

@@ -14,9 +14,9 @@ import spacy
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import NotScored, text_language
 from veriglot.judging.classifiers import stretches
-from veriglot.records import Status
+from veriglot.records import Sample, Status
 from veriglot.records.languages import get_language
-from veriglot.scorers.base import SampleScorer
+from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.scorers.rouge import Overlap, Value, agreement, check_options, tokens
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.unicode import without_surrogates
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from spacy.language import Language as SpacyPipeline
 
-    from veriglot.records import Sample
-    from veriglot.scorers.base import Measured
 
 __all__ = []
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from anyascii import anyascii
 
 from veriglot.judging.base import NotScored, text_language
-from veriglot.records import Status
+from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.scorers.rouge import check_options, stop_words, tokens_with_places
@@ -21,7 +21,6 @@ from veriglot.text.unicode import script_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from veriglot.records import Sample
 
 __all__ = []
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules, text_language
-from veriglot.judging.nli import ClaimReader
-from veriglot.records import Direction, Status
+from veriglot.judging.nli import ClaimReader, Claims, Entailment, Support
+from veriglot.records import Direction, Sample, Status
 from veriglot.scorers.base import BaseScorer, Measured
 from veriglot.signatures import digest, signature
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.arrays import Numbers
-    from veriglot.judging.nli import Claims, Entailment, Support
-    from veriglot.records import Sample
 
 __all__ = []
 

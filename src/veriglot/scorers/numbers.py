@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.scorers.base import SampleScorer
+from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.scorers.rouge import Overlap, Value, agreement, check_options
 from veriglot.signatures import signature
 from veriglot.text.values import read_values
@@ -12,7 +12,6 @@ from veriglot.text.values import read_values
 if TYPE_CHECKING:
     from veriglot.judging.base import NotScored
     from veriglot.records import Sample
-    from veriglot.scorers.base import Measured
 
 __all__ = []
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.records import Evidence, Score, Status
+from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from veriglot.records import Direction, Sample, Scorer
 
 __all__ = ["with_other_responses"]
 

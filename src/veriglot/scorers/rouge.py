@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
 from veriglot.plugins import packaged
-from veriglot.records import Status
+from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, one_of
 from veriglot.signatures import digest, signature
@@ -22,7 +22,6 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.records import Sample
 
 __all__ = [
     "Overlap",

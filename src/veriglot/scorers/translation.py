@@ -12,7 +12,7 @@ import msgspec
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
 from veriglot.plugins import packaged
-from veriglot.records import Direction, Status
+from veriglot.records import Direction, Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.signatures import signature
@@ -22,7 +22,6 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from veriglot.records import Sample
 
 __all__ = []
 

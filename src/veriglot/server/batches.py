@@ -23,12 +23,11 @@ from veriglot.detectors.registry import STRICTNESS, at_strictness, load_named
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.server import CallRefused
 from veriglot.pipeline.engine import Service
-from veriglot.records import Evidence, Sample, Status
+from veriglot.records import Detector, Evidence, Prediction, Sample, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from veriglot.records import Detector, Prediction
 
 __all__ = ["Batcher", "Call", "Limits", "Offer", "Selection", "choice"]
 

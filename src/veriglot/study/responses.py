@@ -12,7 +12,7 @@ import msgspec
 from veriglot.datasets.responses import Budget, Respondent, budget, plan, responses
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds, files_in, read_rows
-from veriglot.llm.client import preset
+from veriglot.llm.client import Client, preset
 from veriglot.llm.registry import Limits, connect, spent_in
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import UNDETERMINED, tag_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from veriglot.llm.client import Client
     from veriglot.pipeline.progress import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
 

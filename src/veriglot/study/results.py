@@ -34,16 +34,14 @@ from veriglot.records import (
 )
 from veriglot.records.languages import language_name
 from veriglot.signatures import __version__, digest, signature
-from veriglot.study.rates import language_of
-from veriglot.study.responses import data_hashes, pairs, respondent_of
+from veriglot.study.rates import Estimated, Rated, language_of
+from veriglot.study.responses import Plan, data_hashes, pairs, respondent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.pipeline.progress import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
-    from veriglot.study.rates import Estimated, Rated
-    from veriglot.study.responses import Plan
 
     Cells = dict[tuple[str, str], Rated]
 

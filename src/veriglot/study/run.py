@@ -12,26 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError, UsageError
-from veriglot.pipeline.engine import Engine, OutputJob, run_jobs
+from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
-from veriglot.records import encode
+from veriglot.records import ErrorProfile, Prediction, Sample, encode
 from veriglot.signatures import digest, file_sha256
-from veriglot.storage.checkpoint import Checkpoint, Manifest, Progress
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, Manifest, Progress
 from veriglot.storage.files import Lock, write_whole
-from veriglot.study.config import REMEASURE, read_profile
+from veriglot.study.config import REMEASURE, Config, DetectorEntry, Folder, read_profile
 from veriglot.study.rates import Judging, estimate_all
 from veriglot.study.responses import Plan, all_files, made_samples, make_responses
-from veriglot.study.results import assemble
+from veriglot.study.results import StudyResults, assemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from veriglot.pipeline.engine import Description
-    from veriglot.records import ErrorProfile, Prediction, Sample
-    from veriglot.storage.checkpoint import FailedRow
-    from veriglot.study.config import Config, DetectorEntry, Folder
-    from veriglot.study.results import StudyResults
 
 __all__ = ["Status", "Tools", "run", "status"]
 

@@ -29,10 +29,12 @@ from veriglot.records import (
     Detector,
     Direction,
     Evidence,
+    Pointer,
     Prediction,
     Sample,
     Score,
     Scorer,
+    Span,
     Status,
     Task,
     decode_json,
@@ -45,7 +47,6 @@ from veriglot.records.taxonomy import taxonomies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from veriglot.records import Pointer, Span
 
 __all__ = ["ContractError", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
 

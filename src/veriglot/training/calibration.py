@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from veriglot.arrays import Bools
+from veriglot.arrays import Bools, Float64s, Int64s, Numbers
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.detectors.calibration import (
     ByScript,
@@ -20,6 +20,8 @@ from veriglot.detectors.calibration import (
     Isotonic,
     Measured,
     Platt,
+    Reading,
+    Source,
     WordCurve,
     logit,
     predicted_language,
@@ -27,7 +29,7 @@ from veriglot.detectors.calibration import (
     settings_of,
     sigmoid,
 )
-from veriglot.detectors.ensemble import Mix, Stacked, Stacking, features, mean_of
+from veriglot.detectors.ensemble import Member, Mix, Stacked, Stacking, features, mean_of
 from veriglot.detectors.grounding.detector import Line
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics.estimate import percentile
@@ -35,7 +37,7 @@ from veriglot.metrics.measures import RESAMPLES, unit_draws
 from veriglot.metrics.reference import COMBINED, labelled, reference
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
-from veriglot.records import DataSource, Kind, Status, encode
+from veriglot.records import DataSource, Detector, Kind, Prediction, Sample, Status, encode
 from veriglot.records.languages import find_language
 from veriglot.signatures import __version__, digest, signature
 from veriglot.text.segmentation import word_bounds
@@ -43,10 +45,6 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from veriglot.arrays import Float64s, Int64s, Numbers
-    from veriglot.detectors.calibration import Reading, Source
-    from veriglot.detectors.ensemble import Member
-    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Rows", "fit_calibration", "line_of", "lines_by_script", "logistic", "train_stacking"]
 

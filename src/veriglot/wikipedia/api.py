@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.http.session import HttpError
+from veriglot.http.session import HttpError, Response, Session
 from veriglot.records.languages import get_language
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
     from pathlib import Path
-
-    from veriglot.http.session import Response, Session
 
     Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.articles import Absent, Article, draw_rank, split_sections, table, wiki_url
+from veriglot.wikipedia.articles import Absent, Article, FilterChain, draw_rank, split_sections, table, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mwparserfromhell.nodes import Tag, Template, Wikilink
     from mwparserfromhell.wikicode import Wikicode
 
-    from veriglot.wikipedia.articles import FilterChain
 
 __all__ = ["draw_articles", "open_dump"]
 

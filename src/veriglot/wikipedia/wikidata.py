@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.http.session import HttpError
+from veriglot.http.session import HttpError, Response, Session
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.api import JsonClient
+from veriglot.wikipedia.api import AnswerCache, JsonClient
 from veriglot.wikipedia.articles import edition_of, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from veriglot.http.session import Response, Session
-    from veriglot.wikipedia.api import AnswerCache
 
 __all__ = ["Person", "Wikidata", "without_parentheses"]
 

@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from veriglot.datasets.checks.checker import CheckReport, check
 from veriglot.datasets.checks.findings import CheckedFile, checks
-from veriglot.datasets.checks.scan import Splits, find_files
+from veriglot.datasets.checks.scan import DataFile, Splits, find_files
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
@@ -31,7 +31,6 @@ from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.datasets.checks.scan import DataFile
     from veriglot.pipeline.progress import Watch
 
 __all__ = ["blank", "card", "card_page", "read_given"]

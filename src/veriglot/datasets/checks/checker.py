@@ -27,8 +27,8 @@ from veriglot.datasets.checks.findings import (
     checks_version,
     shortened,
 )
-from veriglot.datasets.checks.rows import Fault, repaired
-from veriglot.datasets.checks.scan import FirstPass, Splits, Spool, find_files
+from veriglot.datasets.checks.rows import Fault, Index, repaired
+from veriglot.datasets.checks.scan import FirstPass, Row, Splits, Spool, find_files
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, NearIndex, equal_runs
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.datasets.checks.rows import Index
-    from veriglot.datasets.checks.scan import Row
     from veriglot.records import Annotation, Sample
 
 __all__ = ["CheckReport", "CleanedCopy", "check"]

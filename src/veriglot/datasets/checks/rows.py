@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from veriglot.formats.tags import in_order
-from veriglot.records import Kind, Span, Task, Unit
+from veriglot.records import Annotation, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import base_tag, find_language, same_language
 from veriglot.records.taxonomy import taxonomies
-from veriglot.text.identification import identify
+from veriglot.text.identification import Identified, identify
 from veriglot.text.noise import garbled, looks_glued
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
@@ -27,9 +27,7 @@ from veriglot.text.unicode import script_of, script_shares
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.records import Annotation, Sample
     from veriglot.storage.checkpoint import FailedRow
-    from veriglot.text.identification import Identified
 
 __all__ = ["Fault", "Glue", "Index", "kind_of_error", "repaired", "row_faults"]
 

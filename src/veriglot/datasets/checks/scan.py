@@ -15,7 +15,7 @@ import msgspec
 from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
 from veriglot.datasets.checks.rows import Fault, Glue, Index, kind_of_error, row_faults
 from veriglot.errors import InputError
-from veriglot.formats.base import TagReport
+from veriglot.formats.base import Report, TagReport
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import marked, ranges
 from veriglot.records import Sample, encode
@@ -28,7 +28,6 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.formats.base import Report
     from veriglot.pipeline.progress import Watch
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Spool", "find_files"]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot.datasets.generation import LanguageModel, UsageFields, generate, in_waves
+from veriglot.datasets.generation import LanguageModel, RunOptions, UsageFields, generate, in_waves
 from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import LIST_MARK, Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
 from veriglot.records import Sample
-from veriglot.storage.checkpoint import FailedRow
+from veriglot.storage.checkpoint import FailedRow, Tally
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import folded_words, sentences, words
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from veriglot.datasets.generation import RunOptions
     from veriglot.llm.client import Client, Reply, Request
-    from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "CHOICE_VERSION",

@@ -13,27 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.datasets.generation import UsageFields, generate, in_waves, ranked
-from veriglot.datasets.halluverse.facts import CHOICE_VERSION, PageFacts, PageText, facts_path
+from veriglot.datasets.generation import RunOptions, UsageFields, generate, in_waves, ranked
+from veriglot.datasets.halluverse.facts import CHOICE_VERSION, FactSettings, Page, PageFacts, PageText, facts_path
 from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.quality import refusals_version
 from veriglot.datasets.rules.material import PHRASES_VERSION, Article, Material
 from veriglot.datasets.rules.silver import RULES_VERSION, Edit, Quotation
 from veriglot.datasets.silver.check import Change, Edited
+from veriglot.datasets.silver.injection import Injector
 from veriglot.datasets.silver.injection import Task as SeedTask
 from veriglot.datasets.silver.job import (
     CHECK_VERSION,
+    LanguageAccount,
     Made,
     SilverCounts,
     SilverJob,
     SilverRejection,
+    Support,
     TypeAccount,
     load_account,
 )
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
 from veriglot.records.taxonomy import taxonomy
-from veriglot.storage.checkpoint import FailedRow, JsonLines, Usage, failed_rows
+from veriglot.storage.checkpoint import FailedRow, JsonLines, Tally, Usage, failed_rows
 from veriglot.storage.files import write_json
 from veriglot.text.segmentation import sentences, words
 
@@ -42,12 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.silver.injection import Injector
-    from veriglot.datasets.silver.job import LanguageAccount, Support
     from veriglot.llm.client import Client
-    from veriglot.storage.checkpoint import Tally
     from veriglot.wikipedia.wikidata import Person
 
     _Maker = Callable[[Iterable[tuple[Sample, str]]], Iterable[Made | FailedRow]]

@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.generation import generate
+from veriglot.datasets.generation import RunOptions, generate
 from veriglot.datasets.rules.material import (
     PHRASES_VERSION,
+    Article,
+    Articles,
     Material,
+    Phrases,
+    Value,
     has_case,
     phrases_of,
     without_brackets,
 )
-from veriglot.datasets.silver.check import Change, Edited, check
+from veriglot.datasets.silver.check import Change, Edited, Violation, check
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
@@ -36,9 +40,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.rules.material import Article, Articles, Phrases, Value
-    from veriglot.datasets.silver.check import Violation
     from veriglot.storage.checkpoint import Tally
 
     _Maker = Callable[["Quotation", Random], "Edit | None"]

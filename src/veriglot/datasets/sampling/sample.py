@@ -36,7 +36,7 @@ from veriglot.datasets.sampling.filters import (
     clean,
     read,
 )
-from veriglot.datasets.sampling.lines import Columns, LineStore, key_of
+from veriglot.datasets.sampling.lines import Columns, Line, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
 from veriglot.pipeline.progress import Watch
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from veriglot.datasets.sampling.lines import Line
 
     Hashes = NDArray[np.uint64]
     Numbers = NDArray[np.int64]

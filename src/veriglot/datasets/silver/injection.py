@@ -14,7 +14,7 @@ from veriglot.datasets.prompts import filled, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
 from veriglot.datasets.silver.check import Change, Edited, Violation, changes_of
 from veriglot.formats.tags import parse_tags
-from veriglot.llm.client import split_thoughts
+from veriglot.llm.client import Reply, Request, split_thoughts
 from veriglot.records import Sample, Span
 from veriglot.records.languages import same_language
 from veriglot.records.taxonomy import taxonomy
@@ -28,7 +28,6 @@ from veriglot.text.segmentation import folded_words, sentences, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from veriglot.llm.client import Reply, Request
 
 __all__ = [
     "Injector",

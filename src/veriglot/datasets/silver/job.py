@@ -14,6 +14,7 @@ import msgspec
 from veriglot.datasets.generation import (
     Account,
     LanguageModel,
+    RunOptions,
     UsageFields,
     generate,
     in_waves,
@@ -22,14 +23,14 @@ from veriglot.datasets.generation import (
 )
 from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version
-from veriglot.datasets.silver.check import Edited, Violation, check
-from veriglot.datasets.silver.injection import REPLACING, read_reply, seed_fault, tasks
+from veriglot.datasets.silver.check import Change, Edited, Violation, check
+from veriglot.datasets.silver.injection import REPLACING, Injector, Order, Task, read_reply, seed_fault, tasks
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm.client import AnswerError, Settings
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Status, Unit
+from veriglot.llm.client import AnswerError, Client, Reply, Request, Settings
+from veriglot.records import Annotation, Detector, Evidence, Generator, Kind, Sample, Status, Unit
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import signature
-from veriglot.storage.checkpoint import Usage
+from veriglot.storage.checkpoint import FailedRow, Tally, Usage
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
@@ -37,13 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Unpack
-
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.silver.check import Change
-    from veriglot.datasets.silver.injection import Injector, Order, Task
-    from veriglot.llm.client import Client, Reply, Request
-    from veriglot.records import Detector
-    from veriglot.storage.checkpoint import FailedRow, Tally
 
     _T = TypeVar("_T")
     _Working = Asking[tuple[Request, ...], list[Reply], _T]

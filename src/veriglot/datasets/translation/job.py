@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import (
-    UsageFields,
-    converse,
-    generate,
-    ranked,
+from veriglot.datasets.generation import RunOptions, UsageFields, converse, generate, ranked
+from veriglot.datasets.translation.projection import STRATEGIES, Aligner, PlacedMark, Range, Strategy, best_of, side_of
+from veriglot.datasets.translation.translators import (
+    Translation,
+    TranslationRequest,
+    Translator,
+    Unfit,
+    marked,
+    read_translation,
 )
-from veriglot.datasets.translation.projection import STRATEGIES, PlacedMark, Range, Strategy, best_of, side_of
-from veriglot.datasets.translation.translators import TranslationRequest, Unfit, marked, read_translation
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.formats.tags import in_order
 from veriglot.records import Evidence, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import find_language, get_language
-from veriglot.storage.checkpoint import FailedRow, Usage
+from veriglot.storage.checkpoint import FailedRow, Tally, Usage
 from veriglot.text.identification import identify
 from veriglot.text.segmentation import sentences, space_of
 from veriglot.text.unicode import trimmed
@@ -36,11 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Unpack
-
-    from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.translation.projection import Aligner
-    from veriglot.datasets.translation.translators import Translation, Translator
-    from veriglot.storage.checkpoint import Tally
 
     _Work = Generator[list[TranslationRequest], list[Translation], "_TranslatedRow | FailedRow"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 import transformers
 
-from veriglot.datasets.translation.translators import Translation
+from veriglot.datasets.translation.translators import Translation, TranslationRequest
 from veriglot.errors import MissingExtraError, UsageError, WeightsError
 from veriglot.hub.checkpoints import load_pretrained, pad, positions
 from veriglot.records.languages import get_language, tag_of, translation_codes
@@ -23,7 +23,6 @@ from veriglot.text.segmentation import space_of, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.datasets.translation.translators import TranslationRequest
 
 __all__ = []
 

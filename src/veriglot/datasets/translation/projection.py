@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from veriglot.encoders.base import load_encoder
+from veriglot.encoders.base import Encoder, load_encoder
 from veriglot.errors import MissingExtraError
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.signatures import signature
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from veriglot.encoders.base import Encoder
 
     Matrix = NDArray[np.float32]
     Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from veriglot.datasets.prompts import load_prompts, prompt_version
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
 from veriglot.formats.tags import with_tags
-from veriglot.llm.client import Settings, ask_all
+from veriglot.llm.client import Answer, Client, Request, Settings, ask_all
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import find_language, same_language
 from veriglot.signatures import digest, signature
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from veriglot.datasets.translation.projection import Aligner, Range
-    from veriglot.llm.client import Answer, Client, Request
 
 __all__ = [
     "FunctionTranslator",

@@ -14,7 +14,7 @@ import numpy as np
 
 from veriglot.detectors.calibration import sigmoid
 from veriglot.detectors.grounding.document import Lexicon
-from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
+from veriglot.detectors.grounding.features import FEATURES_VERSION, Extract, extract
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.judging.base import (
@@ -30,7 +30,7 @@ from veriglot.judging.base import (
     words_from_confidences,
 )
 from veriglot.judging.phrases import harmless_words, is_negated, is_refusal
-from veriglot.records import Pointer, Prediction, Span, Status, Word
+from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.values import COMPUTED, read_values, support
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from veriglot.arrays import Bools, Float32s, Float64s, Int64s, Numbers
-    from veriglot.detectors.grounding.features import Extract
-    from veriglot.records import Sample
 
 __all__ = [
     "FILES",

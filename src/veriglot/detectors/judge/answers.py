@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from veriglot.judging.base import DIGITS, runs
-from veriglot.llm.client import AnswerError, Reply
+from veriglot.llm.client import AnswerError, Reply, Token
 from veriglot.records import Span, Word
 from veriglot.text.normalization import normalise
 from veriglot.text.segmentation import sentences, words
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.arrays import Int64s
-    from veriglot.llm.client import Token
 
 __all__ = [
     "Quote",

@@ -16,19 +16,17 @@ import msgspec
 
 from veriglot.detectors.judge.answers import spans_of
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
-from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
+from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, admit, without_words
 from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Request, Settings, ask_all
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
-from veriglot.records import Status
+from veriglot.records import JudgedUnit, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.judging.base import ResolvedLanguage
-    from veriglot.records import JudgedUnit, Prediction, Sample, Span, Word
     from veriglot.storage.checkpoint import Usage
 
 __all__ = ["Case", "Judge", "Outcome", "load_prompt", "tagged"]

@@ -23,8 +23,8 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
 from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
-from veriglot.llm.client import AnswerError, estimate_tokens, schema_of
-from veriglot.records import JudgedUnit, Span, Status, Word
+from veriglot.llm.client import Answer, AnswerError, Reply, Request, estimate_tokens, schema_of
+from veriglot.records import Evidence, JudgedUnit, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
 from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts
@@ -33,8 +33,6 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.llm.client import Answer, Reply, Request
-    from veriglot.records import Evidence, Sample
 
 __all__ = []
 

@@ -22,16 +22,17 @@ from veriglot.detectors.grounding.detector import (
     QUOTED,
     Grounding,
     ScriptCalibration,
+    Seen,
     Weights,
     WordDetector,
     pool,
 )
-from veriglot.detectors.reader.sequences import shown
+from veriglot.detectors.reader.sequences import Shown, shown
 from veriglot.encoders.e5 import E5Reader, Tokeniser
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
-from veriglot.judging.base import evidence_language
-from veriglot.records import Task
+from veriglot.judging.base import ResolvedLanguage, evidence_language
+from veriglot.records import Sample, Task
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.values import COMPUTED
 
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from veriglot.arrays import Float32s, Int64s, Numbers
-    from veriglot.detectors.grounding.detector import Seen
-    from veriglot.detectors.reader.sequences import Shown
-    from veriglot.judging.base import ResolvedLanguage
-    from veriglot.records import Sample
 
 __all__ = [
     "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader", "join_features",

@@ -34,7 +34,7 @@ from veriglot.judging.base import (
 )
 from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, stretches
 from veriglot.plugins import packaged
-from veriglot.records import Pointer, Prediction, Span, Status, Task, Word
+from veriglot.records import Evidence, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.signatures import signature
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
-    from veriglot.records import Evidence, Sample
 
 __all__ = []
 

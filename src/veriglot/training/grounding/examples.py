@@ -20,7 +20,7 @@ import numpy as np
 
 from veriglot.formats.reader import read
 from veriglot.judging.base import runs
-from veriglot.records import Kind, Task
+from veriglot.records import Annotation, Kind, Sample, Span, Task
 from veriglot.records.languages import find_language
 from veriglot.records.taxonomy import taxonomy
 from veriglot.text.normalization import fold
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from veriglot.arrays import Bools, Float32s, Int64s
-    from veriglot.records import Annotation, Sample, Span
 
 __all__ = [
     "HELD_OUT", "TYPES", "Answer", "Article", "Example", "Labelled", "Labels", "Mark", "labels_of",

@@ -21,7 +21,7 @@ from torch.nn.utils import clip_grad_norm_
 from veriglot.detectors.grounding.detector import OUTPUTS, Model, sentence_pool
 from veriglot.detectors.grounding.features import extract
 from veriglot.errors import WeightsError
-from veriglot.training.grounding.examples import Labels, labels_of
+from veriglot.training.grounding.examples import Example, Labels, labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Float16s, Float32s, Int32s, Int64s
     from veriglot.detectors.grounding.document import Lexicon
-    from veriglot.training.grounding.examples import Example
 
 __all__ = ["Network", "Row", "WithLearnedVectors", "export", "fit", "predict", "rows_of", "statistics"]
 

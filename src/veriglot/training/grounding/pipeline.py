@@ -27,9 +27,18 @@ from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
 from veriglot.training.calibration import line_of, lines_by_script, logistic
-from veriglot.training.grounding.examples import HELD_OUT, TYPES, read_labelled, script_of_tag, share_of
+from veriglot.training.grounding.examples import (
+    HELD_OUT,
+    TYPES,
+    Labelled,
+    Labels,
+    read_labelled,
+    script_of_tag,
+    share_of,
+)
 from veriglot.training.grounding.network import (
     Network,
+    Row,
     WithLearnedVectors,
     export,
     fit,
@@ -37,15 +46,12 @@ from veriglot.training.grounding.network import (
     rows_of,
     statistics,
 )
-from veriglot.training.grounding.synthetic_data import clean_texts, count_words, made_by_rule
+from veriglot.training.grounding.synthetic_data import Commonness, clean_texts, count_words, made_by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from veriglot.arrays import Bools, Float16s, Float32s, Float64s, UInt8s, UInt64s
-    from veriglot.training.grounding.examples import Labelled, Labels
-    from veriglot.training.grounding.network import Row
-    from veriglot.training.grounding.synthetic_data import Commonness
 
 __all__ = []
 

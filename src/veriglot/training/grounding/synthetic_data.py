@@ -18,13 +18,12 @@ from veriglot.datasets.rules.material import quotable, without_brackets
 from veriglot.detectors.grounding.document import Document, Lexicon
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
-from veriglot.training.grounding.examples import HELD_OUT, Example, Mark, share_of
+from veriglot.training.grounding.examples import HELD_OUT, Answer, Article, Example, Labelled, Mark, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.arrays import Float64s, Int64s, UInt8s
-    from veriglot.training.grounding.examples import Answer, Article, Labelled
 
 __all__ = [
     "Commonness",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_lexicon import small_lexicon
 
-from veriglot.detectors.grounding.detector import mark, word_list
+from veriglot.detectors.grounding.detector import evidence_sentences, mark, word_list
 from veriglot.detectors.grounding.features import Extract, extract
 from veriglot.records import Evidence, Pointer, Sample
 
@@ -37,6 +37,7 @@ def found() -> Extract:
 
 
 EXTRACT = found()
+READ = evidence_sentences(EXTRACT, SAMPLE, "de")
 
 
 def texts(pointers: tuple[Pointer, ...]) -> list[str]:
@@ -59,7 +60,7 @@ def test_the_words_are_those_of_the_examples() -> None:
 @pytest.mark.fuzz
 @given(confidences=CONFIDENCES, threshold=st.sampled_from([0.0, 0.3, 0.5, 0.6, 1.0]))
 def test_spans_hold_the_marked_words_and_nothing_else(confidences: list[float], threshold: float) -> None:
-    spans = mark(SAMPLE, EXTRACT, np.array(confidences), types(), NAMES, threshold)
+    spans = mark(SAMPLE, EXTRACT, np.array(confidences), types(), NAMES, threshold, READ)
     marked = []
     for i, (start, end) in enumerate(EXTRACT.response.bounds.tolist()):
         holders = [s for s in spans if s.start <= start and end <= s.end]
@@ -75,25 +76,56 @@ def test_spans_hold_the_marked_words_and_nothing_else(confidences: list[float], 
 def test_a_run_is_parted_where_a_sentence_ends() -> None:
     chosen = np.zeros(len(WORDS))
     chosen[[3, 4, 5, 8, 9, 11]] = [0.6, 0.7, 0.8, 0.9, 0.7, 0.55]
-    spans = mark(SAMPLE, EXTRACT, chosen, types(5, 8, 9), NAMES, 0.5)
+    spans = mark(SAMPLE, EXTRACT, chosen, types(5, 8, 9), NAMES, 0.5, READ)
     assert [s.text for s in spans] == ["steht", "Er wurde", "Heute wohnt", "niemand"]
     assert [s.confidence for s in spans] == [0.6, 0.75, 0.8, 0.55]
     assert [s.type for s in spans] == ["relation", "entity", "entity", "relation"]
 
 
 def test_a_type_that_is_improbable_is_not_given() -> None:
-    (span,) = mark(SAMPLE, EXTRACT, np.eye(len(WORDS))[5], types() - 0.03, NAMES, 0.5)
+    (span,) = mark(SAMPLE, EXTRACT, np.eye(len(WORDS))[5], types() - 0.03, NAMES, 0.5, READ)
     assert (span.text, span.type) == ("wurde", None)
 
 
-def test_a_span_points_at_the_window_that_its_sentence_was_held_against() -> None:
-    spans = mark(SAMPLE, EXTRACT, np.ones(len(WORDS)), types(), NAMES, 0.5)
+def test_a_span_points_at_what_stands_in_its_place_or_at_a_whole_sentence() -> None:
+    spans = mark(SAMPLE, EXTRACT, np.ones(len(WORDS)), types(), NAMES, 0.5, READ)
     assert [texts(span.evidence) for span in spans] == [
-        ["Heute steht hier 🌊 der alte Turm"],
-        ["Er wurde 1874 gebaut"],
-        ["Heute steht hier 🌊 der alte Turm"],
+        ["Heute steht hier 🌊 der alte Turm."],
+        ["1874"],
+        ["Heute steht hier 🌊 der alte Turm."],
     ]
     assert [span.evidence[0].id for span in spans] == ["b", "p2", "b"]
+    (span,) = mark(SAMPLE, EXTRACT, np.eye(len(WORDS))[WORDS.index("Er")], types(), NAMES, 0.5, READ)
+    assert texts(span.evidence) == ["Er wurde 1874 gebaut."]
+
+
+@pytest.mark.parametrize(
+    ("language", "evidence", "response", "pointed"),
+    [
+        ("en", "The bridge is old. It opened in 1897, by night.", "The bridge opened in [1879].", "1897"),
+        ("en", "It is large. It was built by Gustave Eiffel.", "It was built by [Karl Benz].", "Gustave Eiffel"),
+        ("es", "La Feria se celebra desde 1952. La fundó Julián.", "La fundó Karl Benz en [1962].", "1952"),
+        ("zh", "大桥于1883年通车。设计者是王小明。", "大桥于[1893]年通车。", "1883"),
+        (
+            "en",
+            "It was made by Ada Rohde herself! It is old.",
+            "It was [pink], I think.",
+            "It was made by Ada Rohde herself!",
+        ),
+    ],
+)
+def test_a_mark_points_at_what_contradicts_it(language: str, evidence: str, response: str, pointed: str) -> None:
+    start, end = response.index("["), response.index("]") - 1
+    response = response.replace("[", "").replace("]", "")
+    sample = Sample("x", response, language=language, evidence=(Evidence(evidence),))
+    extracted = extract(response, [evidence], None, language, small_lexicon())
+    assert extracted is not None
+    words = extracted.response.bounds
+    chosen = ((words[:, 0] >= start) & (words[:, 1] <= end)).astype(float)
+    read = evidence_sentences(extracted, sample, language)
+    (span,) = mark(sample, extracted, chosen, np.full((len(chosen), 2), 0.5), NAMES, 0.5, read)
+    (pointer,) = span.evidence
+    assert (span.text, evidence[pointer.start : pointer.end]) == (response[start:end], pointed)
 
 
 def test_supported_words_point_at_themselves_in_the_evidence() -> None:

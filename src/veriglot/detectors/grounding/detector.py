@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cache, cached_property
+from difflib import SequenceMatcher
+from functools import cache, cached_property, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from veriglot.detectors.calibration import sigmoid
-from veriglot.detectors.grounding.document import Lexicon
+from veriglot.detectors.grounding.document import Document, Lexicon
 from veriglot.detectors.grounding.features import FEATURES_VERSION, Extract, extract
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
@@ -206,16 +207,33 @@ def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> B
 _SHARED = 0.4  # of a sentence's stems must stand in the sentence of the evidence that it is held against
 
 
-def negation_contrast(extract: Extract, sample: Sample, language: str, evidence_language: str) -> Bools:
+class EvidenceSentences(NamedTuple):
+    """The sentences of all passages, in order, where each begins, and which each word is in, shape (n,)."""
+
+    texts: list[str]
+    starts: Int64s
+    of_words: Int64s
+
+
+def evidence_sentences(extract: Extract, sample: Sample, language: str) -> EvidenceSentences:
+    """The sentences of the evidence, which is in `language`."""
+    evidence = extract.evidence
+    texts, starts = [], []
+    for passage, offset in zip(sample.evidence, evidence.offsets.tolist(), strict=False):
+        for start, end in sentences(passage.text, language):
+            texts.append(passage.text[start:end])
+            starts.append(offset + start)
+    begins = np.array(starts, np.int64)
+    return EvidenceSentences(texts, begins, np.searchsorted(begins[1:], evidence.bounds[:, 0], side="right"))
+
+
+def negation_contrast(
+    extract: Extract, sample: Sample, read: EvidenceSentences, language: str, evidence_language: str
+) -> Bools:
     """See `Seen.negated`; the closest sentence is the one with most of a sentence's stems, rare ones first."""
     response, evidence = extract.response, extract.evidence
     result = np.zeros(len(response), bool)
-    texts, starts = [], []
-    for passage, offset in zip(sample.evidence, evidence.offsets.tolist(), strict=False):
-        for start, end in sentences(passage.text, evidence_language):
-            texts.append(passage.text[start:end])
-            starts.append(offset + start)
-    sentence_of = np.searchsorted(np.array(starts), evidence.bounds[:, 0], side="right") - 1
+    texts, _, sentence_of = read
     stems, inverse = np.unique(evidence.stem, return_inverse=True)
     stem, of = np.divmod(np.unique(inverse * len(texts) + sentence_of), len(texts))  # each stem once a sentence
     rarity = np.log1p(len(texts) / np.bincount(stem))
@@ -277,6 +295,7 @@ def mark(
     types: Float64s,
     names: tuple[str, ...],
     threshold: float,
+    read: EvidenceSentences,
 ) -> tuple[Span, ...]:
     """The unsupported spans of a response, in order.
 
@@ -284,14 +303,94 @@ def mark(
     that is probable, its confidence the mean of theirs.
     """
 
+    closest = cache(partial(_closest, sample, extract, read))
+
     def label(low: int, high: int) -> SpanLabel:
-        first, last = extract.windows.words(extract.sentence_window[extract.sentence[low]])
-        # The window of a passage without words is empty.
-        evidence = (_pointer(sample, extract, first, last - 1),) if last > first else ()
         mean = types[low:high].mean(axis=0)
+        against = closest(int(extract.sentence[low]))
+        evidence = (_against(sample, extract, against, low, high),) if against is not None else ()
         return SpanLabel(names[int(mean.argmax())] if mean.max() >= _PROBABLE else None, evidence)
 
     return spans_from_words(sample.response, extract.response.bounds, confidences, threshold, extract.sentence, label)
+
+
+_INSTEAD = 1  # words more than are marked that may stand in their place in the evidence
+_LONG = 300  # words: a longer sentence is not compared, and a window of it is pointed at
+
+
+class _Closest(NamedTuple):
+    """The sentence of the evidence that a sentence of the response is held against.
+
+    Attributes:
+        ours: words of the response's sentence.
+        theirs: words of the evidence's.
+        window: words of the evidence's window that holds most of the response's sentence.
+        replaced: words of `ours` and the words of `theirs` in their place, both counted from the first one, half-open.
+        place: the evidence's sentence.
+    """
+
+    ours: range
+    theirs: range
+    window: range
+    replaced: list[tuple[int, int, int, int]]
+    place: Pointer
+
+
+def _closest(sample: Sample, extract: Extract, read: EvidenceSentences, sentence: int) -> _Closest | None:
+    """None where the window is of a passage without words."""
+    response, evidence = extract.response, extract.evidence
+    window = range(*extract.windows.words(extract.sentence_window[sentence]))
+    if not window:
+        return None
+    ours = range(*np.searchsorted(extract.sentence, [sentence, sentence + 1]).tolist())
+    stems = set(response.stem[ours.start : ours.stop].tolist())
+    shared = [stem in stems for stem in evidence.stem[window.start : window.stop].tolist()]
+    best = int(np.bincount(read.of_words[window.start : window.stop], shared).argmax()) if any(shared) else -1
+    best = int(read.of_words[window.start]) if best < 0 else best
+    theirs = range(*np.searchsorted(read.of_words, [best, best + 1]).tolist())
+    if max(len(ours), len(theirs)) > _LONG:
+        return _Closest(ours, window, window, [], _pointer(sample, extract, window[0], window[-1]))
+    matcher = SequenceMatcher(
+        None,
+        response.stem[ours.start : ours.stop].tolist(),
+        evidence.stem[theirs.start : theirs.stop].tolist(),
+        autojunk=False,
+    )
+    replaced = [operation[1:] for operation in matcher.get_opcodes() if operation[0] == "replace"]
+    passage = int(evidence.passage[theirs.start])
+    start = int(read.starts[best] - evidence.offsets[passage])
+    place = Pointer(str(sample.evidence[passage].id), start, start + len(read.texts[best].rstrip()))
+    return _Closest(ours, theirs, window, replaced, place)
+
+
+def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high: int) -> Pointer:
+    """What the evidence has in place of the words from `low` to `high`, or else its closest sentence.
+
+    Numbers are held against numbers that the response's sentence lacks, aligned ones or those with as many digits.
+    """
+    response, evidence, (ours, theirs, window, replaced, place) = extract.response, extract.evidence, closest
+    instead = [
+        theirs[index]
+        for left, right, start, stop in replaced
+        if left <= low - ours.start and high - ours.start <= right
+        for index in range(start, stop)
+    ]
+    if len(instead) > high - low + _INSTEAD:
+        instead = []
+    number = next((word for word in range(low, high) if _has_digit(response, word)), None)
+    if number is not None:
+        known, length = set(response.word[ours.start : ours.stop].tolist()), np.diff(response.bounds[number])
+        numbers = [
+            (index not in instead, bool(np.diff(evidence.bounds[index]) != length), index)
+            for index in range(min(theirs.start, window.start), max(theirs.stop, window.stop))
+            if _has_digit(evidence, index) and int(evidence.word[index]) not in known
+        ]
+        instead = [index for elsewhere, unlike, index in sorted(numbers) if not (elsewhere and unlike)][:1]
+    return _pointer(sample, extract, instead[0], instead[-1]) if instead else place
+
+
+def _has_digit(document: Document, word: int) -> bool:
+    return any(chr(code).isdigit() for code in document.codes[slice(*document.bounds[word])])
 
 
 def word_list(
@@ -346,6 +445,7 @@ class Seen:
         negated: words of sentences that are negated where the closest sentence of the evidence is not, or the reverse,
             shape (n,).
         numbers: of words of numbers and dates what `text.values.support` says of them, else 0, shape (n,).
+        evidence: its sentences.
         whole: a logit that anything in the response is unsupported, where the detector gives one.
         notes: what a reader of the prediction must know.
     """
@@ -358,6 +458,7 @@ class Seen:
     quoted: Bools
     numbers: Int64s
     negated: Bools
+    evidence: EvidenceSentences
     notes: tuple[str, ...] = ()
     whole: float | None = None
 
@@ -413,7 +514,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         return self._prediction(
             sample,
             score=score,
-            spans=mark(sample, extract, confidences, types, result.types, threshold),
+            spans=mark(sample, extract, confidences, types, result.types, threshold, result.evidence),
             words=word_list(sample, extract, confidences, threshold) if self._words else None,
             language=plan.tag,
             notes=(*plan.notes, *result.notes, *uncovered),
@@ -636,5 +737,8 @@ class Grounding(WordDetector):
         free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
         verbatim = quoted(extracted, free, sample.passages, evidence_tag)
         notes = evidence_notes(sample, resolved)
-        negated = negation_contrast(extracted, sample, resolved.tag, evidence_tag)
-        return Seen(extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, notes)
+        read = evidence_sentences(extracted, sample, evidence_tag)
+        negated = negation_contrast(extracted, sample, read, resolved.tag, evidence_tag)
+        return Seen(
+            extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, read, notes
+        )

@@ -20,6 +20,7 @@ from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
 from veriglot.training.grounding.examples import Example, labels_of, read_labelled
 from veriglot.training.grounding.synthetic_data import (
+    ARTICLE,
     answers_across,
     count_words,
     is_held_out_group,
@@ -120,8 +121,13 @@ def text_key(text: str) -> str:
 
 
 def calibrates(row: Row) -> bool:
-    """Whether a row that trains nothing may calibrate: by its text or its group, as `benchmarks/gates.py` splits."""
+    """Whether a row that trains nothing may calibrate: by its text or its group, as `benchmarks/gates.py` splits.
+
+    Of parallel articles all may, as `benchmarks/cross_lingual.py` reports on further ones.
+    """
     example = row.example
+    if example.group.startswith(ARTICLE):
+        return True
     by_text = example.kind == "calibrating" or (example.kind == "natural" and example.source != "summarization")
     return part_of(text_key("\n".join(example.passages)) if by_text else example.group) == "calibration"
 
@@ -156,15 +162,16 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
         *labelled_translations(labelled.translations, labelled.left_out, rng),
     ]
     rows = {name: [Row(e, bool(e.marks), True, None) for e in examples] for name, examples in by_source.items()}
-    rows["pairs"] = [*pairs, *_across(pairs, rng)]
+    rows["pairs"] = pairs
     rows["answers"] = [*rows.get("answers", []), *_unanswered(folders, rng)]
     held_out = [row for some in rows.values() for row in some if is_held_out(row) and calibrates(row)]
     if not any(row.located for row in held_out):
         raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
+    quoted = [row for name in training if name not in ("pairs", "translations") for row in training[name]]
+    swaps = Swaps(quoted, training["pairs"])
+    training["pairs"] += list(_across(training["pairs"], rng))
     sources = {name: Source(name, some) for name, some in training.items() if some}
-    texts_of = [row for name, source in sources.items() if name not in ("pairs", "translations") for row in source.rows]
-    swaps = Swaps(texts_of, training["pairs"])
     return Material(sources, held_out, dict(+labelled.left_out), swaps)
 
 

@@ -41,12 +41,11 @@ from veriglot.records import Direction, Estimate, Prediction
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s
     from veriglot.bench.items import ItemTable, Opinion
 
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+    Array = Float64s
+    Mask = Bools
 
 __all__ = [
     "SURE_TEXTS",

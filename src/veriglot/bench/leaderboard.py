@@ -43,12 +43,11 @@ from veriglot.signatures import __version__, digest, signature
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s
     from veriglot.bench.data import DataSet
 
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+    Array = Float64s
+    Mask = Bools
     Board = dict[str, Measurement]  # of one level, by data set
 
 __all__ = ["State", "recorded"]

@@ -9,7 +9,7 @@ import math
 import unicodedata
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from veriglot.arrays import Bools, Float64s, Int64s, Numbers, UInt32s, UInt64s
 
 __all__ = [
     "BANDS",
@@ -56,13 +56,13 @@ _PRIME = np.uint64(0x100000001B3)
 
 
 @cache
-def dense_table() -> NDArray[np.bool_]:
+def dense_table() -> Bools:
     """Whether a code point is of a script whose letters are syllables or words."""
     dense = np.array([name in _DENSE for name in script_names()])
     return dense[script_table()]
 
 
-def shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def shingles(texts: Sequence[str]) -> tuple[UInt64s, Int64s]:
     """The n-grams of all texts, one text after another, and where those of each begin, with the end of the last."""
     codes, starts, ends = _plain(texts)
     dense = np.concatenate([[0], np.cumsum(dense_table()[codes])])
@@ -81,7 +81,7 @@ def shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64
     return mixed(hashes), bounds
 
 
-def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+def _plain(texts: Sequence[str]) -> tuple[UInt32s, Int64s, Int64s]:
     """Letters, marks, zeros for digits and single spaces of all texts, and where each text begins and ends."""
     composed = [text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts]
     lengths = np.array([len(text) for text in composed], np.int64)
@@ -101,13 +101,13 @@ def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64],
     return codes, np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
 
 
-def shingle_sets(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
+def shingle_sets(texts: Sequence[str]) -> list[UInt64s]:
     """The distinct n-grams of each text, sorted."""
     hashes, starts = shingles(texts)
     return [np.unique(hashes[start:end]) for start, end in pairwise(starts)]
 
 
-def jaccard_with(text: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]]) -> NDArray[np.float64]:
+def jaccard_with(text: UInt64s, others: Sequence[UInt64s]) -> Float64s:
     """Jaccard similarity (shared over all n-grams, 0 to 1) of one text to each of others, by their `shingle_sets`."""
     sizes = np.array([len(other) for other in others], np.int64)
     if not len(text) or not len(others):
@@ -119,7 +119,7 @@ def jaccard_with(text: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]])
     return np.asarray(shared / (len(text) + sizes - shared))
 
 
-def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(values: UInt64s) -> UInt64s:
     """Every bit of a number spread over all bits of the result; one to one (the finaliser of splitmix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -150,7 +150,7 @@ class UnionFind(Generic[K]):
             self._parents[high] = low
 
 
-def equal_runs(ordered: NDArray[Any]) -> Iterator[tuple[int, int]]:
+def equal_runs(ordered: Numbers) -> Iterator[tuple[int, int]]:
     """Where two or more equal values stand in a row, half-open."""
     borders = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
     edges = np.flatnonzero(borders[: len(ordered) + 1])
@@ -161,7 +161,7 @@ def equal_runs(ordered: NDArray[Any]) -> Iterator[tuple[int, int]]:
 # misses a pair now and then.
 
 
-def groups_of(columns: Sequence[Sequence[str]], near: float) -> NDArray[np.int64]:
+def groups_of(columns: Sequence[Sequence[str]], near: float) -> Int64s:
     """The group of each line, numbered by its first line.
 
     Lines are in one group where any of their texts are equal or similar, or where a chain of such lines joins them.
@@ -213,7 +213,7 @@ _NUMBERS = mixed(np.arange(2 * _HASHES, dtype=np.uint64))
 _ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
 
 
-def minhash(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def minhash(texts: Sequence[str]) -> tuple[UInt64s, UInt64s]:
     """Bands and sketch of each text.
 
     Returns:
@@ -232,10 +232,10 @@ def minhash(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64
     return bands, sketch
 
 
-def bits_of(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+def bits_of(values: UInt64s) -> Int64s:
     """How many bits are set in each number."""
     bytes_ = np.ascontiguousarray(values).view(np.uint8).reshape(-1, 8)
-    counts: NDArray[np.int64] = _ONES[bytes_].sum(axis=1, dtype=np.int64)
+    counts: Int64s = _ONES[bytes_].sum(axis=1, dtype=np.int64)
     return counts
 
 
@@ -259,9 +259,9 @@ class ShingleCache:
 
     def __init__(self, read: Callable[[list[int]], list[str]]) -> None:
         self._read = read
-        self._recent: Recent[NDArray[np.uint64]] = Recent(_REMEMBERED, len)
+        self._recent: Recent[UInt64s] = Recent(_REMEMBERED, len)
 
-    def similar(self, first: NDArray[Any], second: NDArray[Any], near: float) -> NDArray[np.bool_]:
+    def similar(self, first: Numbers, second: Numbers, near: float) -> Bools:
         """Which pairs of texts have a Jaccard similarity of at least `near`; pairs with one `first` stand together."""
         similar = np.zeros(len(first), np.bool_)
         for start in range(0, len(first), _COMPARED):
@@ -291,12 +291,12 @@ class Buckets:
         numbers: of the texts that are not settled yet.
     """
 
-    def __init__(self, hashes: NDArray[np.uint64], numbers: NDArray[Any], sketches: NDArray[np.uint64]) -> None:
+    def __init__(self, hashes: UInt64s, numbers: Numbers, sketches: UInt64s) -> None:
         order = np.argsort(hashes, kind="stable")
         self._hashes, self.numbers, self._sketches = hashes[order], numbers[order], sketches[order]
         self._keep(np.ones(len(order), np.bool_))
 
-    def _keep(self, chosen: NDArray[np.bool_]) -> None:
+    def _keep(self, chosen: Bools) -> None:
         hashes = self._hashes[chosen]
         repeats = hashes[1:] == hashes[:-1]
         shared = np.concatenate([repeats, [False]]) | np.concatenate([[False], repeats])
@@ -314,8 +314,8 @@ class Buckets:
         near: float,
         *,
         rounds: int,
-        joined: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.bool_]] | None = None,
-    ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        joined: Callable[[Numbers, Numbers], Bools] | None = None,
+    ) -> Iterator[tuple[Numbers, Numbers]]:
         """Near-duplicates, a round at a time: the first text of every bucket, and those of the bucket similar to it.
 
         Both leave the bucket, so that the next text is its first. What is left after the last round, in buckets too
@@ -360,7 +360,7 @@ class NearIndex:
 
     def __init__(self, path: Path) -> None:
         self._bands = path.open("w+b")
-        self._sketches: list[NDArray[np.uint64]] = []
+        self._sketches: list[UInt64s] = []
         self._waiting: list[str] = []
         self._weight = 0
         self._rows: list[int] = []
@@ -398,7 +398,7 @@ class NearIndex:
         cache = ShingleCache(lambda numbers: texts([self._rows[number] for number in numbers]))
         groups = UnionFind[int]()
 
-        def joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+        def joined(first: Numbers, second: Numbers) -> Bools:
             pairs = zip(first.tolist(), second.tolist(), strict=True)
             return np.array([groups.root(a) == groups.root(b) for a, b in pairs], np.bool_)
 

@@ -20,10 +20,7 @@ from veriglot.text.unicode import without_surrogates
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    Float32s = NDArray[np.float32]
-    Int64s = NDArray[np.int64]
+    from veriglot.arrays import Float32s, Int64s
 
 __all__ = [
     "ENCODERS",

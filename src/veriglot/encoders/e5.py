@@ -24,11 +24,9 @@ from veriglot.text.unicode import without_surrogates
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
     from onnx import NodeProto, ValueInfoProto
 
-    Float32s = NDArray[np.float32]
-    Int64s = NDArray[np.int64]
+    from veriglot.arrays import Float16s, Float32s, Int64s, Numbers, UInt8s
 
 __all__ = [
     "ADDED_BITS", "E5", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
@@ -78,7 +76,7 @@ class E5File:
     """
 
     def __init__(self, path: Path) -> None:
-        self._data: NDArray[np.uint8] = np.memmap(path, np.uint8, "r")
+        self._data: UInt8s = np.memmap(path, np.uint8, "r")
         try:
             self._read()
         except (struct.error, IndexError) as error:
@@ -133,7 +131,7 @@ class E5File:
             raise ValueError(f"its tensor {name} is not of 32 bits")
         return self._data[start : start + taken].view("<f4")
 
-    def matrix(self, name: str, columns: int) -> tuple[NDArray[np.uint8], Float32s]:
+    def matrix(self, name: str, columns: int) -> tuple[UInt8s, Float32s]:
         """A matrix in blocks, rows of outputs.
 
         Returns:
@@ -143,7 +141,7 @@ class E5File:
         blocks = self._blocks(name, columns)
         pairs = blocks["pairs"]
         numbers = np.concatenate([pairs & 15, pairs >> 4], axis=-1)
-        packed: NDArray[np.uint8] = numbers[..., 0::2] | numbers[..., 1::2] << 4
+        packed: UInt8s = numbers[..., 0::2] | numbers[..., 1::2] << 4
         return packed, blocks["scale"].astype(np.float32)
 
     def dense(self, name: str, columns: int) -> Float32s:
@@ -205,7 +203,7 @@ _THEIRS = "com.microsoft"
 _INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
 
 
-def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None = None) -> bytes:
+def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None) -> bytes:
     """An ONNX model, as bytes.
 
     In go `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1 where there is a token, and, of a
@@ -228,7 +226,7 @@ def built(file: E5File, layer: int, learned: Mapping[str, NDArray[Any]] | None =
     return graph.model([*inputs, _vectors("parts", len(graph.learned["part"]))], [_vectors(state, width)])
 
 
-def packed(matrix: Float32s, bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+def packed(matrix: Float32s, bits: int) -> tuple[UInt8s, Float16s]:
     """A matrix in blocks of numbers of so many bits, (rows, blocks, 32), half their range being 0.
 
     Returns:
@@ -241,13 +239,13 @@ def packed(matrix: Float32s, bits: int) -> tuple[NDArray[np.uint8], NDArray[np.f
     return np.clip(np.rint(blocks / divisor) + half, 0, 2 * half - 1).astype(np.uint8), scales
 
 
-def unpacked(numbers: NDArray[np.uint8], scales: NDArray[Any], bits: int) -> Float32s:
+def unpacked(numbers: UInt8s, scales: Numbers, bits: int) -> Float32s:
     """The matrix that `packed` was given, about."""
     values: Float32s = (numbers.astype(np.float32) - 2 ** (bits - 1)) * scales.astype(np.float32)[..., None]
     return values.reshape(len(numbers), -1)
 
 
-def trained(file: E5File, learned: Mapping[str, NDArray[Any]], name: str) -> Float32s:
+def trained(file: E5File, learned: Mapping[str, Numbers], name: str) -> Float32s:
     """A matrix of a layer after training: that of the file, and what was added."""
     added = unpacked(learned[f"{name}.w"], learned[f"{name}.scales"], ADDED_BITS)
     return file.dense(f"{name}.w", added.shape[1]) + added
@@ -260,7 +258,7 @@ def _vectors(name: str, width: int) -> ValueInfoProto:
 class _Graph:
     """Nodes and tensors as they are added."""
 
-    def __init__(self, file: E5File, learned: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, file: E5File, learned: Mapping[str, Numbers]) -> None:
         self._file, self.learned = file, learned
         self.nodes: list[NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
@@ -324,7 +322,7 @@ class _Graph:
         self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
         return output
 
-    def _tensor(self, name: str, values: NDArray[Any]) -> str:
+    def _tensor(self, name: str, values: Numbers) -> str:
         self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import torch
-    from numpy.typing import NDArray
 
-    Int64s = NDArray[np.int64]
+    from veriglot.arrays import Int64s
 
 __all__ = [
     "agree",

@@ -23,11 +23,10 @@ from veriglot.metrics.spans import MATCHES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Float64s, Int32s, Int64s
     from veriglot.metrics.reference import Marks
 
-    Array = NDArray[np.float64]
+    Array = Float64s
 
 __all__ = ["ALL", "SAMPLES", "AgreementFigure", "Layered", "agreement_figures", "kappa"]
 
@@ -62,7 +61,7 @@ def _corrected(tables: Array, expected: Array) -> Array:
     return ratio(observed - expected, np.where(room > 1e-12 * most, room, 0.0))
 
 
-def coincidences(labels: NDArray[np.int64], values: int) -> Array:
+def coincidences(labels: Int64s, values: int) -> Array:
     """Ordered pairs of labels inside units, each weighted by 1 / (labels - 1) (Krippendorff 2004, section 11.3).
 
     `labels` has the shape `(annotators, units)`, negative where there is none; the result `(values, values)`.
@@ -101,8 +100,8 @@ _MOST = 2_000_000  # groups of spans that are weighed against each other at most
 class Placed(NamedTuple):
     """One annotator's spans of a text, shape `(n, 2)`, with numbers of their types, shape `(n,)`."""
 
-    spans: NDArray[np.int64]
-    types: NDArray[np.int64]
+    spans: Int64s
+    types: Int64s
 
 
 def disorder(annotators: Sequence[Placed]) -> float:
@@ -160,7 +159,7 @@ def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float
     return float(costs @ np.round(solution.x))
 
 
-def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
+def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[Int64s, Array]:
     """All groups that may be in a best alignment, with their mean dissimilarity over pairs of annotators.
 
     A group that costs more than its spans cost alone is in none. Costs only grow as annotators are added, so a group
@@ -246,11 +245,11 @@ class Layered:
     id: str
     language: str
     length: int
-    bounds: NDArray[np.int32]
+    bounds: Int32s
     layers: Mapping[str, Marks]
 
 
-def _labels(text: Layered, names: Sequence[str] | None, marks: Marks) -> NDArray[np.int64]:
+def _labels(text: Layered, names: Sequence[str] | None, marks: Marks) -> Int64s:
     """What one annotator says of each unit, shape `(n,)`: 0 where it is unmarked, else 1 and up in order of `names`.
 
     A unit is marked when a span overlaps it in at least one code point. Of several spans over a unit the shortest gives
@@ -399,9 +398,7 @@ def _strata(texts: Sequence[Layered]) -> list[str]:
 class _Work:
     """The figures of one language: what each of its texts gives, its cluster, and how often resamples draw that."""
 
-    def __init__(
-        self, texts: Sequence[_Sums], clusters: NDArray[np.int64], drawn: Resampling, language: str, typed: bool
-    ) -> None:
+    def __init__(self, texts: Sequence[_Sums], clusters: Int64s, drawn: Resampling, language: str, typed: bool) -> None:
         self._texts = texts
         self._clusters = clusters
         self._drawn = drawn

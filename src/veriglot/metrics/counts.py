@@ -31,14 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s, Int32s, Int64s
     from veriglot.metrics.reference import Marks
     from veriglot.text.facts import Fact
 
-    Array = NDArray[np.float64]
-    Bounds = NDArray[np.int32]
-    Mask = NDArray[np.bool_]
+    Array = Float64s
+    Bounds = Int32s
+    Mask = Bools
 
 __all__ = [
     "Builder",
@@ -87,8 +86,8 @@ class Histogram(NamedTuple):
         values: unsupported and supported units, sum of confidences, sum of squared errors; shape `(cells, 4)`.
     """
 
-    response: NDArray[np.int64]
-    bin: NDArray[np.int64]
+    response: Int64s
+    bin: Int64s
     values: Array
 
 
@@ -244,7 +243,7 @@ class Counts:
 _CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
 
 
-def _dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
+def _dense(histogram: Histogram, group: Int64s, groups: int) -> Array:
     """Histograms summed over groups of responses (-1 for none of them), shape `(groups, 4, BINS)`."""
     home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
     inside = home >= 0
@@ -256,7 +255,7 @@ def _dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array
     return np.stack(columns, axis=1)
 
 
-def _table(counts: Counts, group: NDArray[np.int64], clusters: int) -> Array:
+def _table(counts: Counts, group: Int64s, clusters: int) -> Array:
     """Every count of each cluster in one row: the blocks side by side, then the histograms."""
     chosen = group >= 0
     columns = []
@@ -279,7 +278,7 @@ def _confusion(gold: Mask, predicted: Mask) -> list[int]:
     return [tp, fp, fn, len(gold) - tp - fp - fn]
 
 
-def _cells(confidence: Array, gold: Mask) -> tuple[NDArray[np.int64], Array]:
+def _cells(confidence: Array, gold: Mask) -> tuple[Int64s, Array]:
     """The non-empty bins of one response and their four sums."""
     bins, index = np.unique(bin_of(confidence), return_inverse=True)
     positive = gold.astype(np.float64)
@@ -346,7 +345,7 @@ class Builder:
     types: tuple[str, ...] = ()
     _names: list[tuple[str, str, str]] = field(default_factory=list)
     _rows: dict[str, list[Sequence[float]]] = field(default_factory=dict)
-    _cells: dict[str, list[tuple[int, NDArray[np.int64], Array]]] = field(default_factory=dict)
+    _cells: dict[str, list[tuple[int, Int64s, Array]]] = field(default_factory=dict)
 
     def add(self, judged: JudgedResponse) -> None:
         """Count one response."""
@@ -439,7 +438,7 @@ class Builder:
         return Counts(self.unit, self.types, ids, languages, clusters, blocks, histograms)
 
 
-def _stack(cells: Sequence[tuple[int, NDArray[np.int64], Array]]) -> Histogram:
+def _stack(cells: Sequence[tuple[int, Int64s, Array]]) -> Histogram:
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4))
     columns = zip(nothing, *((np.full(len(bins), index), bins, values) for index, bins, values in cells), strict=True)
     return Histogram(*map(np.concatenate, columns))

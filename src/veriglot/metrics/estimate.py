@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from veriglot.arrays import Bools, Float64s, Int64s
+
+    Array = Float64s
 
 __all__ = [
     "FEWEST_TEXTS",
@@ -91,7 +93,7 @@ class Resampling:
     """
 
     table: NDArray[np.uint16]
-    cluster: NDArray[np.int64]
+    cluster: Int64s
 
     @classmethod
     def of(
@@ -118,7 +120,7 @@ class Resampling:
         drawn = np.concatenate(tables, axis=1) if tables else np.zeros((resamples, 0), dtype=np.uint16)
         return cls(np.concatenate([np.ones((1, before), dtype=np.uint16), drawn]), cluster)
 
-    def select(self, mask: NDArray[np.bool_]) -> Resampling:
+    def select(self, mask: Bools) -> Resampling:
         """The same draws for some of the items; `mask` has shape `(n,)`."""
         return replace(self, cluster=self.cluster[mask])
 

@@ -38,10 +38,10 @@ from veriglot.records import Direction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from veriglot.arrays import Bools, Float64s, Int64s
 
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+    Array = Float64s
+    Mask = Bools
     Cut = float | Array
     Value = Callable[[Array, Array, Array, Array], Array]  # of badness, truth, weights and cuts
 
@@ -384,7 +384,7 @@ def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[Re
 def unit_draws(
     confidences: Array,
     gold: Mask,
-    texts: NDArray[np.int64],
+    texts: Int64s,
     *,
     resamples: int,
     seed: int,

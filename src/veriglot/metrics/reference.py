@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from veriglot.errors import InputError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
@@ -24,6 +23,8 @@ from veriglot.records.taxonomy import taxonomies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from veriglot.arrays import Bools, Float64s, Int32s
 
 
 __all__ = [
@@ -46,7 +47,7 @@ _GOLD = "gold"
 class Marks:
     """Spans as arrays: half-open ranges of shape `(n, 2)` and one type (or None) for each."""
 
-    spans: NDArray[np.int32]
+    spans: Int32s
     types: tuple[str | None, ...]
 
 
@@ -66,7 +67,7 @@ class Reference:
     kind: Kind
     taxonomy: str | None
     marks: Marks
-    soft: NDArray[np.float64] | None
+    soft: Float64s | None
 
 
 def labelled(sample: Sample) -> list[Annotation]:
@@ -138,7 +139,7 @@ def _marks(annotation: Annotation) -> Marks:
     return Marks(places, tuple(unit.label if unit.label in types else None for unit in units))
 
 
-def _soft(annotation: Annotation, length: int) -> NDArray[np.float64] | None:
+def _soft(annotation: Annotation, length: int) -> Float64s | None:
     """Soft labels of one annotation: units that all have a probability; code points in none of them have 0."""
     if annotation.units is None or any(unit.probability is None for unit in annotation.units):
         return None
@@ -152,7 +153,7 @@ def _single(sample: Sample, annotation: Annotation) -> Reference:
     return Reference(annotation.annotator, annotation.kind, annotation.taxonomy, _marks(annotation), soft)
 
 
-def merged_runs(inside: NDArray[np.bool_]) -> NDArray[np.int32]:
+def merged_runs(inside: Bools) -> Int32s:
     """The runs of True as half-open ranges, shape `(n, 2)`."""
     steps = np.diff(np.concatenate([[0], inside.astype(np.int8), [0]]))
     return np.stack([np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)], axis=1).astype(np.int32)
@@ -187,9 +188,6 @@ def _combined(sample: Sample, annotations: Sequence[Annotation], how: str) -> Re
 # A prediction as arrays, and a prediction held at another threshold.
 
 
-Array = NDArray[np.float64]
-
-
 def check_pair(sample: Sample, prediction: Prediction) -> None:
     """Refuse a prediction that is of another sample.
 
@@ -204,8 +202,8 @@ class Answer(NamedTuple):
     """What a scored prediction says of its response."""
 
     marks: Marks
-    probability: Array | None
-    soft: Array | None
+    probability: Float64s | None
+    soft: Float64s | None
 
 
 def answer(prediction: Prediction, length: int) -> Answer:
@@ -237,7 +235,7 @@ def answer(prediction: Prediction, length: int) -> Answer:
     return Answer(marks, None, greatest(length, ((span.start, span.end, span.confidence or 0.0) for span in spans)))
 
 
-def at_threshold(prediction: Prediction, threshold: float, sentences: NDArray[np.int32] | None = None) -> Prediction:
+def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | None = None) -> Prediction:
     """The prediction with the spans that it has at another threshold.
 
     With words, runs of words of at least that confidence are the spans, each with the type of the span that shares
@@ -271,7 +269,7 @@ def at_threshold(prediction: Prediction, threshold: float, sentences: NDArray[np
     return msgspec.structs.replace(prediction, spans=tuple(runs))
 
 
-def _cuts(spans: tuple[Span, ...], sentences: NDArray[np.int32] | None) -> NDArray[np.int32]:
+def _cuts(spans: tuple[Span, ...], sentences: Int32s | None) -> Int32s:
     """Where a sentence begins, but not inside a span."""
     if sentences is None:
         return np.zeros(0, dtype=np.int32)

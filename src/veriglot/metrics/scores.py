@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+    from veriglot.arrays import Bools, Float64s, Int64s
+
+    Array = Float64s
+    Mask = Bools
 
 __all__ = [
     "BINS",
@@ -119,13 +121,13 @@ def _starts(bins: int) -> NDArray[np.intp]:
 _GROUP_STARTS = _starts(GROUPS)
 
 
-def bin_of(confidences: Array) -> NDArray[np.int64]:
+def bin_of(confidences: Array) -> Int64s:
     """The bin of each confidence (0 to 1): bin k holds `EDGES[k] <= c < EDGES[k + 1]`, the last one 1.0 as well."""
-    bins: NDArray[np.int64] = np.searchsorted(EDGES, confidences, side="right") - 1
+    bins: Int64s = np.searchsorted(EDGES, confidences, side="right") - 1
     return np.clip(bins, 0, BINS - 1)
 
 
-def coarse_bin(fine: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
+def coarse_bin(fine: Int64s, bins: int) -> Int64s:
     """The equal bin on [0, 1] that each bin of the grid lies in.
 
     Args:

@@ -24,14 +24,13 @@ from veriglot.errors import InputError, MissingExtraError, UnknownNameError, Usa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s, Int32s
     from veriglot.records import Span, Word
     from veriglot.text.facts import Fact
 
-    Array = NDArray[np.float64]
-    Bounds = NDArray[np.int32]
-    Mask = NDArray[np.bool_]
+    Array = Float64s
+    Bounds = Int32s
+    Mask = Bools
     Segmenter = Callable[[str, str | None], Bounds]
     Types = Sequence[str | None]
 
@@ -67,13 +66,13 @@ _FILE = "tokenizer.json"
 _SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], dtype=np.uint32)
 
 
-def is_space(text: str) -> NDArray[np.bool_]:
+def is_space(text: str) -> Bools:
     """Which code points are white space, in the sense of `str.isspace`; shape `(len(text),)`."""
     from veriglot.text.unicode import code_points
 
     points = code_points(text)
     index = np.searchsorted(_SPACES, points)
-    spaces: NDArray[np.bool_] = _SPACES[np.minimum(index, len(_SPACES) - 1)] == points
+    spaces: Bools = _SPACES[np.minimum(index, len(_SPACES) - 1)] == points
     return spaces
 
 
@@ -168,7 +167,7 @@ class Matched(NamedTuple):
     gold: int
 
 
-def pairwise_iou(first: Bounds, second: Bounds) -> NDArray[np.float64]:
+def pairwise_iou(first: Bounds, second: Bounds) -> Float64s:
     """Intersection over union of every pair of half-open ranges, shape `(len(first), len(second))`."""
     low = np.maximum(first[:, None, 0], second[None, :, 0])
     high = np.minimum(first[:, None, 1], second[None, :, 1])
@@ -177,7 +176,7 @@ def pairwise_iou(first: Bounds, second: Bounds) -> NDArray[np.float64]:
     return shared / (sizes - shared) if shared.size else np.zeros(shared.shape)
 
 
-def _maximum_matching(allowed: NDArray[np.bool_]) -> dict[int, int]:
+def _maximum_matching(allowed: Bools) -> dict[int, int]:
     """Column to row of a largest one-to-one matching, by augmenting paths (Kuhn 1955)."""
     row_of: dict[int, int] = {}
     edges = [np.flatnonzero(row).tolist() for row in allowed]
@@ -252,7 +251,7 @@ def ranges(marks: Sequence[Span] | Sequence[Word]) -> Bounds:
     return np.array([(mark.start, mark.end) for mark in marks], dtype=np.int32).reshape(-1, 2)
 
 
-def marked(bounds: Bounds, spans: Bounds) -> NDArray[np.bool_]:
+def marked(bounds: Bounds, spans: Bounds) -> Bools:
     """Which units overlap any span.
 
     Args:
@@ -269,7 +268,7 @@ def marked(bounds: Bounds, spans: Bounds) -> NDArray[np.bool_]:
     return np.cumsum(steps[:-1]) > 0
 
 
-def covered(length: int, spans: Bounds) -> NDArray[np.bool_]:
+def covered(length: int, spans: Bounds) -> Bools:
     """Which of `length` code points lie in any span, white space included; shape `(length,)`."""
     steps = np.zeros(length + 1, dtype=np.int64)
     np.add.at(steps, spans[:, 0], 1)
@@ -277,7 +276,7 @@ def covered(length: int, spans: Bounds) -> NDArray[np.bool_]:
     return np.cumsum(steps[:-1]) > 0
 
 
-def probabilities(length: int, words: Bounds, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
+def probabilities(length: int, words: Bounds, confidences: Float64s) -> Float64s:
     """The probability of each code point, from those of words; shape `(length,)`.
 
     A code point between two words (white space, punctuation) takes the smaller probability of its neighbours, and one
@@ -300,7 +299,7 @@ def word_probabilities(length: int, words: Sequence[Word]) -> Array:
     return probabilities(length, ranges(words), np.array([word.confidence for word in words], dtype=np.float64))
 
 
-def unit_probabilities(bounds: Bounds, by_character: NDArray[np.float64]) -> NDArray[np.float64]:
+def unit_probabilities(bounds: Bounds, by_character: Float64s) -> Float64s:
     """The probability of each unit: the greatest of its code points; shape `(n,)`."""
     if not len(bounds):
         return np.zeros(0, dtype=np.float64)
@@ -343,7 +342,7 @@ def fact_scores(facts: Sequence[Fact], by_character: Array) -> Array:
     return np.array(scores, dtype=np.float64)
 
 
-def fact_marks(facts: Sequence[Fact], length: int, spans: Bounds) -> NDArray[np.bool_]:
+def fact_marks(facts: Sequence[Fact], length: int, spans: Bounds) -> Bools:
     """Which facts of a response of `length` code points any span overlaps, shape `(n,)`."""
     inside = covered(length, spans)
     return np.array([any(inside[start:end].any() for start, end in fact.parts) for fact in facts], dtype=bool)

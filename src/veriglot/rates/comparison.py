@@ -28,9 +28,9 @@ from veriglot.records import Estimator, Interval, LanguageProfile
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from veriglot.arrays import Bools, Float64s, Int64s
 
-    Array = NDArray[np.float64]
+    Array = Float64s
     Values = Sequence[float] | Array
 
 __all__ = ["Difference", "adjust", "average", "compare", "correlate", "rank_intervals", "statistics", "t_test"]
@@ -220,7 +220,7 @@ def compare(
     )
 
 
-def _shared(first: Tallies, second: Tallies) -> NDArray[np.int64] | None:
+def _shared(first: Tallies, second: Tallies) -> Int64s | None:
     """The queries of both, where there are enough of them to pair."""
     first_queries, second_queries = np.unique(first.cluster), np.unique(second.cluster)
     both = np.intersect1d(first_queries, second_queries)
@@ -350,7 +350,7 @@ def rank_intervals(rates: Sequence[float] | Array, draws: Array, *, confidence: 
     return results
 
 
-def _surely(estimates: Array, draws: Array, confidence: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _surely(estimates: Array, draws: Array, confidence: float) -> tuple[Bools, Bools]:
     """Two tables `(model, other)`: which others are surely better (lower), and which surely worse."""
     models = len(estimates)
     defined = draws[:, np.isfinite(draws).all(axis=0)]

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from veriglot.arrays import Float64s
+
+    Array = Float64s
 
 __all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "RateEstimate", "estimate"]
 

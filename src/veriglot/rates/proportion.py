@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
+    from veriglot.arrays import Bools, Float64s, Int64s
+
+    Array = Float64s
+    Counts = Int64s
 
 __all__ = [
     "FEWEST_CLUSTERS",
@@ -74,7 +76,7 @@ class Tallies:
     def __len__(self) -> int:
         return len(self.units)
 
-    def select(self, chosen: NDArray[np.bool_] | Counts) -> Tallies:
+    def select(self, chosen: Bools | Counts) -> Tallies:
         """Those responses that a mask or a list of places names."""
         confidences = None if self.confidences is None else self.confidences[chosen]
         return Tallies(self.marked[chosen], self.units[chosen], self.cluster[chosen], confidences)

@@ -25,8 +25,7 @@ from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Item, ItemRole,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Int32s
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
     from veriglot.studio.store import ReadTransaction
@@ -88,7 +87,7 @@ class Comparison:
         self._form, self._sample = form, sample
 
     @cached_property
-    def bounds(self) -> NDArray[np.int32]:
+    def bounds(self) -> Int32s:
         """Characters where spans are marked, the units that are labelled, or the whole response."""
         if self._form.labels:
             return np.array([[0, len(self._sample.response)]], np.int32)
@@ -97,7 +96,7 @@ class Comparison:
         return segmenter("char")(self._sample.response, None)
 
     @cached_property
-    def units(self) -> NDArray[np.int32]:
+    def units(self) -> Int32s:
         """What agreement is counted in: words where spans are marked, else what is labelled."""
         words = self._form.has_spans
         return segmenter("word")(self._sample.response, self._sample.language) if words else self.bounds
@@ -137,14 +136,12 @@ class Comparison:
         marked = self._labels(layer, segmenter("char")(self._sample.response, None), typed=False)
         return sum(map(bool, marked)) / len(marked) if marked else 0.0
 
-    def label_pairs(
-        self, first: Layer, second: Layer, bounds: NDArray[np.int32], *, typed: bool
-    ) -> list[tuple[str, str]]:
+    def label_pairs(self, first: Layer, second: Layer, bounds: Int32s, *, typed: bool) -> list[tuple[str, str]]:
         """What each of two layers says of each range: empty where nothing, else the type (`marked` if not `typed`)."""
         labels = (self._labels(layer, bounds, typed=typed) for layer in (first, second))
         return list(zip(*labels, strict=True))
 
-    def _labels(self, layer: Layer, bounds: NDArray[np.int32], *, typed: bool) -> list[str]:
+    def _labels(self, layer: Layer, bounds: Int32s, *, typed: bool) -> list[str]:
         """What marks say of each range; the shortest of several speaks."""
         labels = np.full(len(bounds), "", dtype=object)
         marks = self.marks(layer)

@@ -19,7 +19,7 @@ from veriglot.plugins import packaged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from veriglot.arrays import UInt8s, UInt32s
 
 __all__ = [
     "Kind",
@@ -70,7 +70,7 @@ def _ranges() -> _Ranges:
     return packaged(__package__, "unicode_ranges.json", _Ranges)
 
 
-def _unpacked(values: list[int]) -> NDArray[np.uint8]:
+def _unpacked(values: list[int]) -> UInt8s:
     lengths = np.diff(np.array([*_ranges().starts, 0x110000]))
     table = np.repeat(np.array(values, np.uint8), lengths)
     table.flags.writeable = False
@@ -78,13 +78,13 @@ def _unpacked(values: list[int]) -> NDArray[np.uint8]:
 
 
 @cache
-def kind_table() -> NDArray[np.uint8]:
+def kind_table() -> UInt8s:
     """`Kind` bits of every code point, shape (0x110000,)."""
     return _unpacked(_ranges().kind)
 
 
 @cache
-def script_table() -> NDArray[np.uint8]:
+def script_table() -> UInt8s:
     """The script of every code point as an index into `script_names()`, shape (0x110000,)."""
     return _unpacked(_ranges().script)
 
@@ -95,12 +95,12 @@ def script_names() -> tuple[str, ...]:
     return tuple(_ranges().scripts)
 
 
-def code_points(text: str) -> NDArray[np.uint32]:
+def code_points(text: str) -> UInt32s:
     """The code points of a text, shape (len(text),). Lone surrogates are kept as what they are."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def text_of(codes: NDArray[np.uint32]) -> str:
+def text_of(codes: UInt32s) -> str:
     """The text of an array of code points; the inverse of `code_points`."""
     return codes.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
@@ -161,7 +161,7 @@ _SCRIPT_SAMPLE = 2000  # code points of a text that its script is judged by
 
 
 @cache
-def _latin_letters() -> NDArray[np.uint32]:
+def _latin_letters() -> UInt32s:
     """Code point to code point: accents dropped from Latin letters, Cyrillic and Greek letters by sound."""
     table = np.arange(_SIZE, dtype=np.uint32)
     for code in range(0xC0, 0x250):
@@ -178,7 +178,7 @@ def main_script(*texts: str) -> str | None:
     return script_of(" ".join(text[:_SCRIPT_SAMPLE] for text in texts[:3]))
 
 
-def alphabet_table(response: str, passages: Sequence[str]) -> NDArray[np.uint32] | None:
+def alphabet_table(response: str, passages: Sequence[str]) -> UInt32s | None:
     """The letter table for response and evidence; None where they are in one script already."""
     of_response, of_evidence = main_script(response), main_script(*passages)
     return _latin_letters() if of_response != of_evidence and {of_response, of_evidence} <= _ALPHABETS else None

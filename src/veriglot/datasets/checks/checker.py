@@ -40,8 +40,7 @@ from veriglot.signatures import __version__, signature
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, UInt64s
     from veriglot.records import Annotation, Sample
 
 __all__ = ["CheckReport", "CleanedCopy", "check"]
@@ -558,7 +557,7 @@ class _Checker:
             return cleaner.account()
 
 
-def _first_of(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _first_of(keys: UInt64s) -> Bools:
     """Whether a key is met for the first time; 0 is no key."""
     first = np.zeros(len(keys), np.bool_)
     first[np.unique(keys, return_index=True)[1]] = True
@@ -569,7 +568,7 @@ def _first_of(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
 # What repeats and what files share, by the hashes of the index.
 
 
-def _repeated_keys(keys: NDArray[np.uint64]) -> Iterator[list[int]]:
+def _repeated_keys(keys: UInt64s) -> Iterator[list[int]]:
     """Indices of keys that occur more than once, a group a time, in order inside each; 0 is no key."""
     order = np.argsort(keys, kind="stable")
     for start, end in equal_runs(keys[order]):
@@ -577,7 +576,7 @@ def _repeated_keys(keys: NDArray[np.uint64]) -> Iterator[list[int]]:
             yield order[start:end].tolist()
 
 
-def _members(keys: NDArray[np.uint64], near: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
+def _members(keys: UInt64s, near: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
     """The indices of each key that occurs more than once; groups of near-duplicates with all that have their keys."""
     by_key = {int(keys[group[0]]): group for group in _repeated_keys(keys)}
     return list(by_key.values()), [
@@ -632,7 +631,7 @@ class AgreementSums:
             for span in annotation.spans or ():
                 inside[number, names.index(span.type or ""), span.start : span.end] = True
         types = inside[:, :, [not char.isspace() for char in response]]
-        marks: NDArray[np.bool_] = np.asarray(types.any(axis=1))
+        marks: Bools = np.asarray(types.any(axis=1))
         pairs, same = list(combinations(range(len(annotations)), 2)), 0
         for first, second in pairs:
             shared = int((marks[first] & marks[second]).sum())

@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Numbers, UInt8s, UInt32s, UInt64s
     from veriglot.pipeline.progress import Watch
 
-    Hashes = NDArray[np.uint64]
-    Reasons = NDArray[np.uint8]
+    Hashes = UInt64s
+    Reasons = UInt8s
 
 __all__ = [
     "Cleaned",
@@ -244,7 +243,7 @@ def _flat(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 # Does the work on rows `[start, stop)`: arrays, kept as one file each, and what was counted, by name.
-_Worker = Callable[[int, int], tuple[dict[str, "NDArray[Any]"], dict[str, int]]]
+_Worker = Callable[[int, int], tuple[dict[str, "Numbers"], dict[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -297,12 +296,12 @@ class Shards:
     def __len__(self) -> int:
         return -(-self.count // self.size)
 
-    def arrays(self, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    def arrays(self, name: str) -> Iterator[tuple[int, Numbers]]:
         """First row and array `name` of every range, mapped and not read."""
         for number in range(len(self)):
             yield number * self.size, np.load(self._path(number) / f"{name}.npy", mmap_mode="r")
 
-    def joined(self, name: str) -> NDArray[Any]:
+    def joined(self, name: str) -> Numbers:
         """Array `name` of all ranges, one after another."""
         parts = [np.array(array) for _, array in self.arrays(name)]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -362,7 +361,7 @@ class LineChecker:
         self._drop_reasons = drop_reasons
         self._cleaning = cleaning
 
-    def __call__(self, start: int, stop: int) -> tuple[dict[str, NDArray[Any]], dict[str, int]]:
+    def __call__(self, start: int, stop: int) -> tuple[dict[str, Numbers], dict[str, int]]:
         """Arrays `fates`, `bands` and `sketches` of lines `[start, stop)`; notes count the other languages."""
         drop_reasons: Reasons = np.array(np.load(self._drop_reasons, mmap_mode="r")[start:stop])
         bands, sketches = np.zeros((BANDS, stop - start), np.uint64), np.zeros(stop - start, np.uint64)
@@ -410,10 +409,10 @@ def _script(tag: str) -> str | None:
     return next((part for part in tag.split("-")[1:] if len(part) == 4 and part.isalpha()), None)
 
 
-def in_slice(hashes: Hashes, slice_: int, slices: int) -> NDArray[np.bool_]:
+def in_slice(hashes: Hashes, slice_: int, slices: int) -> Bools:
     """Which hashes belong to range number `slice_` of `slices`."""
     own: Hashes = ((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32)
-    inside: NDArray[np.bool_] = own == np.uint64(slice_)
+    inside: Bools = own == np.uint64(slice_)
     return inside
 
 
@@ -460,7 +459,7 @@ def mark_near_duplicates(
 
 def _rows_in_slice(
     shards: Shards, drop_reasons: Reasons, band: int, slice_: int, slices: int
-) -> tuple[Hashes, NDArray[np.uint32], Hashes]:
+) -> tuple[Hashes, UInt32s, Hashes]:
     hashes, rows, sketches = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)], [np.zeros(0, np.uint64)]
     for (start, bands), (_, own_sketches) in zip(shards.arrays("bands"), shards.arrays("sketches"), strict=True):
         own = np.array(bands[band])

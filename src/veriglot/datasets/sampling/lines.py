@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Hashes = NDArray[np.uint64]
+    from veriglot.arrays import Float64s, UInt64s
+
+    Hashes = UInt64s
 
 __all__ = ["Columns", "Line", "LineStore"]
 
@@ -274,13 +276,13 @@ class LineStore:
             return [between[number - first] for number in numbers.tolist()]
         return [self.lines(number, number + 1)[0] for number in numbers.tolist()]
 
-    def given(self, numbers: NDArray[np.integer]) -> NDArray[np.float64]:
+    def given(self, numbers: NDArray[np.integer]) -> Float64s:
         """The scores that the data hold of single lines, shape (numbers, columns); not a number where there is none."""
         if not numbers.size:
             return np.zeros((0, self.columns))
         first, last, width = int(numbers[0]), int(numbers[-1]) + 1, 8 * self.columns
         between = np.frombuffer(os.pread(self._given, (last - first) * width, first * width), np.float64)
-        scores: NDArray[np.float64] = between.reshape(last - first, self.columns)[numbers - first]
+        scores: Float64s = between.reshape(last - first, self.columns)[numbers - first]
         return scores
 
     def keys(self, start: int, stop: int) -> Hashes:

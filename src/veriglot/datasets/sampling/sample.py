@@ -49,9 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Hashes = NDArray[np.uint64]
-    Numbers = NDArray[np.int64]
-    Values = NDArray[np.float64]
+    from veriglot.arrays import Float64s, Int64s, Numbers, UInt8s, UInt64s
+
 
 __all__ = ["Account", "MtSample", "Sampling", "mt_sample"]
 
@@ -352,7 +351,7 @@ class Scored:
 
     label: str
     direction: Direction
-    values: Callable[[], Values]
+    values: Callable[[], Float64s]
     reasons: dict[str, int] = field(default_factory=dict)
 
 
@@ -366,7 +365,7 @@ def _given_scores(store: LineStore, near: Path, order: MtSample, number: int) ->
     """Those of column `number`, which the data hold."""
     clean_lines = np.load(near / "kept.npy", mmap_mode="r")
 
-    def values() -> Values:
+    def values() -> Float64s:
         blocks = (np.array(clean_lines[start : start + _BLOCK]) for start in range(0, len(clean_lines), _BLOCK))
         return np.concatenate([store.given(block)[:, number] for block in blocks])
 
@@ -406,7 +405,7 @@ class _ScorerWorker:
         self._store, self._clean_lines = LineStore(store), clean_lines
         self._scorer, self._languages = make(), languages
 
-    def __call__(self, start: int, stop: int) -> tuple[dict[str, NDArray[Any]], dict[str, int]]:
+    def __call__(self, start: int, stop: int) -> tuple[dict[str, Numbers], dict[str, int]]:
         """Array `values`, not a number where a line was not scored; notes count why it was not."""
         values = np.full(stop - start, np.nan)
         notes: Counter[str] = Counter()
@@ -442,14 +441,14 @@ class Choice:
     `worst` counts the lines of the first step, each once, and `drawn` those that the second added.
     """
 
-    places: Numbers
+    places: Int64s
     chosen_by: list[dict[str, Literal["worst", "drawn"]]]
     scorers: list[ScorerAccount]
     worst: int
     drawn: int
 
 
-def choose(scored: Sequence[Scored], keys: Hashes, sampling: Sampling) -> Choice:
+def choose(scored: Sequence[Scored], keys: UInt64s, sampling: Sampling) -> Choice:
     """Choose lines by the numbers of each scorer, whose order counts in the second step; keys decide ties and draws."""
     ranked = [_worst_of(scorer, keys, sampling) for scorer in scored]
     chosen: dict[int, dict[str, Literal["worst", "drawn"]]] = {}
@@ -482,12 +481,12 @@ def _salted(seed: int, *words: str) -> np.uint64:
     return np.uint64(key_of(str(seed), *words))
 
 
-def _drawn(lines: Numbers, keys: Hashes, count: int, salt: np.uint64) -> Numbers:
+def _drawn(lines: Int64s, keys: UInt64s, count: int, salt: np.uint64) -> Int64s:
     """So many of the lines at random, by the hash of their keys."""
     return lines[np.argsort(mixed(keys[lines] ^ salt), kind="stable")[:count]]
 
 
-def _worst_of(scored: Scored, keys: Hashes, sampling: Sampling) -> tuple[Numbers, ScorerAccount]:
+def _worst_of(scored: Scored, keys: UInt64s, sampling: Sampling) -> tuple[Int64s, ScorerAccount]:
     """The worst lines, the worst first, as many as either step may take; their account."""
     values = scored.values()
     finite = np.flatnonzero(np.isfinite(values))
@@ -527,7 +526,7 @@ def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
     return sizes
 
 
-def split(groups: Numbers, keys: Hashes, parts: Mapping[str, int], seed: int) -> list[str]:
+def split(groups: Int64s, keys: UInt64s, parts: Mapping[str, int], seed: int) -> list[str]:
     """The part of each line.
 
     A hash of a group's least key decides its part; where that has no room left for all of it, the part with the most
@@ -595,8 +594,8 @@ def _samples_of(
     order: MtSample,
     lines: Sequence[Line],
     choice: Choice,
-    values: dict[str, Values],
-    groups: Numbers,
+    values: dict[str, Float64s],
+    groups: Int64s,
 ) -> list[Sample]:
     """The chosen lines as samples.
 
@@ -642,7 +641,7 @@ def _write_lines(
     store: LineStore,
     numbers: NDArray[np.integer],
     order: MtSample,
-    drop_reasons: NDArray[np.uint8] | None = None,
+    drop_reasons: UInt8s | None = None,
 ) -> None:
     """Write sources with their ids as JSON lines that a translator can add to; of lines that fell out, all and why."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,10 +23,10 @@ from veriglot.text.segmentation import sentences, word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from veriglot.arrays import Bools, Float32s, Float64s, Numbers
 
-    Matrix = NDArray[np.float32]
-    Array = NDArray[np.float64]
+    Matrix = Float32s
+    Array = Float64s
 
 __all__ = [
     "STRATEGIES",
@@ -139,7 +139,7 @@ def links_of(similarity: Matrix, *, threshold: float) -> list[_Link]:
     return [_Link(i, j, float(min(1.0, similarity[i, j]))) for i, j in np.argwhere(taken).tolist()]
 
 
-def _taken_from(scored: Matrix, taken: NDArray[np.bool_]) -> bool:
+def _taken_from(scored: Matrix, taken: Bools) -> bool:
     """Take the pairs that are each other's best; whether there was a new one."""
     across, down = scored.argmax(1), scored.argmax(0)
     new = [(i, int(j)) for i, j in enumerate(across) if down[j] == i and scored[i, j] > 0 and not taken[i, j]]
@@ -148,7 +148,7 @@ def _taken_from(scored: Matrix, taken: NDArray[np.bool_]) -> bool:
     return bool(new)
 
 
-def _in_context(similarity: Matrix, beside: NDArray[Any]) -> Matrix:
+def _in_context(similarity: Matrix, beside: Numbers) -> Matrix:
     """Similarities with what places add, and neighbours that `beside` says to match; only where there was any."""
     n, m = similarity.shape
     beside = np.asarray(beside, np.float32)

@@ -36,7 +36,7 @@ from veriglot.training.reader.translations import aligned, labelled_translations
 from veriglot.training.reader.twins import draw_case, languages, wordings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.encoders.e5 import Tokeniser
@@ -56,6 +56,7 @@ _SLOW = ("roles", "order")
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _TRANSLATIONS = 6000  # made from parallel sets
+_HELD_OUT_SWAPS = 200  # pairs of them, for the join
 
 # The share of the tokens that each source gives, in the first part of a training and in the rest. Pairs, entailment and
 # word order teach to read, which takes long to begin; the rest keeps what was good before: injected errors, quotations,
@@ -164,15 +165,22 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     rows = {name: [Row(e, bool(e.marks), True, None) for e in examples] for name, examples in by_source.items()}
     rows["pairs"] = pairs
     rows["answers"] = [*rows.get("answers", []), *_unanswered(folders, rng)]
-    held_out = [row for some in rows.values() for row in some if is_held_out(row) and calibrates(row)]
+    aside = {name: [row for row in some if is_held_out(row) and calibrates(row)] for name, some in rows.items()}
+    held_out = [row for some in aside.values() for row in some]
     if not any(row.located for row in held_out):
         raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
+    swaps = _swaps_of(aside)
+    held_out += [row for _ in range(_HELD_OUT_SWAPS) for row in swaps.draw(rng)]
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
-    quoted = [row for name in training if name not in ("pairs", "translations") for row in training[name]]
-    swaps = Swaps(quoted, training["pairs"])
+    swaps = _swaps_of(training)
     training["pairs"] += list(_across(training["pairs"], rng))
     sources = {name: Source(name, some) for name, some in training.items() if some}
     return Material(sources, held_out, dict(+labelled.left_out), swaps)
+
+
+def _swaps_of(rows: Mapping[str, list[Row]]) -> Swaps:
+    passages = (row for name, some in rows.items() if name not in ("pairs", "translations") for row in some)
+    return Swaps(passages, rows["pairs"])
 
 
 def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:

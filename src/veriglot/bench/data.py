@@ -20,7 +20,7 @@ from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.metrics.reference import COMBINED, labelled, reference, response_label
 from veriglot.metrics.spans import covered, segmenter
-from veriglot.records import Kind, encode
+from veriglot.records import Kind, Sample, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from veriglot.bench.config import Config, DataEntry
     from veriglot.metrics.spans import Segmenter
-    from veriglot.records import Sample
 
 __all__ = ["DataSet", "statistics_by_language"]
 

@@ -31,9 +31,21 @@ from veriglot.metrics.reference import (
     reference,
     response_label,
 )
-from veriglot.metrics.scores import coarse_bin
+from veriglot.metrics.scores import ReliabilityBin, coarse_bin
 from veriglot.metrics.spans import ranges, segmenter
-from veriglot.records import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
+from veriglot.records import (
+    CONFIDENCE_BINS,
+    Confusion,
+    DataSource,
+    Detector,
+    ErrorProfile,
+    Kind,
+    LanguageProfile,
+    Prediction,
+    Sample,
+    Status,
+    encode,
+)
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import __version__, digest, signature
 
@@ -43,8 +55,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.metrics.estimate import MetricResult
-    from veriglot.metrics.scores import ReliabilityBin
-    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "holding", "measured", "type_confusions"]
 

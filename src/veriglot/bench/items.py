@@ -18,7 +18,7 @@ import numpy as np
 from veriglot.detectors.units import judged_units
 from veriglot.errors import UsageError
 from veriglot.metrics.measures import Items, badness_of
-from veriglot.metrics.reference import labelled, reference, response_label
+from veriglot.metrics.reference import Reference, labelled, reference, response_label
 from veriglot.metrics.spans import (
     fact_marks,
     greatest,
@@ -28,7 +28,7 @@ from veriglot.metrics.spans import (
     unit_probabilities,
     word_probabilities,
 )
-from veriglot.records import Direction, Kind, Prediction, Status, languages
+from veriglot.records import Direction, Kind, Prediction, Sample, Score, Status, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
 
@@ -37,14 +37,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.arrays import Bools, Float64s, Int32s, Int64s
     from veriglot.bench.results import Level
-    from veriglot.metrics.reference import Reference
-    from veriglot.records import Sample, Score
     from veriglot.text.facts import Fact
 
-    Array = NDArray[np.float64]
-    Bounds = NDArray[np.int32]
-    Mask = NDArray[np.bool_]
+    Array = Float64s
+    Bounds = Int32s
+    Mask = Bools
 
 __all__ = [
     "OWN_MARKS",
@@ -192,8 +191,8 @@ class ItemTable:
 
     level: Level
     samples: tuple[Sample, ...]
-    owner: NDArray[np.int64]
-    places: NDArray[np.int32]
+    owner: Int64s
+    places: Int32s
     languages: NDArray[np.str_]
     texts: tuple[str, ...]
     nonfactual: Mask

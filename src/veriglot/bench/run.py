@@ -24,13 +24,13 @@ from veriglot.bench.figures import Judgement, Measurement
 from veriglot.bench.items import OWN_MARKS, ItemTable, Opinion, same_maker, tag_of
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
-from veriglot.bench.results import BenchCell, BenchSystem, Cost
+from veriglot.bench.results import BenchCell, BenchConfusion, BenchResults, BenchSystem, Cost, Level
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.metrics.estimate import Resampling
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Watch
-from veriglot.records import Prediction, Score, Status, encode
+from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status, encode
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
 from veriglot.storage.checkpoint import Checkpoint, JsonLines
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, SystemEntry
-    from veriglot.bench.results import BenchConfusion, BenchResults, Level
-    from veriglot.records import Detector, Sample, Scorer
 
     LoadDetector = Callable[..., Detector]
 

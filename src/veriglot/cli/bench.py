@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typer.core import TyperGroup
 
-from veriglot.bench.results import read_results
+from veriglot.bench.results import BenchResults, read_results
 from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, new_app
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
@@ -23,7 +23,6 @@ from veriglot.storage.files import write_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.bench.results import BenchResults
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
 

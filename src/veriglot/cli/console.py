@@ -12,17 +12,15 @@ import msgspec
 
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Bar, say
-from veriglot.records import Sample, encode
+from veriglot.records import Prediction, Sample, encode
 from veriglot.report.text_layout import shortened
-from veriglot.storage.checkpoint import Tally
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.formats.base import Report
-    from veriglot.records import Prediction
-    from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
 __all__ = ["Account", "Bar", "listed", "print_json", "say", "write_example"]
 

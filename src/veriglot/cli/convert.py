@@ -11,7 +11,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
-from veriglot.formats.base import Report, TagReport
+from veriglot.formats.base import Losses, Report, TagReport
 from veriglot.formats.columns import columns_from
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.formats.writer import Writer
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.bench.predictions import PredictedLabels
-    from veriglot.formats.base import Losses
 
 
 _NAMED = 3  # ids of samples or predictions that belong to nothing

@@ -15,7 +15,7 @@ from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
 from veriglot.errors import EXIT_OVER_LIMIT, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, decode_json, encode, from_mapping, sample_from
-from veriglot.storage.checkpoint import Checkpoint, JsonLines
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
 from veriglot.storage.files import write_whole
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import PurePath
 
     from veriglot.pipeline.engine import Engine, OutputJob
-    from veriglot.storage.checkpoint import FailedRow, Tally
 
     Rows = Callable[[], Iterable[Sample | FailedRow]]
     Pairs = Iterable[tuple[Sample, Prediction]]

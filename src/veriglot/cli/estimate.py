@@ -14,7 +14,7 @@ from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read_predictions
-from veriglot.records import Estimator, Rate, Sample
+from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import by_wording, shortened
 from veriglot.signatures import stated_threshold
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.engine import Description
     from veriglot.rates.plan import Plan
-    from veriglot.records import ErrorProfile, Prediction
     from veriglot.study.config import StudyEntry
     from veriglot.study.rates import Counted, Gold, Judging, Tallying
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from veriglot.cli.command import Argument, Help, Option, Options, Setting, command
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
-from veriglot.cli.inputs import STDIN, count_rows, find_inputs, jobs_for, known_tag, rows_of
+from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
-from veriglot.records import Sample, encode
+from veriglot.records import Prediction, Sample, encode
 from veriglot.report.tables import Cell, Table, open_console
 from veriglot.report.text_layout import by_wording, number, percent, shortened
 from veriglot.signatures import digest, stated_threshold
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from veriglot.bench.evaluation import Evaluation
     from veriglot.bench.evaluation import Settings as EvaluationSettings
     from veriglot.bench.predictions import Predictions
-    from veriglot.cli.inputs import Input
     from veriglot.detectors.calibration import Calibration
     from veriglot.metrics.estimate import MetricResult
-    from veriglot.records import Prediction
     from veriglot.training.calibration import Rows
 
 

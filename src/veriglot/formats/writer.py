@@ -14,13 +14,12 @@ from msgspec import inspect
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Losses, Reading, load_format
 from veriglot.formats.containers import Source, parquet_module
-from veriglot.records import Prediction, Sample, Task
+from veriglot.records import Annotation, Prediction, Sample, Task
 from veriglot.storage.files import partial_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from veriglot.records import Annotation
 
 __all__ = ["Writer", "write"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from veriglot.datasets.checks.findings import checks
+from veriglot.datasets.checks.findings import Finding, LabelSet, checks
 from veriglot.records.languages import language_name
-from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
+from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import count, language_with_tag, number, percent, printable, shortened
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from veriglot.datasets.checks.checker import CheckReport
-    from veriglot.datasets.checks.findings import Finding, LabelSet
-    from veriglot.report.pages import Part
 
 __all__ = ["check_markdown", "render_check", "write_check"]
 

@@ -22,7 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from veriglot.metrics.reference import check_pair
-from veriglot.records import Prediction, Sample, Status
+from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
 from veriglot.records.taxonomy import taxonomies
 from veriglot.report.palette import UNTYPED, palette, slot_of
@@ -51,7 +51,6 @@ from veriglot.storage.files import open_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.records import Pointer, Span, Word
 
 __all__ = [
     "Fold",

@@ -16,7 +16,7 @@ from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
 from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
-from veriglot.report.tables import Table, as_json, escape_markdown
+from veriglot.report.tables import Table, Value, as_json, escape_markdown
 from veriglot.report.text_layout import by_wording, count, interval, percent, printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from veriglot.report.tables import Value
     from veriglot.study.results import Average, Cell, RankInterval, StudyResults
 
 __all__ = ["ALL", "View", "rank_reach", "render_study", "study_table", "study_tables"]

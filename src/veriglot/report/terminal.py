@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from veriglot.metrics.reference import check_pair
-from veriglot.records import Status
+from veriglot.records import Pointer, Prediction, Sample, Span, Status
 from veriglot.records.languages import language_name
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.text_layout import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from veriglot.records import Pointer, Prediction, Sample, Span
 
 __all__ = ["render_terminal"]
 

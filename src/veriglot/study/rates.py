@@ -17,26 +17,35 @@ from veriglot.metrics.scores import BINS, bin_of, coarse_bin
 from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
 from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies, detector_rates
-from veriglot.records import CONFIDENCE_BINS, Estimator, Rate, Reliability, Status, encode
+from veriglot.records import (
+    CONFIDENCE_BINS,
+    ErrorProfile,
+    Estimator,
+    Kind,
+    LanguageProfile,
+    Prediction,
+    Rate,
+    Reliability,
+    Sample,
+    Status,
+    encode,
+)
 from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.storage.files import write_whole
-from veriglot.study.responses import all_files, pairs, rows_of
+from veriglot.study.responses import Plan, all_files, pairs, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from veriglot.arrays import Bools, Float64s, Int32s
     from veriglot.pipeline.engine import Description
     from veriglot.pipeline.progress import Watch
-    from veriglot.records import ErrorProfile, Kind, LanguageProfile, Prediction, Sample
     from veriglot.study.config import Config, Folder, StudyEntry
-    from veriglot.study.responses import Plan
 
-    Array = NDArray[np.float64]
+    Array = Float64s
 
 __all__ = [
     "Counted",
@@ -87,7 +96,7 @@ class Group:
         confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 
-    def add(self, marked: int, units: int, cluster: int, histogram: NDArray[np.int32] | None) -> None:
+    def add(self, marked: int, units: int, cluster: int, histogram: Int32s | None) -> None:
         """Count one judged response."""
         self._counts.extend((marked, units, cluster))
         if histogram is not None:
@@ -132,7 +141,7 @@ class Tallying:
         if self._ids:
             group.ids.append(sample.id)
 
-    def _units(self, sample: Sample, prediction: Prediction) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+    def _units(self, sample: Sample, prediction: Prediction) -> tuple[Bools, Float64s | None]:
         """Which units are marked, and how confident the detector was of each."""
         marks, by_character, _ = answer(prediction, len(sample.response))
         words = prediction.words
@@ -143,7 +152,7 @@ class Tallying:
         return marked(bounds, marks.spans), confidences
 
 
-def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
+def histogram_of(confidences: Float64s) -> Int32s:
     """Units by confidence, shape `(20,)`."""
     return np.bincount(_BIN[bin_of(confidences)], minlength=CONFIDENCE_BINS).astype(np.int32)
 

@@ -14,7 +14,15 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
 from veriglot.metrics.spans import segmenter
 from veriglot.records.languages import Language, base_tag, find_language, get_language, tag_of
-from veriglot.records.settings import errors_of, paths_in, read_toml_records, require, require_files, require_unique
+from veriglot.records.settings import (
+    StrictRecord,
+    errors_of,
+    paths_in,
+    read_toml_records,
+    require,
+    require_files,
+    require_unique,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,7 +37,7 @@ __all__ = ["Config", "DataEntry", "SystemEntry", "load", "scopes"]
 Paths = str | tuple[str, ...]
 
 
-class BenchEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BenchEntry(StrictRecord):
     """`[bench]`: what is measured, and how.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.records import Estimate, Interval
-from veriglot.records.settings import read_json_record
+from veriglot.records.settings import Record, read_json_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class BenchAnswers(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class BenchAnswers(Record, omit_defaults=True, kw_only=True):
     """What a system said of data without labels, which tells how much it marks and not whether it is right.
 
     Attributes:
@@ -131,7 +131,7 @@ class BenchSystem(msgspec.Struct, frozen=True):
     unavailable: str | None = None
 
 
-class Cost(msgspec.Struct, frozen=True):
+class Cost(Record):
     """What a cell cost, over all calls that made it.
 
     Attributes:
@@ -224,7 +224,7 @@ class BenchFigure(Estimate, frozen=True, omit_defaults=True, kw_only=True):
     signature: str = ""
 
 
-class BenchThreshold(msgspec.Struct, frozen=True):
+class BenchThreshold(Record):
     """A threshold that was tuned on the dev part of a data set.
 
     Attributes:
@@ -306,7 +306,7 @@ class BenchComparison(Interval, frozen=True):
     reason: str | None = None
 
 
-class BenchCorrelations(msgspec.Struct, frozen=True):
+class BenchCorrelations(Record):
     """How systems' numbers go with each other at one level, averaged over cells (data set and language).
 
     Attributes:
@@ -326,7 +326,7 @@ class BenchCorrelations(msgspec.Struct, frozen=True):
     largest_p: tuple[tuple[float | None, ...], ...]
 
 
-class BenchConfusion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class BenchConfusion(Record, omit_defaults=True, kw_only=True):
     """Which types a detector takes for which on one data set; see `bench.evaluation`.
 
     Attributes:
@@ -357,7 +357,7 @@ class BenchConfusion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     signature: str = ""
 
 
-class BenchResults(msgspec.Struct, frozen=True):
+class BenchResults(Record):
     """All results of a bench.
 
     Attributes:

@@ -17,6 +17,7 @@ from veriglot.cli.inputs import language_tags, parts, read_text, require_files
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.http.session import checked_address
 from veriglot.records.languages import get_language
+from veriglot.records.settings import Record
 from veriglot.storage.files import open_whole, write_json
 from veriglot.wikipedia.api import (
     AnswerCache,
@@ -355,7 +356,7 @@ def articles_about(people: Sequence[str], language: str, *, warn: bool = False) 
     return tuple(titles)
 
 
-class ArticleOrder(msgspec.Struct, frozen=True):
+class ArticleOrder(Record):
     """Which articles are wanted; everything in it changes the output."""
 
     language: str
@@ -499,7 +500,7 @@ def _report_lines(report: FilterReport) -> Iterator[str]:
             yield f"  {filter_.unchecked:>9,}  of {filter_.judged:,} NOT CHECKED by {filter_.name}"
 
 
-class PeopleOrder(msgspec.Struct, frozen=True):
+class PeopleOrder(Record):
     """Which people are wanted; everything in it changes the output."""
 
     languages: tuple[str, ...]

@@ -23,6 +23,7 @@ from veriglot.datasets.responses import Respondent, budget
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 from veriglot.http.session import checked_address
 from veriglot.llm.client import Settings
+from veriglot.records.settings import Record
 from veriglot.report.tables import Table
 from veriglot.signatures import file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
 
 
-class _SetOrder(msgspec.Struct, frozen=True):
+class _SetOrder(Record):
     """Which people and articles are wanted; everything in it changes them."""
 
     languages: tuple[str, ...]

@@ -24,6 +24,7 @@ from veriglot.errors import UsageError
 from veriglot.llm.client import estimate_tokens
 from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
 from veriglot.records.languages import same_language
+from veriglot.records.settings import Record
 from veriglot.scorers.pairwise import with_other_responses
 from veriglot.signatures import __version__, digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, JsonLines
@@ -172,7 +173,7 @@ def _named(reference: Reference, person: str, tag: str) -> Reference:
     return msgspec.structs.replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
 
 
-class _Choice(msgspec.Struct, frozen=True):
+class _Choice(Record):
     """A person of the set, what responses are held against by language, and why other languages have no article."""
 
     person: NamedPerson
@@ -277,7 +278,7 @@ def choose(
 _Reason = Literal["empty", "undetected", "language"]
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(Record):
     """The language that a response is in, with its confidence (0 to 1), where it can be told.
 
     The reason why it is set aside is `empty` (it holds no letter), `undetected` (its language cannot be told; *Valid %*
@@ -333,7 +334,7 @@ class FactualCell(msgspec.Struct):
 _UNSUMMED = {"model", "language", "quality"}
 
 
-class _RejectedResponse(msgspec.Struct, frozen=True):
+class _RejectedResponse(Record):
     """A response that was set aside: the whole sample, so that nobody is bound to our reason."""
 
     id: str
@@ -479,7 +480,7 @@ def _pair(sample: Sample, sister: Sample) -> Sample:
     )
 
 
-class _WrittenFile(msgspec.Struct, frozen=True):
+class _WrittenFile(Record):
     """A file of the set: its rows, size in bytes, and SHA-256."""
 
     rows: int
@@ -487,7 +488,7 @@ class _WrittenFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class FactualManifest(msgspec.Struct, frozen=True):
+class FactualManifest(Record):
     """The account of a set.
 
     Attributes:

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from veriglot.llm.client import Answer, Client, Message, Reply, Request, Settings, ask_all, schema_of
 from veriglot.records import encode
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Option, Row, Tally, Usage, failed_rows
 from veriglot.storage.files import final_path, open_whole, write_json
 
@@ -118,7 +119,7 @@ def generate(
 _AHEAD = 8
 
 
-class LanguageModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LanguageModel(StrictRecord):
     """A model that is asked to make something, or to check it.
 
     Attributes:
@@ -218,7 +219,7 @@ def converse(
             next(answered, None)  # so that its threads end now
 
 
-class UsageFields(msgspec.Struct, frozen=True, kw_only=True):
+class UsageFields(Record, kw_only=True):
     """A record that says what it cost, in fields of its own; see `Usage`."""
 
     calls: int = 0

@@ -11,10 +11,9 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from veriglot.plugins import packaged
 from veriglot.records.languages import same_language, tag_of
+from veriglot.records.settings import Record
 from veriglot.text.identification import identify
 from veriglot.text.normalization import fold, normalise
 from veriglot.text.segmentation import folded_words, sentences
@@ -114,7 +113,7 @@ def _loops(words: Sequence[str], period: int) -> bool:
     return False
 
 
-class Quality(msgspec.Struct, frozen=True):
+class Quality(Record):
     """Quality of the responses of one model in one language. Shares are 0 to 1, of all responses unless said otherwise.
 
     Attributes:

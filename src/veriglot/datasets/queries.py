@@ -20,6 +20,7 @@ from veriglot.errors import InputError
 from veriglot.llm.client import AnswerError, Client, Reply, Request, Settings
 from veriglot.records import Detector, Evidence, Sample, Status, Task
 from veriglot.records.languages import language_name, same_language
+from veriglot.records.settings import Record
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import FailedRow, Tally
 from veriglot.text.identification import identify
@@ -125,7 +126,7 @@ _QUOTED = 0.8  # share of the quote's words that have to stand in the reference:
 _MARKED = 0.2  # share of the answer's code points that the detector may mark
 
 
-class _CheckAnswer(msgspec.Struct, frozen=True):
+class _CheckAnswer(Record):
     answerable: bool
     quote: str
 
@@ -331,13 +332,13 @@ _QUESTION_MARKS = "?？؟;՞፧"
 _AROUND = " \t\"'“”„«»「」『』*"
 
 
-class _WrittenQueries(msgspec.Struct, frozen=True):
+class _WrittenQueries(Record):
     """What the model is asked to answer with: the queries, in order."""
 
     queries: tuple[str, ...]
 
 
-class _Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Rejection(Record, omit_defaults=True):
     """A query that was written and not taken, or one that never came; `question` is the query, or else the reply."""
 
     id: str
@@ -432,7 +433,7 @@ class Author(LanguageModel, frozen=True):
         )
 
 
-class _Drafts(msgspec.Struct, frozen=True):
+class _Drafts(Record):
     """What became of one reference: its queries, and what was rejected. The row of the stage."""
 
     id: str

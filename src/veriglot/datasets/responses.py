@@ -17,6 +17,7 @@ from veriglot.errors import UsageError
 from veriglot.llm.client import Client, Message, Reply, Request, Settings, ask_all, split_thoughts
 from veriglot.records import Generator, Sample
 from veriglot.records.languages import language_name
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow, Tally
 from veriglot.text.identification import identify
@@ -42,7 +43,7 @@ _DESIGNS: tuple[Design, ...] = ("subsets", "runs")
 MFAVA_SEEDS = (42, 43, 44, 47, 49)  # mFAVA, A.6
 
 
-class Planned(msgspec.Struct, frozen=True):
+class Planned(Record):
     """One response that the design asks for."""
 
     id: str
@@ -117,7 +118,7 @@ def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | Non
 Style = Literal["closed", "instructed", "open"]
 
 
-class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Respondent(StrictRecord):
     """A model of a study and how it is asked.
 
     Attributes:
@@ -194,7 +195,7 @@ class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Budget(msgspec.Struct, frozen=True):
+class Budget(Record):
     """What a stage of responses would ask for, before anything is asked.
 
     Attributes:

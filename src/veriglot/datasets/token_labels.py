@@ -15,6 +15,7 @@ from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsEr
 from veriglot.formats.containers import parquet_module
 from veriglot.formats.tags import in_order
 from veriglot.records import Annotation, Sample, Span
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomies
 from veriglot.storage.checkpoint import FailedRow, Tally, failed_rows
 from veriglot.storage.files import final_path, write_json
@@ -36,7 +37,7 @@ _OUTSIDE = "O"
 _E5 = b"E5S1"  # what the file of `e5-multilingual` begins with
 
 
-class _TokenLabels(msgspec.Struct, frozen=True):
+class _TokenLabels(Record):
     """A text's tokens with their labels."""
 
     ids: tuple[int, ...]
@@ -152,7 +153,7 @@ _VERSION = "2"
 _ROWS = 512  # rows of a group of a Parquet file
 
 
-class LabelledRow(msgspec.Struct, frozen=True):
+class LabelledRow(Record):
     """A response with its tokens labelled. The row of the stage."""
 
     id: str
@@ -167,7 +168,7 @@ class LabelledRow(msgspec.Struct, frozen=True):
     spans: dict[str, int]
 
 
-class LabelAccount(msgspec.Struct, frozen=True):
+class LabelAccount(Record):
     """What was labelled.
 
     Attributes:

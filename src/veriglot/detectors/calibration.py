@@ -22,6 +22,7 @@ from veriglot.judging.base import (
 from veriglot.metrics.spans import marked, probabilities, ranges, unit_probabilities
 from veriglot.plugins import Configured
 from veriglot.records import DataSource, Detector, Estimate, Pointer, Prediction, Sample, Span, Status
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
@@ -65,7 +66,7 @@ def sigmoid(values: Float64s) -> Float64s:
 _EDGE = 0.5 * 10.0**-DIGITS  # confidences of 0 and 1, which have no logit, count as half a step from there
 
 
-class Platt(msgspec.Struct, frozen=True, tag_field="kind", tag="platt"):
+class Platt(Record, tag_field="kind", tag="platt"):
     """A probability as the logistic function of `slope * logit + offset` (Platt 1999); the slope is not negative."""
 
     slope: float
@@ -76,7 +77,7 @@ class Platt(msgspec.Struct, frozen=True, tag_field="kind", tag="platt"):
             raise ValueError(f"a calibration never falls, but the slope of this one is {self.slope}")
 
 
-class Isotonic(msgspec.Struct, frozen=True, tag_field="kind", tag="isotonic"):
+class Isotonic(Record, tag_field="kind", tag="isotonic"):
     """A probability by straight lines between points (Zadrozny and Elkan 2002); flat before and after them.
 
     Attributes:
@@ -126,7 +127,7 @@ def lowest(curve: Curve, threshold: float) -> float:
 Source = Literal["words", "spans"]
 
 
-class Versioned(msgspec.Struct, frozen=True, kw_only=True):
+class Versioned(Record, kw_only=True):
     """The content of a JSON file that a command wrote and that says its format.
 
     Attributes:
@@ -165,7 +166,7 @@ class Versioned(msgspec.Struct, frozen=True, kw_only=True):
         return content
 
 
-class WordCurve(msgspec.Struct, frozen=True):
+class WordCurve(Record):
     """How a detector's confidences become probabilities, in one script.
 
     Attributes:

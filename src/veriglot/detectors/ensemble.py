@@ -38,6 +38,7 @@ from veriglot.judging.base import (
     words_from_confidences,
 )
 from veriglot.records import DataSource, Detector, Pointer, Prediction, Sample, Status, Word
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
@@ -89,7 +90,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return make(threshold=threshold, words=True)
 
 
-class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Plan(StrictRecord):
     members: tuple[Member, ...]
 
 
@@ -150,7 +151,7 @@ def features(given: Float64s, inside: Bools) -> Float64s:
     return np.where(np.isnan(given), np.where(inside, _VERDICT, -_VERDICT), logit(given))
 
 
-class Mix(msgspec.Struct, frozen=True):
+class Mix(Record):
     """A logistic regression on the log odds of the members (stacked generalization, Wolpert 1992).
 
     Attributes:
@@ -191,7 +192,7 @@ class Mix(msgspec.Struct, frozen=True):
         return float(sigmoid(np.array([(target - self.offset) / total]))[0])
 
 
-class Stacked(msgspec.Struct, frozen=True):
+class Stacked(Record):
     """A member as it was when the weights were learned.
 
     Attributes:

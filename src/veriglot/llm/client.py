@@ -18,6 +18,7 @@ import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.plugins import packaged
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import Usage
 
@@ -92,7 +93,7 @@ _BOUNDS: dict[str, tuple[float, float, bool]] = {  # lowest, highest, whether th
 }
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(Record):
     """One turn of a conversation.
 
     Attributes:
@@ -104,7 +105,7 @@ class Message(msgspec.Struct, frozen=True):
     content: str
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Settings(StrictRecord, omit_defaults=True):
     """How a model generates. None is the default of the server, or of the model's own generation configuration.
 
     Attributes:
@@ -157,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 # Settings with names, as papers used them.
 
 
-class _Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Preset(StrictRecord):
     settings: Settings
     family: str
     source: str
@@ -181,7 +182,7 @@ def preset(name: str) -> Settings:
         raise UnknownNameError("preset", name, presets()) from None
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class Request(Record, omit_defaults=True):
     """One question to one model.
 
     Attributes:
@@ -240,7 +241,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, messages=tuple(messages), schema=None)
 
 
-class Token(msgspec.Struct, frozen=True, array_like=True):
+class Token(Record, array_like=True):
     """A token of a reply.
 
     Attributes:
@@ -255,7 +256,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     alternatives: tuple[tuple[str, float], ...] = ()
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reply(Record, omit_defaults=True):
     """What a model said.
 
     Attributes:
@@ -476,7 +477,7 @@ class _Workers:
                 future.set_exception(error)
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(Record):
     """What became of a request: a reply, or the error why there is none.
 
     Attributes:

@@ -11,6 +11,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import HttpError, Session
 from veriglot.llm.client import Client, ModelError, Reply, Request, Token
 from veriglot.plugins import packaged
+from veriglot.records.settings import StrictRecord
 from veriglot.signatures import digest, signature
 
 __all__ = ["OpenAI"]
@@ -104,7 +105,7 @@ _FATAL = {*range(300, 400), 401, 402, 404, 405}  # 403 is not among them: modera
 _NO_SCHEMA = {400, 404, 415, 422, 501}  # what servers say of a response_format that they do not know
 
 
-class _Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Server(StrictRecord):
     about: str
     names: dict[str, str | None]
 

@@ -11,6 +11,7 @@ import msgspec
 
 from veriglot.errors import InputError
 from veriglot.llm.client import Client, ModelError, Reply, Request
+from veriglot.records.settings import StrictRecord
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["Scripted"]
 _EXCERPT = 120
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Rule(StrictRecord, omit_defaults=True):
     """When to say what. The first rule that fits a request is followed.
 
     Attributes:

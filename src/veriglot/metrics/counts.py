@@ -25,6 +25,7 @@ from veriglot.metrics.spans import (
     sentence_scores,
     unit_probabilities,
 )
+from veriglot.records.settings import Record
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -505,7 +506,7 @@ class _File(msgspec.Struct, kw_only=True):
     histograms: dict[str, _Cells]
 
 
-class CountsFile(msgspec.Struct, frozen=True):
+class CountsFile(Record):
     """Counts with what they were taken from; as a file, figures can be drawn again with another seed, or added up.
 
     Attributes:

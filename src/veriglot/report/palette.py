@@ -13,9 +13,8 @@ from __future__ import annotations
 from functools import cache
 from zlib import crc32
 
-import msgspec
-
 from veriglot.plugins import packaged
+from veriglot.records.settings import Record
 
 __all__ = ["UNTYPED", "palette", "slot_of"]
 
@@ -23,23 +22,23 @@ UNTYPED = "unsupported"
 """What a span without a type is called in the views."""
 
 
-class _Shades(msgspec.Struct, frozen=True):
+class _Shades(Record):
     ink: str
     tint: str
 
 
-class _TerminalShades(msgspec.Struct, frozen=True):
+class _TerminalShades(Record):
     background: str
     ansi: str
 
 
-class _Slot(msgspec.Struct, frozen=True):
+class _Slot(Record):
     light: _Shades
     dark: _Shades
     terminal: _TerminalShades
 
 
-class _Palette(msgspec.Struct, frozen=True):
+class _Palette(Record):
     pages: dict[str, dict[str, str]]
     heat: dict[str, tuple[_Shades, ...]]
     slots: dict[str, _Slot]

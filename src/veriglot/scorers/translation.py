@@ -7,13 +7,12 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
 from veriglot.plugins import packaged
 from veriglot.records import Direction, Sample, Status
 from veriglot.records.languages import find_language
+from veriglot.records.settings import Record
 from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.signatures import signature
 from veriglot.text.normalization import fold
@@ -28,7 +27,7 @@ __all__ = []
 _LEAST = 1e-9
 
 
-class _Lengths(msgspec.Struct, frozen=True):
+class _Lengths(Record):
     relative: dict[str, float]
 
 

@@ -24,6 +24,7 @@ from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.server import CallRefused
 from veriglot.pipeline.engine import Service
 from veriglot.records import Detector, Evidence, Prediction, Sample, Status
+from veriglot.records.settings import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Batcher", "Call", "Limits", "Offer", "Selection", "choice"]
 
 
-class Offer(msgspec.Struct, frozen=True):
+class Offer(Record):
     """A detector that a server offers.
 
     Attributes:

@@ -17,6 +17,7 @@ from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator
 from veriglot.records.languages import get_language
 from veriglot.records.settings import (
+    StrictRecord,
     errors_of,
     paths_in,
     read_json_record,
@@ -37,7 +38,7 @@ __all__ = ["REMEASURE", "Config", "DetectorEntry", "Folder", "ModelEntry", "Stud
 Paths = str | tuple[str, ...]
 
 
-class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StudyEntry(StrictRecord):
     """`[study]`: what is estimated, and how.
 
     Attributes:
@@ -64,7 +65,7 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pooled: bool = False
 
 
-class QueriesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class QueriesEntry(StrictRecord):
     """`[queries]`: what the models are asked."""
 
     path: Paths
@@ -124,7 +125,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
 
 
-class DetectorEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DetectorEntry(StrictRecord):
     """`[[detectors]]`: one detector with its error profile.
 
     Attributes:
@@ -156,7 +157,7 @@ class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: dict[str, str] = {}
 
 
-class LimitsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LimitsEntry(StrictRecord):
     """`[limits]`: what may be spent, and what runs at the same time."""
 
     calls: int | None = None

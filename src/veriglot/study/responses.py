@@ -16,6 +16,7 @@ from veriglot.llm.client import Client, preset
 from veriglot.llm.registry import Limits, connect, spent_in
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import UNDETERMINED, tag_of
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, Progress, without_traces
 from veriglot.storage.files import open_whole, write_json, write_whole
@@ -145,7 +146,7 @@ def joined(
 # Responses.
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Plan(Record):
     """What a run sets out to do.
 
     Attributes:
@@ -380,7 +381,7 @@ class ModelCost(Budget, frozen=True, kw_only=True):
     cost: float | None
 
 
-class Rehearsal(msgspec.Struct, frozen=True):
+class Rehearsal(Record):
     """What a study would take.
 
     Attributes:

@@ -33,6 +33,7 @@ from veriglot.records import (
     encode,
 )
 from veriglot.records.languages import language_name
+from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, signature
 from veriglot.study.rates import Estimated, Rated, language_of
 from veriglot.study.responses import Plan, data_hashes, pairs, respondent_of
@@ -75,7 +76,7 @@ class Model(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, str | int | float | bool | None] = {}
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class Coverage(Record):
     """What became of the responses that were planned. Counts; `statuses` adds up to `answered`.
 
     Attributes:
@@ -91,7 +92,7 @@ class Coverage(msgspec.Struct, frozen=True):
     statuses: dict[str, int]
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(Record):
     """One model in one language.
 
     Attributes:
@@ -132,7 +133,7 @@ class Average(Interval, frozen=True):
     unreliable: int
 
 
-class RankInterval(msgspec.Struct, frozen=True):
+class RankInterval(Record):
     """Where a model stands among all (1 hallucinates least), with the ranks that the data cannot exclude."""
 
     model: str
@@ -188,14 +189,14 @@ class Correlation(Interval, frozen=True):
     method: str
 
 
-class Example(msgspec.Struct, frozen=True):
+class Example(Record):
     """A response to read, with what was marked in it."""
 
     sample: Sample
     prediction: Prediction
 
 
-class StudyResults(msgspec.Struct, frozen=True):
+class StudyResults(Record):
     """All of a study's results.
 
     Attributes:

@@ -15,6 +15,7 @@ from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
 from veriglot.records import ErrorProfile, Prediction, Sample, encode
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Manifest, Progress
 from veriglot.storage.files import Lock, write_whole
@@ -198,7 +199,7 @@ class Step(Progress, frozen=True, kw_only=True):
         return cls(**msgspec.structs.asdict(Progress.of(output)), **named)
 
 
-class Status(msgspec.Struct, frozen=True):
+class Status(Record):
     """How far a run is.
 
     Attributes:

@@ -17,6 +17,7 @@ import msgspec
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
+from veriglot.records.settings import Record
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def table(name: str) -> dict[str, Any]:
     return packaged(__package__, f"{name}.json", dict[str, Any])
 
 
-class Article(msgspec.Struct, frozen=True, omit_defaults=True):
+class Article(Record, omit_defaults=True):
     """One article of one Wikipedia, as it stood at one revision.
 
     Attributes:
@@ -107,7 +108,7 @@ class Article(msgspec.Struct, frozen=True, omit_defaults=True):
     unchecked: tuple[str, ...] = ()
 
 
-class Absent(msgspec.Struct, frozen=True):
+class Absent(Record):
     """A page that was met and gives no article.
 
     Attributes:
@@ -173,7 +174,7 @@ def wiki_url(edition: str, title: str = "") -> str:
     return f"https://{edition}.wikipedia.org/" + (f"wiki/{quote(title.replace(' ', '_'))}" if title else "")
 
 
-class Statistics(msgspec.Struct, frozen=True):
+class Statistics(Record):
     """Numbers of an edition, as on its Special:Statistics.
 
     Attributes:

@@ -15,6 +15,7 @@ import msgspec
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError, Response, Session
 from veriglot.records.languages import get_language
+from veriglot.records.settings import Record
 from veriglot.wikipedia.api import AnswerCache, JsonClient
 from veriglot.wikipedia.articles import edition_of, wiki_url
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Person", "Wikidata", "without_parentheses"]
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+class Item(Record, omit_defaults=True):
     """An item that a property points to.
 
     Attributes:

@@ -24,7 +24,7 @@ from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import languages
-from veriglot.records.settings import read_toml_records
+from veriglot.records.settings import Record, StrictRecord, read_toml_records
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
 
@@ -141,7 +141,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield row if isinstance(row, dict) else {}
 
 
-class _Source(msgspec.Struct, frozen=True):
+class _Source(Record):
     """What a step read."""
 
     name: str
@@ -259,7 +259,7 @@ def _source(known: InputFile) -> _Source:
 _LONGEST = 60  # different settings of one model that are told apart
 
 
-class _Generated(msgspec.Struct, frozen=True):
+class _Generated(Record):
     """The responses of one model with one revision and one set of settings.
 
     `repeated` of its rows hold the response of another row against something else; `counted` others say their tokens.
@@ -276,7 +276,7 @@ class _Generated(msgspec.Struct, frozen=True):
     counted: int
 
 
-class _Contents(msgspec.Struct, frozen=True):
+class _Contents(Record):
     """Counts of a data set; `cells` has rows by language and split, both empty where nothing says."""
 
     cells: dict[tuple[str, str], int]
@@ -330,7 +330,7 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
 # What people say of a data set, since no run can know it: a TOML file, read strictly.
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Table(StrictRecord):
     """A table of the file; what is empty is unknown."""
 
 
@@ -419,7 +419,7 @@ def blank() -> str:
     return files(__package__).joinpath("given.toml").read_text("utf-8")
 
 
-class _CardFile(msgspec.Struct, frozen=True):
+class _CardFile(Record):
     """A file below what was named; also one in which no row could be read."""
 
     name: str
@@ -428,7 +428,7 @@ class _CardFile(msgspec.Struct, frozen=True):
     checked: CheckedFile
 
 
-class Card(msgspec.Struct, frozen=True):
+class Card(Record):
     """What a card says: of each file, and of all."""
 
     files: tuple[_CardFile, ...]

@@ -35,6 +35,7 @@ from veriglot.formats.base import Report
 from veriglot.formats.writer import Writer
 from veriglot.metrics.agreement import alpha, coincidences
 from veriglot.pipeline.progress import Watch
+from veriglot.records.settings import Record
 from veriglot.signatures import __version__, signature
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckReport", "CleanedCopy", "check"]
 
 
-class _Agreement(msgspec.Struct, frozen=True):
+class _Agreement(Record):
     """How far annotations of the same texts by people or models (`kind`) agree, in one language.
 
     Of all pairs so many are the `same`; of the marked code points `overlap` is the mean Dice coefficient and `alpha`
@@ -65,7 +66,7 @@ class _Agreement(msgspec.Struct, frozen=True):
     same_type: float | None
 
 
-class _SharedReferences(msgspec.Struct, frozen=True):
+class _SharedReferences(Record):
     """Different passages that two files share, and their share of those of the file that has fewer.
 
     They are `foreign` where the languages differ though the evidence is not said to be in another.
@@ -78,7 +79,7 @@ class _SharedReferences(msgspec.Struct, frozen=True):
     foreign: bool
 
 
-class _SplitLeak(msgspec.Struct, frozen=True):
+class _SplitLeak(Record):
     """What two splits share: rows of `left` whose text or reference stands in the other too, where it stays."""
 
     check: str
@@ -99,7 +100,7 @@ class _CleanedAccount(msgspec.Struct):
     reasons: dict[str, int] = {}
 
 
-class CheckReport(msgspec.Struct, frozen=True):
+class CheckReport(Record):
     """Everything that checking found.
 
     Attributes:
@@ -143,7 +144,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 _FILES = {".jsonl", ".parquet"}
 
 
-class _RejectedRow(msgspec.Struct, frozen=True, omit_defaults=True):
+class _RejectedRow(Record, omit_defaults=True):
     """A row that a cleaned copy does not hold."""
 
     file: str

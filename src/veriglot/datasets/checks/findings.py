@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.plugins import packaged
+from veriglot.records.settings import Record, StrictRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ _Level = Literal["error", "warning", "note"]
 _CleaningAction = Literal["leave out", "repair", "keep"]
 
 
-class _Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Check(StrictRecord):
     """One thing that is looked for."""
 
     title: str
@@ -41,7 +42,7 @@ class _Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning: str
 
 
-class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Catalogue(StrictRecord):
     version: str
     checks: dict[str, _Check]
 
@@ -61,7 +62,7 @@ def checks_version() -> str:
     return f"checks@{_catalogue().version}"
 
 
-class Example(msgspec.Struct, frozen=True, omit_defaults=True):
+class Example(Record, omit_defaults=True):
     """One place where something was found.
 
     Attributes:
@@ -79,7 +80,7 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(Record):
     """What one check found.
 
     Attributes:

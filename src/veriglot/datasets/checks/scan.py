@@ -20,6 +20,7 @@ from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import marked, ranges
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import Taxonomy, taxonomies
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
@@ -242,7 +243,7 @@ class Splits:
 # Rows on disk between the passes of a check, so that memory does not grow with the text, and inputs are read once.
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row(Record):
     """A sample with the numbers of its file and of its split; split 0 is none."""
 
     file: int

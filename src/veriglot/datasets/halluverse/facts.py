@@ -17,6 +17,7 @@ from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import LIST_MARK, Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
 from veriglot.records import Sample
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.storage.checkpoint import FailedRow, Tally
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
@@ -89,7 +90,7 @@ _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|\w{1,8} \d{1,3})\]")
 _WITHOUT_MARKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$")  # Thai, Lao, Burmese, Khmer
 
 
-class Page(msgspec.Struct, frozen=True):
+class Page(Record):
     """A page about a person.
 
     Attributes:
@@ -162,7 +163,7 @@ _SAME = 0.85  # two sentences of which the second says nothing new
 _AROUND = ' \t,"“”„«»「」『』*'
 
 
-class _Fact(msgspec.Struct, frozen=True):
+class _Fact(Record):
     """A factual sentence of a page."""
 
     id: str
@@ -171,7 +172,7 @@ class _Fact(msgspec.Struct, frozen=True):
     exact: bool = True
 
 
-class _FactRejection(msgspec.Struct, frozen=True, omit_defaults=True):
+class _FactRejection(Record, omit_defaults=True):
     """A sentence that was chosen and not taken, or one that never came."""
 
     reason: str
@@ -180,7 +181,7 @@ class _FactRejection(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt: int = 1
 
 
-class _Listed(msgspec.Struct, frozen=True):
+class _Listed(Record):
     """What the model is asked to answer with."""
 
     sentences: tuple[str, ...]
@@ -290,7 +291,7 @@ _DETAILS = {
 CHOICE_VERSION = "1"  # raise it with any change of which sentences are taken
 
 
-class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FactSettings(StrictRecord):
     """Which pages are used, and what of them.
 
     Attributes:

@@ -35,6 +35,7 @@ from veriglot.datasets.silver.job import (
 )
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow, JsonLines, Tally, Usage, failed_rows
 from veriglot.storage.files import write_json
@@ -473,7 +474,7 @@ def _forms(article: Article) -> list[str]:
 # The summary of a set: pages, facts, pairs by type, words, cost, and the diversity of people (HalluVerse25, 4.1).
 
 
-class _Category(msgspec.Struct, frozen=True):
+class _Category(Record):
     """One category."""
 
     item: str
@@ -482,7 +483,7 @@ class _Category(msgspec.Struct, frozen=True):
     weight: float
 
 
-class Spread(msgspec.Struct, frozen=True):
+class Spread(Record):
     """People over categories.
 
     Attributes:
@@ -551,7 +552,7 @@ _WIDTHS = (10, 20, 25, 50, 100, 200, 500, 1000)
 _MOST_SPANS = 24
 
 
-class _Years(msgspec.Struct, frozen=True):
+class _Years(Record):
     """A span of years with those born in it."""
 
     start: int
@@ -559,7 +560,7 @@ class _Years(msgspec.Struct, frozen=True):
     people: int
 
 
-class Births(msgspec.Struct, frozen=True):
+class Births(Record):
     """The years of birth of people.
 
     Attributes:
@@ -605,7 +606,7 @@ def births_of(years: Iterable[int | None], *, within: tuple[int, int] | None = N
 # The diversity of people by what HalluVerse25 has of its own (4.1): occupation, citizenship, year of birth.
 
 
-class Diversity(msgspec.Struct, frozen=True):
+class Diversity(Record):
     """How diverse some people are.
 
     Attributes:
@@ -636,7 +637,7 @@ def diversity_of(people: Iterable[Person], *, within: tuple[int, int] | None = N
 _EXAMPLES = 2  # pairs of each type and language
 
 
-class Example(msgspec.Struct, frozen=True):
+class Example(Record):
     """A pair to look at."""
 
     id: str
@@ -683,7 +684,7 @@ class LanguageSummary(UsageFields, frozen=True):
     words_edited: int
 
 
-class Summary(msgspec.Struct, frozen=True):
+class Summary(Record):
     """All of a set.
 
     Attributes:

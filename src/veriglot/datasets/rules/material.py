@@ -33,6 +33,7 @@ import msgspec
 from veriglot.plugins import packaged
 from veriglot.records import Sample, Task
 from veriglot.records.languages import find_language, tag_of
+from veriglot.records.settings import StrictRecord
 from veriglot.text.facts import SentenceWords, dates, rules_of
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
@@ -65,7 +66,7 @@ PHRASES_VERSION = "phrases@2"  # of the data files, for signatures
 _WRITTEN_BOTH_WAYS = frozenset({"zh-Hans", "zh-Hant"})
 
 
-class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Phrases(StrictRecord):
     """One language, as its data file says; see above.
 
     Attributes:

@@ -31,6 +31,7 @@ from veriglot.datasets.silver.check import Change, Edited, Violation, check
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomy
 from veriglot.text.facts import rules_of
 from veriglot.text.segmentation import folded_words, words
@@ -527,7 +528,7 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(type_ for type_ in self.types if known or type_ not in _NEED_PHRASES)
 
 
-class _Planned(msgspec.Struct, frozen=True):
+class _Planned(Record):
     """A row that is to be made."""
 
     id: str

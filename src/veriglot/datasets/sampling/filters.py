@@ -28,6 +28,7 @@ from veriglot.datasets.near_duplicates import (
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWriter, key_of, lines_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.records.languages import same_language
+from veriglot.records.settings import Record
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow, InputFile, JsonLines, differing_settings
 from veriglot.storage.files import whole_folder, write_whole
@@ -77,7 +78,7 @@ class DropReason(IntEnum):
     NEAR_DUPLICATE = 9
 
 
-class Cleaning(msgspec.Struct, frozen=True):
+class Cleaning(Record):
     """What a line has to be to stay. Hat (section 2.1) names the filters and no numbers; the numbers are ours.
 
     Attributes:
@@ -113,7 +114,7 @@ class Cleaning(msgspec.Struct, frozen=True):
             raise UsageError(f"A similarity is above 0 and at most 1, not {self.near}.")
 
 
-class _ReadCounts(msgspec.Struct, frozen=True):
+class _ReadCounts(Record):
     """Lines that could be read, rows that could not (they stand in `failed.jsonl`), and lines with a translation."""
 
     lines: int
@@ -143,7 +144,7 @@ class Cleaned(_ReadCounts, frozen=True):
         return self.drop_reasons["kept"]
 
 
-class _Marker(msgspec.Struct, frozen=True):
+class _Marker(Record):
     """What a stage was begun with, and what came of it."""
 
     key: str

@@ -15,6 +15,7 @@ import numpy as np
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.containers import Source, read_container
+from veriglot.records.settings import Record
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _CONTAINERS = {
 _BLOCK = 1 << 20  # bytes read at once
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Line(Record, array_like=True, gc=False):
     """One source, with its translation where there is one.
 
     Attributes:
@@ -54,7 +55,7 @@ class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: int
 
 
-class Columns(msgspec.Struct, frozen=True):
+class Columns(Record):
     """What the columns of the data are called.
 
     Attributes:

@@ -41,6 +41,7 @@ from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
 from veriglot.pipeline.progress import Watch
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
 
@@ -62,7 +63,7 @@ _BLOCK = 1 << 18  # lines whose given scores are read at a time
 _REASONS = 20  # different reasons that a range of lines is counted by; beyond, they are counted together
 
 
-class Sampling(msgspec.Struct, frozen=True):
+class Sampling(Record):
     """How lines are chosen and split; the defaults are HAT's (section 2.2).
 
     Attributes:
@@ -100,7 +101,7 @@ class Sampling(msgspec.Struct, frozen=True):
             raise UsageError(f"A similarity is above 0 and at most 1, not {self.near}.")
 
 
-class MtSample(msgspec.Struct, frozen=True):
+class MtSample(Record):
     """What a sample for translation is made from.
 
     Attributes:
@@ -128,7 +129,7 @@ class MtSample(msgspec.Struct, frozen=True):
         return self.cleaning.language, self.target or ""
 
 
-class ScorerAccount(msgspec.Struct, frozen=True):
+class ScorerAccount(Record):
     """What one scorer gave to the sample.
 
     Attributes:
@@ -164,14 +165,14 @@ class ScorerAccount(msgspec.Struct, frozen=True):
     in_sample: int = 0
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _Part(Record):
     """One part of the sample: lines wanted and lines in it, which differ only where groups are too large to fit."""
 
     wanted: int
     lines: int
 
 
-class SampleAccount(msgspec.Struct, frozen=True):
+class SampleAccount(Record):
     """What was chosen.
 
     Attributes:
@@ -195,7 +196,7 @@ class SampleAccount(msgspec.Struct, frozen=True):
     parts: dict[str, _Part]
 
 
-class Account(msgspec.Struct, frozen=True, omit_defaults=True):
+class Account(Record, omit_defaults=True):
     """The whole account, which `report.json` holds.
 
     Attributes:

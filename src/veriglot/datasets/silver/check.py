@@ -14,6 +14,7 @@ import msgspec
 
 from veriglot.records import Span
 from veriglot.records.languages import find_language, same_language
+from veriglot.records.settings import Record
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Edited", "Violation", "check"]
 
 
-class Change(msgspec.Struct, frozen=True, order=True):
+class Change(Record, order=True):
     """One error that was put into a text. Offsets are half-open, in code points.
 
     Attributes:
@@ -42,7 +43,7 @@ class Change(msgspec.Struct, frozen=True, order=True):
     type: str
 
 
-class Edited(msgspec.Struct, frozen=True):
+class Edited(Record):
     """A text and what makes it different from the original.
 
     Attributes:
@@ -284,7 +285,7 @@ _QUOTED = 12  # code points: a shorter sentence may stand anywhere
 _IDEOGRAPHIC = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
 
 
-class Violation(msgspec.Struct, frozen=True, omit_defaults=True):
+class Violation(Record, omit_defaults=True):
     """One thing that speaks against an edited text, a reply or a passage.
 
     Attributes:

@@ -17,6 +17,7 @@ from veriglot.formats.tags import parse_tags
 from veriglot.llm.client import Reply, Request, split_thoughts
 from veriglot.records import Sample, Span
 from veriglot.records.languages import same_language
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
@@ -264,7 +265,7 @@ Order = Literal["given", "shuffled"]
 _FEWEST_WORDS = 3
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(Record):
     """A seed and what is to become of it.
 
     Attributes:

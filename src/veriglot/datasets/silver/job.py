@@ -28,6 +28,7 @@ from veriglot.datasets.silver.injection import REPLACING, Injector, Order, Task,
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import AnswerError, Client, Reply, Request, Settings
 from veriglot.records import Annotation, Detector, Evidence, Generator, Kind, Sample, Status, Unit
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import FailedRow, Tally, Usage
@@ -62,7 +63,7 @@ __all__ = [
 _MARKED = 0.2  # share of a passage's code points that a detector may mark: none is without false alarms
 
 
-class _SupportAnswer(msgspec.Struct, frozen=True):
+class _SupportAnswer(Record):
     supported: bool
 
 
@@ -145,7 +146,7 @@ def _sentences_around(sample: Sample, change: Change) -> str:
 # What became of a seed: its silver rows, what was rejected on the way, and what it cost.
 
 
-class SilverRejection(msgspec.Struct, frozen=True, omit_defaults=True):
+class SilverRejection(Record, omit_defaults=True):
     """Something that was made and not taken.
 
     Attributes:
@@ -359,7 +360,7 @@ class SilverJob:
         )
 
 
-class TypeAccount(msgspec.Struct, frozen=True):
+class TypeAccount(Record):
     """One type of error in one language, or the seed passages.
 
     Attributes:

@@ -29,6 +29,7 @@ from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.formats.tags import in_order
 from veriglot.records import Evidence, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import find_language, get_language
+from veriglot.records.settings import Record
 from veriglot.storage.checkpoint import FailedRow, Tally, Usage
 from veriglot.text.identification import identify
 from veriglot.text.segmentation import sentences, space_of
@@ -49,7 +50,7 @@ _FLAG = "spans_dropped"
 _OF_THE_TEXT = {"samples", "silver"}  # of meta: other responses, and offsets, in the language of the original
 
 
-class TranslationSettings(msgspec.Struct, frozen=True):
+class TranslationSettings(Record):
     """How rows are translated.
 
     Attributes:
@@ -70,7 +71,7 @@ class TranslationSettings(msgspec.Struct, frozen=True):
     attempts: int = 2
 
 
-class MarkAccount(msgspec.Struct, frozen=True):
+class MarkAccount(Record):
     """The marks (spans and labelled units) of one type.
 
     Attributes:
@@ -123,7 +124,7 @@ class TranslationLanguage(UsageFields, frozen=True):
         return MarkAccount(asked, dropped, total / (asked - dropped) if asked > dropped else None, dict(ways))
 
 
-class _Task(msgspec.Struct, frozen=True):
+class _Task(Record):
     """A sample that is due in the language `target`; its response is in `source`, empty where that cannot be told."""
 
     id: str
@@ -132,7 +133,7 @@ class _Task(msgspec.Struct, frozen=True):
     target: str
 
 
-class _MarkCount(msgspec.Struct, frozen=True):
+class _MarkCount(Record):
     """What became of a span or unit: its type or label, and where no place was found a quality of 0 and no way."""
 
     type: str
@@ -141,7 +142,7 @@ class _MarkCount(msgspec.Struct, frozen=True):
     way: str | None
 
 
-class _Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Rejection(Record, omit_defaults=True):
     """A row that was set aside (`what` is `row`), or a reply that was not taken: what it was for, and the reason."""
 
     id: str

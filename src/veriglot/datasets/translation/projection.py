@@ -10,12 +10,12 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-import msgspec
 import numpy as np
 
 from veriglot.encoders.base import Encoder, load_encoder
 from veriglot.errors import MissingExtraError
 from veriglot.hub.registry import MissingWeightsError
+from veriglot.records.settings import Record
 from veriglot.signatures import signature
 from veriglot.text.normalization import fold, normalise
 from veriglot.text.segmentation import sentences, word_bounds
@@ -587,7 +587,7 @@ _TIMES = 4.0
 _FEWEST_DIGITS = 2
 
 
-class PlacedMark(msgspec.Struct, frozen=True):
+class PlacedMark(Record):
     """A mark in a translation.
 
     Attributes:

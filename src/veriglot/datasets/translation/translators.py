@@ -15,6 +15,7 @@ from veriglot.formats.tags import with_tags
 from veriglot.llm.client import Answer, Client, Request, Settings, ask_all
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import find_language, same_language
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
 from veriglot.storage.checkpoint import Usage
 from veriglot.text.identification import identify
@@ -117,7 +118,7 @@ def load_aligner(name: str, **options: Any) -> Aligner:
 _UnusableReason = Literal["no_text", "refused", "held_back", "cut", "unsupported_language", "no_reply"]
 
 
-class TranslationRequest(msgspec.Struct, frozen=True):
+class TranslationRequest(Record):
     """A text to translate.
 
     Attributes:
@@ -134,7 +135,7 @@ class TranslationRequest(msgspec.Struct, frozen=True):
     attempt: int = 1
 
 
-class Translation(msgspec.Struct, frozen=True, omit_defaults=True):
+class Translation(Record, omit_defaults=True):
     """What became of a text.
 
     Attributes:
@@ -152,7 +153,7 @@ class Translation(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage()
 
 
-class Unfit(msgspec.Struct, frozen=True):
+class Unfit(Record):
     """Why a reply cannot be used, by name and in words.
 
     Attributes:

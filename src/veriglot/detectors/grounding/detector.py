@@ -32,6 +32,7 @@ from veriglot.judging.base import (
 )
 from veriglot.judging.phrases import harmless_words, is_negated, is_refusal
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.values import COMPUTED, read_values, support
@@ -69,14 +70,14 @@ __all__ = [
 _TOP_SHARE = 0.1  # of a response's words: the most suspect ones
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(Record):
     """A probability as the logistic function of slope * logit + offset."""
 
     slope: float
     offset: float
 
 
-class ScriptCalibration(msgspec.Struct, frozen=True):
+class ScriptCalibration(Record):
     """Calibration by script.
 
     Attributes:

@@ -15,6 +15,7 @@ import numpy as np
 from veriglot.judging.base import DIGITS, runs
 from veriglot.llm.client import AnswerError, Reply, Token
 from veriglot.records import Span, Word
+from veriglot.records.settings import Record
 from veriglot.text.normalization import normalise
 from veriglot.text.segmentation import sentences, words
 from veriglot.text.unicode import trimmed
@@ -43,7 +44,7 @@ _MARKS = " \t\r\n\"'“”„‟«»‹›‘’‚‛「」『』《》〈〉`*
 _LONGEST_ELISION = 400  # code points between the two ends of a quote whose middle was left out
 
 
-class Quote(msgspec.Struct, frozen=True):
+class Quote(Record):
     """A text that a judge copied from a response.
 
     Attributes:

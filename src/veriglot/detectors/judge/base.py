@@ -22,6 +22,7 @@ from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
 from veriglot.records import JudgedUnit, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
+from veriglot.records.settings import StrictRecord
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Judge", "Outcome", "load_prompt", "tagged"]
 
 
-class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Prompt(StrictRecord):
     """A prompt with the fields that are filled in."""
 
     version: str  # as the file has it

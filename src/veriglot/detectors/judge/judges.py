@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import msgspec
-
 from veriglot.detectors.judge.answers import (
     Quote,
     excerpt,
@@ -26,6 +24,7 @@ from veriglot.judging.nli import Claim
 from veriglot.llm.client import Answer, AnswerError, Reply, Request, estimate_tokens, schema_of
 from veriglot.records import Evidence, JudgedUnit, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
+from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences, words
@@ -120,7 +119,7 @@ class _Quoted(Quote, frozen=True, kw_only=True):
     type: str
 
 
-class _SpansAnswer(msgspec.Struct, frozen=True):
+class _SpansAnswer(Record):
     spans: tuple[_Quoted, ...]
 
 
@@ -227,7 +226,7 @@ class _Claimed(Quote, frozen=True, kw_only=True):
     claim: str
 
 
-class _Decomposition(msgspec.Struct, frozen=True):
+class _Decomposition(Record):
     facts: tuple[_Claimed, ...]
 
 
@@ -251,12 +250,12 @@ _DECOMPOSING = ("rules", "model")
 _DECOMPOSITION_FIELDS = frozenset({"language", "response"})
 
 
-class _Judged(msgspec.Struct, frozen=True):
+class _Judged(Record):
     claim: int
     verdict: Verdict
 
 
-class _FactsAnswer(msgspec.Struct, frozen=True):
+class _FactsAnswer(Record):
     verdicts: tuple[_Judged, ...]
 
 
@@ -455,7 +454,7 @@ def _fact_words(case: Case, shares: list[float]) -> tuple[Word, ...]:
     return tuple(Word(start, end, by_place[start]) for start, end in bounds)
 
 
-class _TranslationAnswer(msgspec.Struct, frozen=True):
+class _TranslationAnswer(Record):
     reason: str
     hallucination: bool
 
@@ -523,7 +522,7 @@ NO_ERROR = "none"
 _MEANING_OF_NONE = "the edited sentence says the same as the true one, or nothing that could be checked"
 
 
-class _PairAnswer(msgspec.Struct, frozen=True):
+class _PairAnswer(Record):
     type: str
 
 

@@ -33,6 +33,7 @@ from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.judging.base import ResolvedLanguage, evidence_language
 from veriglot.records import Sample, Task
+from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.values import COMPUTED
 
@@ -54,7 +55,7 @@ _HEADS = ("tokens", "response")
 _PLAIN = -2.0  # logit of an ordinary supported word
 
 
-class Join(msgspec.Struct, frozen=True):
+class Join(Record):
     """How reader and grounding are joined where response and evidence are related in one way.
 
     Attributes:

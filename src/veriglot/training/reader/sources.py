@@ -21,6 +21,7 @@ import msgspec
 
 from veriglot.errors import InputError
 from veriglot.plugins import packaged
+from veriglot.records.settings import StrictRecord
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, words
 from veriglot.training.grounding.examples import Answer, Example, Mark, share_of
@@ -49,7 +50,7 @@ class Row:
     twin: str | None = None
 
 
-class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Files(StrictRecord):
     """Files of one set by a pattern below a folder's own, and their language or where their name tells it."""
 
     files: str
@@ -84,7 +85,7 @@ class _Questions(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
     passage_language_in_name: str | None = None
 
 
-class _Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Sources(StrictRecord):
     pairs: dict[str, _Pairs]
     answers: dict[str, _Questions]
 

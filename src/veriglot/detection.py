@@ -18,17 +18,15 @@ import msgspec
 from veriglot import records
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
-from veriglot.formats.base import is_conversation, language_tag, plain_value
+from veriglot.formats.base import Reading, is_conversation, language_tag, plain_value
 from veriglot.formats.columns import cell_text, read_row, rows_reading
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
-from veriglot.records import Evidence, Sample, Status, Verdict, encode, sample_from
+from veriglot.records import Detector, Evidence, JudgedUnit, Sample, Span, Status, Verdict, Word, encode, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.base import Reading
-    from veriglot.records import Detector, JudgedUnit, Span, Word
 
 __all__ = ["Prediction", "detect", "detect_many", "plain_cell", "sample_from_row"]
 

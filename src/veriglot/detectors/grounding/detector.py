@@ -346,8 +346,8 @@ def _closest(sample: Sample, extract: Extract, read: EvidenceSentences, sentence
     ours = range(*np.searchsorted(extract.sentence, [sentence, sentence + 1]).tolist())
     stems = set(response.stem[ours.start : ours.stop].tolist())
     shared = [stem in stems for stem in evidence.stem[window.start : window.stop].tolist()]
-    best = int(np.bincount(read.of_words[window.start : window.stop], shared).argmax()) if any(shared) else -1
-    best = int(read.of_words[window.start]) if best < 0 else best
+    candidates = read.of_words[window.start : window.stop]
+    best = int(np.bincount(candidates, shared).argmax() if any(shared) else candidates[0])
     theirs = range(*np.searchsorted(read.of_words, [best, best + 1]).tolist())
     if max(len(ours), len(theirs)) > _LONG:
         return _Closest(ours, window, window, [], _pointer(sample, extract, window[0], window[-1]))

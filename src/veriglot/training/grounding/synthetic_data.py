@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float64s, Int64s, UInt8s
 
 __all__ = [
-    "ARTICLE",
     "Commonness",
     "Paragraph",
     "answers_across",
@@ -457,7 +456,7 @@ def _quotations(language: str, articles: list[Article], commonness: Commonness, 
 # `benchmarks/translation.py`.
 
 
-ARTICLE = "xquad:"  # the benchmark hashes titles behind this, whatever set they are of
+_ARTICLE = "xquad:"  # the benchmark hashes titles behind this, whatever set they are of
 _TEST_ARTICLES = 0.3
 _TEST_SOURCES = 0.5  # and above
 
@@ -481,7 +480,7 @@ class Paragraph:
 
 def is_held_out_group(group: str) -> bool:
     """The same for a group."""
-    first = _TEST_ARTICLES if group.startswith(ARTICLE) else 0.0
+    first = _TEST_ARTICLES if group.startswith(_ARTICLE) else 0.0
     return first <= share_of(group) < first + HELD_OUT
 
 
@@ -501,7 +500,7 @@ def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
             continue
         first = versions[min(versions)]
         key = (first.title, first.passage)
-        paragraph = by_key.setdefault(key, Paragraph(ARTICLE + (first.title or ""), {}))
+        paragraph = by_key.setdefault(key, Paragraph(_ARTICLE + (first.title or ""), {}))
         for language, answer in versions.items():
             paragraph.versions.setdefault(language, []).append(answer)
     return list(by_key.values())
@@ -512,7 +511,7 @@ def without_tests(labelled: Labelled) -> None:
     answers = [
         answer
         for answer in labelled.answers
-        if answer.title is None or share_of(ARTICLE + answer.title) >= _TEST_ARTICLES
+        if answer.title is None or share_of(_ARTICLE + answer.title) >= _TEST_ARTICLES
     ]
     translations = [sample for sample in labelled.translations if share_of(sample.evidence[0].text) < _TEST_SOURCES]
     labelled.left_out["answer of a test article"] += len(labelled.answers) - len(answers)

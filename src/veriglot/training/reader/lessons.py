@@ -20,7 +20,6 @@ from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
 from veriglot.training.grounding.examples import Example, labels_of, read_labelled
 from veriglot.training.grounding.synthetic_data import (
-    ARTICLE,
     answers_across,
     count_words,
     is_held_out_group,
@@ -127,7 +126,7 @@ def calibrates(row: Row) -> bool:
     Of parallel articles all may, as `benchmarks/cross_lingual.py` reports on further ones.
     """
     example = row.example
-    if example.group.startswith(ARTICLE):
+    if example.source.startswith("parallel "):
         return True
     by_text = example.kind == "calibrating" or (example.kind == "natural" and example.source != "summarization")
     return part_of(text_key("\n".join(example.passages)) if by_text else example.group) == "calibration"

@@ -32,7 +32,6 @@ _MIRRORED = 0.5
 _BESIDE = (0, 0, 1, 2, 3, 5)  # further sentences of the evidence
 _BORROWED = 0.5  # where there are further sentences
 _CLAUSE, _SHORTEST = 0.4, 0.3
-_ACROSS = 0.5  # against a translation, where there is any
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 _COMMA = re.compile(r"[,;:،、，；：–—]\s*")
 _LISTED = re.compile(r"[\s,;、，]*\w{1,4}[\s,;、，]*")  # between two items of a list the order tells nothing
@@ -40,6 +39,7 @@ _LISTED = re.compile(r"[\s,;、，]*\w{1,4}[\s,;、，]*")  # between two items 
 
 class _Part(NamedTuple):
     kind: str
+    text: str
     start: int
     end: int
     words: tuple[int, int]  # first and last
@@ -55,11 +55,11 @@ def _parts(text: str, language: str | None) -> Iterator[_Part]:
             while number < len(bounds) and text[end : bounds[number][0]] in (" ", "-") and text[end + 1].isupper():
                 end, number = bounds[number][1], number + 1
             if first or number > 1:
-                yield _Part("name", start, end, (first, number - 1))
+                yield _Part("name", text[start:end], start, end, (first, number - 1))
         elif word.isdigit():
-            yield _Part(f"{len(word)} digits", start, end, (first, first))
+            yield _Part(f"{len(word)} digits", word, start, end, (first, first))
         elif word.isalpha() and len(word) >= (2 if _UNSPACED.match(word) else _WORD):
-            yield _Part("word", start, end, (first, first))
+            yield _Part("word", word, start, end, (first, first))
 
 
 class Swap(NamedTuple):
@@ -113,11 +113,7 @@ def exchanged(text: str, language: str | None, rng: Random) -> Swap | None:
     kind = rng.choice(telling if telling and rng.random() < _NAMED else kinds)
     for _ in range(_TRIES):
         left, right = sorted(rng.sample(by_kind[kind], 2), key=lambda part: part.start)
-        first, between, second = (
-            text[left.start : left.end],
-            text[left.end : right.start],
-            text[right.start : right.end],
-        )
+        first, between, second = left.text, text[left.end : right.start], right.text
         apart = right.words[0] - left.words[1] > 2 and not _LISTED.fullmatch(between)
         if apart and first.lower() != second.lower() and abs(len(first) - len(second)) <= _LONGER:
             start = left.start + len(second) + len(between)
@@ -131,14 +127,13 @@ def borrowed(text: str, others: Sequence[str], language: str | None, rng: Random
     """A sentence with a name or number of another one in place of its own; None where there is none of the kind."""
     parts = [part for part in _parts(text, language) if part.kind != "word"]
     for part in rng.sample(parts, min(len(parts), _TRIES)):
-        own = text[part.start : part.end]
         values = [
-            value
+            rival.text
             for other in others
             for rival in _parts(other, language)
             if rival.kind == part.kind
-            and (value := other[rival.start : rival.end]).lower() not in text.lower()
-            and own.lower() not in value.lower()
+            and rival.text.lower() not in text.lower()
+            and part.text.lower() not in rival.text.lower()
         ]
         if values:
             value = rng.choice(values)
@@ -169,11 +164,9 @@ class Swaps:
 
     def draw(self, rng: Random) -> list[Row]:
         """A right and a wrong sentence with their evidence; none where there is nothing to draw from."""
-        ways = [self._across] * bool(self._translated) + [self._same] * bool(self._passages)
-        if len(ways) > 1:
-            ways = [ways[rng.random() >= _ACROSS]]
-        drawn = (ways[0](rng) for _ in range(_DRAWS if ways else 0))
-        return next((rows for rows in drawn if rows), [])
+        ways = [way for way, texts in ((self._across, self._translated), (self._same, self._passages)) if texts]
+        drawn = (rng.choice(ways)(rng) for _ in range(_DRAWS if ways else 0))
+        return next(filter(None, drawn), [])
 
     def _same(self, rng: Random) -> list[Row]:
         """A sentence of a passage, or a clause of it, and sentences beside it."""

@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import logging
-import time
 import tracemalloc
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import pytest
 import veriglot
 from veriglot.cli import main
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.columns import columns_from, presets, read_row
+from veriglot.formats.columns import _name_likeness, columns_from, presets, read_row
 from veriglot.formats.reader import read_rows
 from veriglot.records import Task
 from veriglot.storage.checkpoint import FailedRow
@@ -514,12 +513,13 @@ def test_cyrillic_bytes_are_not_read_as_western_ones(tmp_path: Path) -> None:
     assert next(veriglot.read(path)).response == "señor"
 
 
-def test_many_rows_that_cannot_be_read_are_told_quickly(tmp_path: Path) -> None:
+def test_names_are_compared_once_however_many_rows_cannot_be_read(tmp_path: Path) -> None:
     strange = {"text_of_context": EVIDENCE, "what_it_said": RESPONSE, **{f"column_{i}": EVIDENCE for i in range(10)}}
     as_lines(tmp_path / "a.jsonl", [RAG, *[strange] * 500])
-    begun = time.perf_counter()
+    _name_likeness.cache_clear()
     assert sum(isinstance(row, FailedRow) for row in read_rows(tmp_path / "a.jsonl")) == 500
-    assert time.perf_counter() - begun < 4  # it took 9 when names were compared anew for each row
+    compared = _name_likeness.cache_info()
+    assert 0 < compared.misses <= compared.hits / 100
 
 
 def test_the_same_map_goes_on_however_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

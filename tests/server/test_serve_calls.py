@@ -373,7 +373,8 @@ def test_a_body_that_nobody_wants_is_not_waited_for_either(closed: Loopback) -> 
         assert b" 401 " in connection.recv(65_536)
         connection.sendall(b"{")
         with suppress(ConnectionResetError):
-            assert connection.recv(65_536) == b""
+            while connection.recv(65_536):  # the body of the answer may come after its head
+                pass
 
 
 def test_a_reader_that_does_not_read_is_let_go(closed: Loopback) -> None:

@@ -12,6 +12,7 @@ from small_bench import samples
 from veriglot.bench.config import Config, DataEntry
 from veriglot.bench.data import DataSet
 from veriglot.bench.items import ItemTable
+from veriglot.errors import InputError
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ def test_other_languages_and_unlabelled_samples_are_left_out_and_counted(tmp_pat
     found = read(tmp_path, rows, languages=("English",))
     assert {row.language for row in found.samples} == {"en"}
     assert found.unlabelled == 1
+
+
+def test_data_that_is_all_for_tuning_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none is left to test on") as caught:
+        read(tmp_path, samples(("en",))[:1], dev_share=0.99999)
+    assert "Give more texts" in str(caught.value.remedy)
 
 
 def test_rows_that_cannot_be_read_are_counted(tmp_path: Path) -> None:

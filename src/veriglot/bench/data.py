@@ -70,8 +70,8 @@ class DataSet:
         """Read, choose and part a data set. One without a single label is not parted: there is nothing to tune on.
 
         Raises:
-            InputError: a file cannot be read at all, it holds no sample of the languages, or none has labels of the
-                annotator that is named.
+            InputError: a file cannot be read at all, it holds no sample of the languages, none has labels of the
+                annotator that is named, or all that have some are for tuning.
             UsageError: the labels cannot be chosen without a name of their annotator.
         """
         seen, bad = SeenIds(), 0
@@ -100,6 +100,11 @@ class DataSet:
             left_out = len(with_labels[_TEST]) - len(test)
             split = "files named for tuning"
             split += f"; {left_out} test samples left out, whose text is among them" if left_out else ""
+        if not test:
+            raise InputError(
+                f"{entry.name}: every labelled sample is for tuning, and none is left to test on.",
+                remedy="Give more texts, or other ones as dev.",
+            )
         seed = config.bench.seed
         test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
         if entry.limit is not None or entry.dev_limit is not None:

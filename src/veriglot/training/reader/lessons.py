@@ -99,7 +99,7 @@ class Material:
     sources: dict[str, Source]
     held_out: list[Row]
     left_out: dict[str, int]
-    swaps: Swaps | None = None
+    swaps: Swaps
 
 
 def is_held_out(row: Row) -> bool:
@@ -169,7 +169,8 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     if not any(row.located for row in held_out):
         raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
     swaps = _swaps_of(aside)
-    held_out += [row for _ in range(_HELD_OUT_SWAPS) for row in swaps.draw(rng)]
+    for _ in range(_HELD_OUT_SWAPS):
+        held_out += swaps.draw(rng)
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
     swaps = _swaps_of(training)
     training["pairs"] += list(_across(training["pairs"], rng))
@@ -259,8 +260,7 @@ class Chunks:
         shares = {name: SHARES[name][not first] for name in self._names}
         tokens = {name: self._tokens * share / sum(shares.values()) for name, share in shares.items()}
         units: list[list[Lesson]] = list(self._twins(rng, tokens["twins"], _case))
-        if self._material.swaps is not None:
-            units += self._twins(rng, tokens["swaps"], self._material.swaps.draw)
+        units += self._twins(rng, tokens["swaps"], self._material.swaps.draw)
         for name, length in self._lengths.items():
             count = max(1, round(tokens[name] / length))
             rows = self._material.sources[name].drawn(self._seed, number * count)

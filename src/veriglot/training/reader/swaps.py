@@ -93,10 +93,10 @@ class Swap(NamedTuple):
         rows = []
         for text, places in ((self.right, ()), (self.wrong, self.marks)):
             marks = tuple(Mark(*place, "relation") for place in places)
-            kind = "swap" if marks else "clean"
             example = Example(
-                kind, "swaps", "swaps", language, text, (evidence,), None, marks, evidence_language=evidence_language
-            )
+                "swap" if marks else "clean", "swaps", "swaps", language, text, (evidence,), None, marks,
+                evidence_language=evidence_language,
+            )  # fmt: skip
             rows.append(Row(example, bool(marks), located=True, twin="swap"))
         return rows
 
@@ -126,7 +126,7 @@ def exchanged(text: str, language: str | None, rng: Random) -> Swap | None:
 def borrowed(text: str, others: Sequence[str], language: str | None, rng: Random) -> Swap | None:
     """A sentence with a name or number of another one in place of its own; None where there is none of the kind."""
     parts = [part for part in _parts(text, language) if part.kind != "word"]
-    for part in rng.sample(parts, min(len(parts), _TRIES)):
+    for part in rng.sample(parts, len(parts)):
         values = [
             rival.text
             for other in others
@@ -172,7 +172,8 @@ class Swaps:
         """A sentence of a passage, or a clause of it, and sentences beside it."""
         language = rng.choice(sorted(self._passages))
         passage = rng.choice(self._passages[language])
-        fewest, most, longest = _LENGTHS[bool(_UNSPACED.search(passage))]
+        unspaced = _UNSPACED.search(passage)
+        fewest, most, longest = _LENGTHS[bool(unspaced)]
         lines = [passage[start:end].strip() for start, end in sentences(passage, language)]
         fitting = [number for number, line in enumerate(lines) if fewest <= len(line) <= most]
         if not fitting:
@@ -193,7 +194,7 @@ class Swaps:
         evidence[number - first] = swap.right
         if rng.random() < _CLAUSE:
             swap = swap.clause(rng)
-        return swap.rows(language, ("" if _UNSPACED.search(passage) else " ").join(evidence))
+        return swap.rows(language, ("" if unspaced else " ").join(evidence))
 
     def _across(self, rng: Random) -> list[Row]:
         """A sentence, held against its translation."""

@@ -22,6 +22,7 @@ import msgspec
 
 import veriglot
 from veriglot.errors import NotChecked, UsageError
+from veriglot.report.text_layout import excerpt
 
 if TYPE_CHECKING:
     from veriglot.records import Span, Verdict
@@ -40,8 +41,6 @@ __all__ = [
     "register_pandas",
     "traced_detect",
 ]
-
-_EXCERPT = 160  # code points of a passage
 
 
 def __getattr__(name: str) -> Any:
@@ -138,11 +137,12 @@ def explain(prediction: "veriglot.Prediction", response: str, evidence: Sequence
         reached = span.end
         facts = [f"[{span.start}, {span.end})", span.type, f"{span.confidence:.2f}" if span.confidence else None]
         line = f"  {response[span.start : span.end]!r} {', '.join(fact for fact in facts if fact)}"
-        compared = [
-            passages[pointer.id][pointer.start : pointer.end] for pointer in span.evidence if pointer.id in passages
+        excerpts = [
+            excerpt(passages[pointer.id], pointer.start, pointer.end)
+            for pointer in span.evidence
+            if pointer.id in passages
         ]
-        excerpts = [text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]} ..." for text in compared]
-        lines.append("\n".join([line, *(f"    evidence: {text}" for text in excerpts)]))
+        lines += [line, *(f"    evidence: {before}⟦{quoted}⟧{after}" for before, quoted, after in excerpts)]
     return "\n".join([marked + response[reached:], *lines])
 
 

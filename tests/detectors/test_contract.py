@@ -33,6 +33,7 @@ def samples() -> list[Sample]:
     return [*list(read(EXAMPLES))[::5], *told, *unscored]
 
 
+@pytest.mark.slow  # a minute with the reader
 def test_the_contract_is_kept(load: Load, samples: list[Sample]) -> None:
     check_contract(load, samples)
 

@@ -37,7 +37,7 @@ def test_assert_grounded_shows_spans_and_evidence() -> None:
     assert lines[0] == "1 unsupported span in the response, 0 allowed:"
     assert lines[1] == "The bridge was opened in ⟦1907⟧."
     assert lines[2].startswith("  '1907' [25, 29), entity, 0.")
-    assert lines[3].startswith("    evidence: The bridge was opened")
+    assert lines[3] == "    evidence: The bridge was opened in ⟦1879⟧."
 
 
 def test_assert_grounded_counts_spans() -> None:

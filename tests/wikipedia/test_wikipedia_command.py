@@ -109,6 +109,7 @@ def test_a_shallow_wikipedia_is_refused_before_any_article_is_fetched(tmp_path: 
     assert "Set min_depth = 0" in refused.stderr
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     with WikiServer(wiki_pages(30), statistics=STATISTICS) as wiki, WikiServer(ENGLISH) as english:
         calm = veriglot(*words_for(wiki, english, tmp_path / "calm.jsonl"))

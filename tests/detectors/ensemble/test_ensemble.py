@@ -221,6 +221,7 @@ def test_it_travels_and_keeps_the_contract() -> None:
     check_detector(partial(Ensemble, [A, other]))
 
 
+@pytest.mark.slow
 def test_grounding_and_reader_keep_the_contract(reader_here: None) -> None:
     check_detector(partial(Ensemble, "grounding+reader"))
 

@@ -324,17 +324,17 @@ class _Closest(NamedTuple):
 
     Attributes:
         ours: words of the response's sentence.
-        theirs: words of the evidence's.
+        compared: words of the evidence's.
         window: words of the evidence's window that holds most of the response's sentence.
-        replaced: words of `ours` and the words of `theirs` in their place, both counted from the first one, half-open.
-        place: the evidence's sentence.
+        replaced: words of `ours` and those of `compared` in their place, both counted from the first, half-open.
+        pointer: the evidence's sentence.
     """
 
     ours: range
-    theirs: range
+    compared: range
     window: range
     replaced: list[tuple[int, int, int, int]]
-    place: Pointer
+    pointer: Pointer
 
 
 def _closest(sample: Sample, extract: Extract, read: EvidenceSentences, sentence: int) -> _Closest | None:
@@ -348,20 +348,20 @@ def _closest(sample: Sample, extract: Extract, read: EvidenceSentences, sentence
     shared = [stem in stems for stem in evidence.stem[window.start : window.stop].tolist()]
     candidates = read.of_words[window.start : window.stop]
     best = int(np.bincount(candidates, shared).argmax() if any(shared) else candidates[0])
-    theirs = range(*np.searchsorted(read.of_words, [best, best + 1]).tolist())
-    if max(len(ours), len(theirs)) > _LONG:
+    compared = range(*np.searchsorted(read.of_words, [best, best + 1]).tolist())
+    if max(len(ours), len(compared)) > _LONG:
         return _Closest(ours, window, window, [], _pointer(sample, extract, window[0], window[-1]))
     matcher = SequenceMatcher(
         None,
         response.stem[ours.start : ours.stop].tolist(),
-        evidence.stem[theirs.start : theirs.stop].tolist(),
+        evidence.stem[compared.start : compared.stop].tolist(),
         autojunk=False,
     )
     replaced = [operation[1:] for operation in matcher.get_opcodes() if operation[0] == "replace"]
-    passage = int(evidence.passage[theirs.start])
+    passage = int(evidence.passage[compared.start])
     start = int(read.starts[best] - evidence.offsets[passage])
-    place = Pointer(str(sample.evidence[passage].id), start, start + len(read.texts[best].rstrip()))
-    return _Closest(ours, theirs, window, replaced, place)
+    pointer = Pointer(str(sample.evidence[passage].id), start, start + len(read.texts[best].rstrip()))
+    return _Closest(ours, compared, window, replaced, pointer)
 
 
 def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high: int) -> Pointer:
@@ -369,9 +369,9 @@ def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high
 
     Numbers are held against numbers that the response's sentence lacks, aligned ones or those with as many digits.
     """
-    response, evidence, (ours, theirs, window, replaced, place) = extract.response, extract.evidence, closest
+    response, evidence, (ours, compared, window, replaced, pointer) = extract.response, extract.evidence, closest
     instead = [
-        theirs[index]
+        compared[index]
         for left, right, start, stop in replaced
         if left <= low - ours.start and high - ours.start <= right
         for index in range(start, stop)
@@ -383,11 +383,11 @@ def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high
         known, length = set(response.word[ours.start : ours.stop].tolist()), np.diff(response.bounds[number])
         numbers = [
             (index not in instead, bool(np.diff(evidence.bounds[index]) != length), index)
-            for index in range(min(theirs.start, window.start), max(theirs.stop, window.stop))
+            for index in range(min(compared.start, window.start), max(compared.stop, window.stop))
             if _has_digit(evidence, index) and int(evidence.word[index]) not in known
         ]
-        instead = [index for elsewhere, unlike, index in sorted(numbers) if not (elsewhere and unlike)][:1]
-    return _pointer(sample, extract, instead[0], instead[-1]) if instead else place
+        instead = [index for unaligned, unlike, index in sorted(numbers) if not (unaligned and unlike)][:1]
+    return _pointer(sample, extract, instead[0], instead[-1]) if instead else pointer
 
 
 def _has_digit(document: Document, word: int) -> bool:

@@ -92,7 +92,7 @@ class Swap(NamedTuple):
         """The right one and the wrong one with their evidence."""
         rows = []
         for text, places in ((self.right, ()), (self.wrong, self.marks)):
-            marks = tuple(Mark(*place, "relation") for place in places)
+            marks = tuple(Mark(start, end, "relation") for start, end in places)
             example = Example(
                 "swap" if marks else "clean", "swaps", "swaps", language, text, (evidence,), None, marks,
                 evidence_language=evidence_language,

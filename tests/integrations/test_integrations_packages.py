@@ -155,7 +155,7 @@ def test_a_failure_in_pytest_shows_the_spans_and_no_code_of_ours(python: Path, t
     assert done.returncode == 1
     assert "AssertionError: 1 unsupported span in the response, 0 allowed:" in done.stdout
     assert "It opened in ⟦1907⟧." in done.stdout
-    assert "evidence: It opened in 1879" in done.stdout
+    assert "evidence: It opened in ⟦1879⟧" in done.stdout
     assert "src/veriglot/pytest.py" not in done.stdout
     assert "raise AssertionError" not in done.stdout
 

@@ -187,7 +187,7 @@ def grid(data: dict[str, list[Pair]], encoder: Encoder) -> list[dict[str, Any]]:
     for name, values in GRID.items():
         for value in values:
             weighing = AlignmentWeights()._replace(**{name: value})
-            means = [came(pairs, VectorAligner(encoder, weighing=weighing)).figures() for pairs in data.values()]
+            means = [came(pairs, VectorAligner(encoder, weighing)).figures() for pairs in data.values()]
             row = {key: round(float(np.mean([one[key] for one in means])), 3) for key in means[0]}
             rows.append(
                 {"number": name, "value": value, "chosen": "*" if weighing == AlignmentWeights() else "", **row}
@@ -221,7 +221,7 @@ def main() -> None:
     else:
         aligners: dict[str, Aligner] = {
             "lexical": LexicalAligner(),
-            "vectors, no forms": VectorAligner(encoder, forms=False),
+            "vectors, no forms": VectorAligner(encoder, AlignmentWeights(form=0.0)),
             "vectors": VectorAligner(encoder),
         }
         rows = compared(data, aligners, encoder)

@@ -83,8 +83,8 @@ def show_verdicts(samples: list[Sample], predictions: list[Prediction]) -> None:
             print(f"  {sample.question}\n  {marked_text(prediction, sample.response)}")
     for wrong, name, right_verdict in ((False, "right", "not marked"), (True, "wrong", "marked")):
         verdicts = [is_marked(p) == wrong for s, p in pairs if bool(s.annotations[0].spans) == wrong]
-        share = f"{sum(verdicts)} of {len(verdicts)} ({sum(verdicts) / len(verdicts):.0%})"
-        print(f"{'' if wrong else chr(10)}Over the whole draw, of the {name} answers {share} were {right_verdict}.")
+        share = f"{sum(verdicts)} ({sum(verdicts) / len(verdicts):.0%}) were {right_verdict}"
+        print(f"{'' if wrong else chr(10)}Of the {len(verdicts)} {name} answers drawn, {share}.")
 
 
 def main() -> None:
@@ -101,8 +101,9 @@ def main() -> None:
     samples = draw()
     print(
         f"\n2. {len(samples)} answers in {len(LANGUAGES)} scripts, drawn with seed 0 from benchmarks/answer_set (part"
-        " look). They were written and labelled for this project,\nand trained nothing. A wrong one has one known"
-        " error, hard on purpose: most have words of the evidence in a wrong place.\n⟦Brackets⟧ show what is marked."
+        " look). They were written and labelled for this project;\nnothing was trained on them. Each wrong answer"
+        " has one error that is hard to find: most put words of the evidence in the wrong place.\n"
+        "⟦Brackets⟧ show what is marked."
     )
     drawn, marked = OUT / "draw.jsonl", OUT / "draw-marked.jsonl"
     veriglot.write(samples, ROOT / drawn)
@@ -116,7 +117,11 @@ def main() -> None:
     has_display = sys.platform in {"darwin", "win32"} or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.stdout.isatty() and has_display:
         webbrowser.open((ROOT / report).as_uri())
-    print(f"\nThe report, to open in any browser: {report}")
+    print(
+        f"\nOpen {report} in any browser. These data do not support a rate that is called unreliable: do not quote it."
+        "\nPart 2 shows how often the detector errs on hard answers. Before you rely on it, measure it on answers that"
+        " you labelled:\nveriglot bench labelled.jsonl"
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ The server here is a small one on this machine that speaks the API, so the examp
 import asyncio
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import openai
@@ -26,10 +25,11 @@ PIECES = [
     " It is old",
 ]
 sent = []
+checked = threading.Event()
 
 
 class Server(BaseHTTPRequestHandler):
-    """Answers every question with PIECES, 50 ms apart."""
+    """Answers every question with PIECES; the last one waits until the first sentence was checked."""
 
     def do_POST(self):
         """Stream."""
@@ -40,9 +40,10 @@ class Server(BaseHTTPRequestHandler):
         self.end_headers()
         sent.clear()
         for piece in PIECES:
+            if piece == PIECES[-1]:
+                checked.wait(30)
             self.put({"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]})
             sent.append(piece)
-            time.sleep(0.05)
         self.put({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self.put({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
         self.wfile.write(b"data: [DONE]\n\n")
@@ -69,6 +70,7 @@ assert not sent
 seen = []
 for sentence in checker.stream(passages, **request):
     seen.append((sentence.text, str(sentence.verdict), len(sent)))
+    checked.set()
     print(sentence.verdict, sentence.text, [span.text for span in sentence.spans])
 texts = ["The bridge was opened in 1907.", "It is 3.5 kilometres long.", "它于1879年建成。", "It is old"]
 assert [text for text, _, _ in seen] == texts

@@ -15,11 +15,14 @@ trace.set_tracer_provider(provider)
 
 evidence = "The bridge was opened in 1879."
 with trace.get_tracer("app").start_as_current_span("answer"):
-    assert traced_detect(evidence, "The bridge was opened in 1907.").verdict is veriglot.Verdict.UNSUPPORTED
-traced_detect("", "The bridge was opened in 1907.")
-traced_detect(evidence, "The bridge was opened in 1907.", text=True)
+    assert (
+        traced_detect(evidence=evidence, response="The bridge was opened in 1907.").verdict
+        is veriglot.Verdict.UNSUPPORTED
+    )
+traced_detect(evidence="", response="The bridge was opened in 1907.")
+traced_detect(evidence=evidence, response="The bridge was opened in 1907.", text=True)
 try:
-    traced_detect(evidence, "The bridge was opened in 1907.", detector="no-such")
+    traced_detect(evidence=evidence, response="The bridge was opened in 1907.", detector="no-such")
 except veriglot.VeriglotError as error:
     print(error)
 
@@ -37,5 +40,5 @@ assert with_text.attributes["veriglot.unsupported"] == ("1907",)
 assert not failed.status.is_ok
 
 with trace.get_tracer("app").start_as_current_span("own") as own:
-    own.set_attributes(otel_attributes(veriglot.detect(evidence, evidence)))
+    own.set_attributes(otel_attributes(veriglot.detect(evidence=evidence, response=evidence)))
 assert exporter.get_finished_spans()[-1].attributes["veriglot.verdict"] == "supported"

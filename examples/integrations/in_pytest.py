@@ -13,20 +13,20 @@ def answer(question):
 
 
 def test_a_supported_answer(grounded):
-    prediction = grounded(answer("When?"), PASSAGES)
+    prediction = grounded(response=answer("When?"), evidence=PASSAGES)
     assert prediction.verdict is veriglot.Verdict.SUPPORTED
 
 
 def test_an_unsupported_answer_fails_with_its_spans(grounded):
     with pytest.raises(AssertionError) as failure:
-        grounded(answer("Wrong?"), PASSAGES)
+        grounded(response=answer("Wrong?"), evidence=PASSAGES)
     text = str(failure.value)
     print(text)
     assert "2 unsupported spans in the response, 0 allowed" in text
     assert "It opened in ⟦1907⟧ and is ⟦340⟧ metres long." in text
-    veriglot.assert_grounded(answer("Wrong?"), PASSAGES, max_unsupported=2)
+    veriglot.assert_grounded(response=answer("Wrong?"), evidence=PASSAGES, max_unsupported=2)
 
 
 def test_what_was_not_checked_fails(grounded):
     with pytest.raises(AssertionError, match=r"not checked \(no_evidence\).*does not pass"):
-        grounded(answer("When?"), [], max_unsupported=100)
+        grounded(response=answer("When?"), evidence=[], max_unsupported=100)

@@ -1,4 +1,4 @@
-"""A metric of Ragas that asks no language model."""
+"""A metric of Ragas that asks no language model. Ragas 0.4.3 needs langchain-community 0.4.1 or older."""
 
 import asyncio
 import math

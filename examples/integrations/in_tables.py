@@ -44,5 +44,5 @@ assert pickle.loads(pickle.dumps(detect_batch)) is detect_batch
 texts = pandas.DataFrame({"response": ["Opened in 1907.", float("nan")], "evidence": ["Opened in 1879.", None]})
 assert list(texts.veriglot.detect()["veriglot_verdict"]) == ["unsupported", "not_checked"]
 assert texts.iloc[:0].veriglot.detect().empty
-with pytest.raises(UsageError, match="no column 'reply'"):
+with pytest.raises(UsageError, match="no 'reply' among"):
     texts.veriglot.detect(response="reply")

@@ -3,7 +3,7 @@
 One response and its evidence:
 
 >>> import veriglot
->>> prediction = veriglot.detect("The bridge was opened in 1879.", "The bridge was opened in 1907.")
+>>> prediction = veriglot.detect(evidence="It opened in 1879.", response="It opened in 1907.")
 >>> prediction.verdict
 <Verdict.UNSUPPORTED: 'unsupported'>
 >>> [span.text for span in prediction.spans]
@@ -11,7 +11,7 @@ One response and its evidence:
 
 What was not checked has no spans, and asking for them is an error, for none would read as clean:
 
->>> unchecked = veriglot.detect("", "The bridge was opened in 1907.")
+>>> unchecked = veriglot.detect(evidence="", response="The bridge was opened in 1907.")
 >>> unchecked.verdict, unchecked.status
 (<Verdict.NOT_CHECKED: 'not_checked'>, <Status.NO_EVIDENCE: 'no_evidence'>)
 >>> unchecked.spans  # doctest: +ELLIPSIS
@@ -52,6 +52,12 @@ Labelled samples, written, read and measured:
 >>> evaluation = veriglot.evaluate(veriglot.read(path), veriglot.load_detector("grounding", words=True), resamples=0)
 >>> sorted(evaluation.profile().languages)
 ['en']
+
+Rates of models, corrected for what the detector gets wrong, or not (`raw`):
+
+>>> (rate,) = veriglot.estimate(veriglot.detect_many([sample]), [sample], estimator="raw")
+>>> rate.language, rate.units, rate.status.value
+('en', 6, 'unreliable')
 """
 
 from __future__ import annotations
@@ -76,15 +82,13 @@ if TYPE_CHECKING:
         Evidence,
         Generator,
         Sample,
-        Score,
-        Scorer,
         Span,
         Status,
         Task,
         Verdict,
-        Word,
     )
     from veriglot.scorers.registry import load_scorer
+    from veriglot.study.estimation import estimate
 
 __all__ = [
     "Annotation",
@@ -95,18 +99,16 @@ __all__ = [
     "NotChecked",
     "Prediction",
     "Sample",
-    "Score",
-    "Scorer",
     "Span",
     "Status",
     "Task",
     "Verdict",
     "VeriglotError",
-    "Word",
     "__version__",
     "assert_grounded",
     "detect",
     "detect_many",
+    "estimate",
     "evaluate",
     "load_detector",
     "load_scorer",
@@ -126,6 +128,7 @@ _HOMES = {
     "write": "formats.writer",
     "load_scorer": "scorers.registry",
     "assert_grounded": "pytest",
+    "estimate": "study.estimation",
 }
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from veriglot import records
-from veriglot.detectors.registry import load_detector
+from veriglot.detectors.registry import as_detector, load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
 from veriglot.formats.base import Reading, is_conversation, language_tag, plain_value
 from veriglot.formats.columns import cell_text, read_row, rows_reading
@@ -136,7 +136,7 @@ class Prediction:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "A prediction is neither true nor false. Ask for prediction.verdict (supported, unsupported, not_checked)"
+            "A prediction is neither true nor false. Use prediction.verdict (supported, unsupported, not_checked)"
             " or prediction.spans."
         )
 
@@ -157,27 +157,25 @@ class Prediction:
         render_terminal(self.sample, self.record, Console(file=text, no_color=True, force_jupyter=False))
         return f"{self.verdict}: {text.getvalue()}".rstrip()
 
-    def _repr_html_(self) -> str:
-        """The marked text with the evidence beside it, in a notebook."""
+    def _repr_html_(self) -> str | None:
+        """The marked text with the evidence beside it, in a notebook; without the sample it shows `repr`."""
         from veriglot.report.pages import fragment
 
-        return fragment(self.record, self.sample)
+        return None if self.sample is None else fragment(self.record, self.sample)
 
 
-@cache
-def _load_once(name: str, threshold: float | None, words: bool, strictness: str) -> Detector:
-    return load_detector(name, threshold=threshold, words=words, strictness=strictness)
+_load_once = cache(load_detector)
 
 
 def _loaded(detector: str | Detector, threshold: float | None, words: bool, strictness: str) -> Detector:
     if isinstance(detector, str):
-        return _load_once(detector, threshold, words, strictness)
+        return _load_once(detector, threshold=threshold, words=words, strictness=strictness)
     if threshold is not None or words or strictness != "normal":
         raise UsageError(
             "A detector that was loaded before keeps its own threshold, words and strictness.",
             "Give them to load_detector instead.",
         )
-    return detector
+    return as_detector(detector)
 
 
 def detect(
@@ -196,7 +194,8 @@ def detect(
     The detector is loaded once and kept. For many responses see `detect_many`.
 
     Args:
-        evidence: one passage or several; support by any of them is support. With none, the status is `no_evidence`.
+        evidence: one passage or several, as texts or as documents of LangChain, LlamaIndex or Haystack; support by any
+            of them is support. With none, the status is `no_evidence`.
         response: the text to judge.
         question: what was asked, if known.
         language: BCP 47 tag of the response, or None to have it detected.
@@ -241,14 +240,14 @@ def detect_many(
     Args:
         rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`), or under other usual
             names (`formats.columns.read_row`; the log says at the level INFO which were taken), or `Sample`s; a list,
-            any iterator, or a table of such columns (pandas, polars, pyarrow, datasets). A row without an id gets its
-            number, counted from 0.
+            any iterator, a table of such columns (pandas, polars, pyarrow, datasets), or several such tables. A row
+            without an id gets its number, counted from 0.
         detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes a name.
         strictness, threshold, words: of the detector, by name.
         language: BCP 47 tag of rows that state none, or None to have it detected.
         columns: part of a sample to the column that holds it, such as `{"response": "reply"}`, as `read` has it.
         batch_size: most rows judged at once; 1 gives each prediction as soon as its row has come.
-        processes: worker processes; 0 is one for each core.
+        processes: worker processes; 0 is one for each core. A script then needs `if __name__ == "__main__":`.
         progress: whether to show a bar on standard error.
         on_error: what becomes of a row that cannot be read: `stop` raises, `skip` gives it as `not_checked`.
 
@@ -261,24 +260,19 @@ def detect_many(
         InputError: a row lacks a field.
         UnknownNameError, UsageError: as for `detect`.
     """
-    if isinstance(rows, str | bytes | Mapping | Sample):
+    if isinstance(rows, str | bytes | Mapping | Sample | None):
         raise InputTypeError(
             f"rows are a list, an iterator or a table, and this is one {type(rows).__name__}",
             'Use veriglot.read(FILE) for a file, [row] for one row, and dataset["test"] for a split.',
         )
-    if processes != 1 and isinstance(detector, str):
-        make = partial(load_detector, detector, threshold=threshold, words=words, strictness=strictness)
-    else:
-        make = partial(_itself, _loaded(detector, threshold, words, strictness))
+    if on_error not in ("stop", "skip"):
+        raise UsageError(f"on_error is 'stop' or 'skip', and not {on_error!r}.")
+    make = partial(_loaded, detector, threshold, words, strictness)
     engine = Engine(make, jobs=processes, batch_size=batch_size)
     failing = engine.description.name if on_error == "skip" else None
     samples = _samples(rows, _tag(language), rows_reading(columns), failing)
     total = len(rows) if isinstance(rows, Sized) else None
     return _judged(engine, samples, Bar(shown=progress, total=lambda: total))
-
-
-def _itself(detector: Detector) -> Detector:
-    return detector
 
 
 def _judged(
@@ -318,21 +312,24 @@ def _samples(
         yield error
 
 
-def _plain(rows: Any) -> Iterable[Any]:
-    """Rows of a table as dictionaries; any other rows as they are."""
+def _plain(rows: Any) -> Iterator[Any]:
+    """Rows of a table, or of one table after another, as dictionaries; any other rows as they are."""
     if hasattr(rows, "lazy") and hasattr(rows, "collect"):  # a LazyFrame of polars
         rows = rows.collect()
+    if hasattr(rows, "to_batches"):  # a Table of pyarrow
+        rows = rows.to_batches()
     if hasattr(rows, "iter_rows"):  # polars
-        return rows.iter_rows(named=True)  # type: ignore[no-any-return]
-    if hasattr(rows, "to_batches"):  # a Table of pyarrow, which else gives its columns
-        return (row for batch in rows.to_batches() for row in batch.to_pylist())
-    if hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
+        yield from rows.iter_rows(named=True)
+    elif hasattr(rows, "to_pylist"):  # a RecordBatch of pyarrow, which else gives its columns
+        yield from rows.to_pylist()
+    elif hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
         names = [str(name) for name in rows.columns]
-        return (
-            {name: plain_cell(value) for name, value in zip(names, values, strict=True)}
-            for values in rows.itertuples(index=False, name=None)
-        )
-    return rows  # type: ignore[no-any-return]
+        for values in rows.itertuples(index=False, name=None):
+            yield {name: plain_cell(value) for name, value in zip(names, values, strict=True)}
+    else:
+        for row in rows:
+            table = any(hasattr(row, name) for name in ("iter_rows", "to_pylist", "itertuples"))
+            yield from _plain(row) if table else [row]
 
 
 def plain_cell(value: Any) -> Any:
@@ -383,7 +380,14 @@ def _id_of(row: Any, id_: str) -> Any:
     return id_ if own is None else str(int(own)) if whole else own
 
 
+def _document_text(value: Any) -> Any:
+    """The text of a document of LangChain, LlamaIndex or Haystack; anything else as it is."""
+    texts = (getattr(value, name, None) for name in ("page_content", "text", "content"))
+    return next((text for text in texts if isinstance(text, str)), value)
+
+
 def _passages(evidence: Any) -> Any:
+    evidence = plain_cell(evidence)
     if evidence is None or evidence == "":
         return []
     passages = [evidence] if isinstance(evidence, str | Evidence | Mapping) else evidence
@@ -394,6 +398,6 @@ def _passages(evidence: Any) -> Any:
     return [
         msgspec.to_builtins(passage) if isinstance(passage, Evidence)
         else passage if isinstance(passage, Mapping)
-        else {"text": passage}
+        else {"text": _document_text(passage)}
         for passage in passages
     ]  # fmt: skip

@@ -72,15 +72,9 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, renamed: str | None = None) -> None:
         known = sorted(known)
-        near = [renamed] if renamed else get_close_matches(name, known, n=3, cutoff=0.5)
-        if renamed:
-            hint = f"It is called {renamed} now."
-        else:
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
-        super().__init__(f"There is no {kind} named {name!r}.", hint)
-        self.kind = kind
-        self.name = name
-        self.suggestions = near
+        near = get_close_matches(name, known)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+        super().__init__(f"There is no {kind} named {name!r}.", f"It is called {renamed}." if renamed else hint)
 
 
 class MissingExtraError(UsageError):

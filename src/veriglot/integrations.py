@@ -16,16 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 import veriglot
 from veriglot.errors import NotChecked, UsageError
+from veriglot.records import Span, Verdict
 from veriglot.report.text_layout import excerpt
-
-if TYPE_CHECKING:
-    from veriglot.records import Span, Verdict
 
 __all__ = [
     "OpenAIChecker",
@@ -98,11 +96,11 @@ def texts_of(content: Any) -> list[str]:
 
 
 def _value_of(row: Mapping[str, Any], key: str) -> Any:
-    """What a dictionary holds under `key`, or a UsageError that names its keys."""
+    """What a dictionary or a table holds under `key`, or a UsageError that names its keys."""
     if key not in row:
         raise UsageError(
             f"There is no {key!r} among {', '.join(map(repr, row))}.",
-            "Say which keys hold the texts: response=KEY, evidence=KEY.",
+            "Say which hold the texts: response=NAME, evidence=NAME.",
         )
     return row[key]
 
@@ -119,18 +117,28 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+class _Judging:
+    """What DeepEval copies, and Haystack saves, by the names in this signature."""
+
+    def __init__(self, detector: str = "grounding", strictness: str = "normal", language: str | None = None) -> None:
+        self.detector = detector
+        self.strictness = strictness
+        self.language = language
+
+
 def _options_of(holder: Any) -> dict[str, Any]:
     return {name: getattr(holder, name) for name in ("detector", "strictness", "language")}
 
 
-def explain(prediction: "veriglot.Prediction", response: str, evidence: Sequence[str] = ()) -> str:
+def explain(prediction: "veriglot.Prediction") -> str:
     """The response with its spans in ⟦brackets⟧ and a line on each beneath, or why it was not checked."""
-    spans = prediction.get_spans(None)
+    spans, sample = prediction.get_spans(None), prediction.sample
     if spans is None:
         return f"not checked ({prediction.status}): {prediction.reason}"
     if not spans:
         return "The evidence supports the response."
-    passages = {f"p{index}": passage for index, passage in enumerate(evidence)}
+    assert sample is not None  # `detect` gives it
+    response, passages = sample.response, {passage.id: passage.text for passage in sample.evidence}
     marked, lines, reached = "", [], 0
     for span in spans:
         marked += f"{response[reached : span.start]}⟦{response[span.start : span.end]}⟧"
@@ -154,10 +162,9 @@ def explain(prediction: "veriglot.Prediction", response: str, evidence: Sequence
 
 def _grade(response: Any, evidence: Any, question: Any = None, **options: Any) -> tuple[str, float | None, str]:
     """The verdict, its score (None where it was not checked), and the spans or the reason in words."""
-    answer, passages = "".join(texts_of(response)), texts_of(evidence)
-    prediction = judge(answer, passages, question, **options)
+    prediction = judge(response, evidence, question, **options)
     spans = prediction.get_spans(None)
-    return str(prediction.verdict), None if spans is None else float(not spans), explain(prediction, answer, passages)
+    return str(prediction.verdict), None if spans is None else float(not spans), explain(prediction)
 
 
 def langchain_evaluator(
@@ -294,17 +301,9 @@ def _deepeval() -> type:
         from deepeval.metrics import BaseMetric
         from deepeval.test_case import LLMTestCase
 
-    class DeepEvalMetric(BaseMetric):
+    class DeepEvalMetric(_Judging, BaseMetric):
         __qualname__ = "DeepEvalMetric"
-
-        # DeepEval copies a metric by the names in this signature.
-        def __init__(
-            self, detector: str = "grounding", strictness: str = "normal", language: str | None = None
-        ) -> None:
-            self.threshold = 1.0
-            self.detector = detector
-            self.strictness = strictness
-            self.language = language
+        threshold = 1.0
 
         def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
             retrieved = test_case.retrieval_context  # [] is a search without a result, None is no search
@@ -360,14 +359,17 @@ def langchain_runnable(
 def _with_prediction(
     response: str, evidence: str, question: str | None, output: str, options: dict[str, Any], row: dict[str, Any]
 ) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise UsageError(
+            f"This step takes a dictionary with {response!r} and {evidence!r}, and not {type(row).__name__}.",
+            "Put RunnablePassthrough.assign(...) or a RunnableParallel before it.",
+        )
     asked = _value_of(row, question) if question else None
     prediction = judge(_value_of(row, response), _value_of(row, evidence), asked, **options)
     return {**row, output: prediction.to_dict()}
 
 
-def llama_index_postprocessor(
-    drop: bool = False, detector: str = "grounding", strictness: str = "normal", language: str | None = None
-) -> Any:
+def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
     """A node postprocessor of LlamaIndex that says how many words of an answer each node supports.
 
     Give it the answer as the query, after it was synthesized: `postprocess_nodes(nodes, query_str=answer)`. Each node's
@@ -375,12 +377,11 @@ def llama_index_postprocessor(
 
     Args:
         drop: whether nodes that support no word are dropped.
-        detector, strictness, language: as for `veriglot.detect`; the detector by name.
+        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
 
     Raises:
         UsageError: llama-index-core is not installed; or, when it runs, there is no answer.
     """
-    options = {"detector": detector, "strictness": strictness, "language": language}
     return _postprocessor()(drop=drop, **_checked(options))
 
 
@@ -401,7 +402,7 @@ def _postprocessor() -> type:
             self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
         ) -> list[NodeWithScore]:
             if query_bundle is None:
-                raise UsageError("There is no answer to hold the nodes against.", "Give it as query_str.")
+                raise UsageError("There is no answer to compare with the nodes.", "Give it as query_str.")
             passages = [node.get_content() for node in nodes]
             prediction = judge(query_bundle.query_str, passages, words=True, **_options_of(self))
             words = prediction.words
@@ -442,15 +443,8 @@ def _checker() -> type:
         from haystack import Document, component
         from haystack.dataclasses import ChatMessage
 
-    class HaystackChecker:
+    class HaystackChecker(_Judging):
         __qualname__ = "HaystackChecker"  # where saved pipelines look for it
-
-        def __init__(
-            self, detector: str = "grounding", strictness: str = "normal", language: str | None = None
-        ) -> None:
-            self.detector = detector
-            self.strictness = strictness
-            self.language = language
 
         @component.output_types(
             replies=list[str] | list[ChatMessage], verdicts=list[str], predictions=list[dict[str, Any]]
@@ -487,7 +481,7 @@ class CheckedSentence:
     prediction: "veriglot.Prediction"
 
     @property
-    def spans(self) -> "tuple[Span, ...]":
+    def spans(self) -> tuple[Span, ...]:
         """The unsupported spans of the sentence; their offsets count in the answer.
 
         Raises:
@@ -496,10 +490,8 @@ class CheckedSentence:
         return tuple(span for span in self.prediction.spans if span.end > self.start and span.start < self.end)
 
     @property
-    def verdict(self) -> "Verdict":
+    def verdict(self) -> Verdict:
         """`supported`, `unsupported` (a span lies in the sentence) or `not_checked`."""
-        from veriglot.records import Verdict
-
         if self.prediction.verdict is Verdict.NOT_CHECKED:
             return Verdict.NOT_CHECKED
         return Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
@@ -511,7 +503,7 @@ class _Answer:
     def __init__(self, evidence: Any, request: dict[str, Any], options: dict[str, Any]) -> None:
         if request.get("n", 1) not in (1, None):
             raise UsageError("Only one answer can be checked as it streams, but n asks for more.", "Leave out n.")
-        self._evidence = texts_of(evidence)
+        self._evidence = evidence
         self._options = options
         self._text = ""
         self._reached = 0
@@ -549,8 +541,7 @@ class OpenAIChecker:
 
     def __init__(self, client: Any, **options: Any) -> None:
         self._client = client
-        self._options = options
-        judge("A word.", "A word.", **options)  # to load takes seconds, and a wrong option would cost an answer
+        self._options = _checked(options)
 
     def stream(self, evidence: Any, **request: Any) -> Iterator[CheckedSentence]:
         """Ask, and give each sentence with its verdict once it is complete.
@@ -590,14 +581,14 @@ def otel_attributes(prediction: "veriglot.Prediction", *, text: bool = False) ->
         `veriglot.verdict`, `.status`, `.detector`, `.language`, `.score` and `.spans` (how many), as far as they are
         known.
     """
-    spans = prediction.get_spans(None)
-    values: dict[str, Any] = {name: getattr(prediction, name) for name in ("score", "language", "detector")}
-    values |= {"verdict": str(prediction.verdict), "status": str(prediction.status)}
-    values["spans"] = None if spans is None else len(spans)
-    if text:
-        values["unsupported"] = None if spans is None else [span.text or "" for span in spans]
-        values["reason"] = prediction.reason
-    return {f"veriglot.{name}": value for name, value in values.items() if value is not None}
+    plain = prediction.to_dict()
+    names = ("verdict", "status", "detector", "language", "score", *(["reason"] if text else []))
+    values = {name: plain[name] for name in names if name in plain}
+    if "spans" in plain:
+        values["spans"] = len(plain["spans"])
+        if text:
+            values["unsupported"] = [span.get("text", "") for span in plain["spans"]]
+    return {f"veriglot.{name}": value for name, value in values.items()}
 
 
 def traced_detect(evidence: Any, response: Any, *, text: bool = False, **options: Any) -> "veriglot.Prediction":
@@ -644,13 +635,9 @@ def detect_batch(
     from veriglot.detection import plain_cell
 
     columns = {"response": response, "evidence": evidence} | ({"question": question} if question else {})
-    for key, name in columns.items():
-        if name not in batch:
-            raise UsageError(
-                f"The table has no column {name!r}, but {', '.join(map(repr, batch))}.",
-                f"Say which column holds it: {key}=COLUMN.",
-            )
-    cells = {key: [plain_cell(value) for value in batch[name]] for key, name in columns.items()}
+    if isinstance(_value_of(batch, response), str):
+        raise UsageError("This is one row, and columns are expected.", "Type: dataset.map(detect_batch, batched=True)")
+    cells = {key: [plain_cell(value) for value in _value_of(batch, name)] for key, name in columns.items()}
     cells["response"] = ["" if text is None else text for text in cells["response"]]
     rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     predictions = list(veriglot.detect_many(rows, **options))

@@ -174,10 +174,11 @@ class Table:
         if entry.argument in missing:
             raise UsageError(
                 f"The {self.kind} {name!r} needs its {entry.argument}.",
-                f"Name it after a colon: {name.rstrip(':')}:NAME.",
+                f"Name it after a colon: {name.rstrip(':')}:NAME" + (f" ({entry.summary})." if entry.summary else "."),
             )
         if missing:
-            raise UsageError(f"The {self.kind} {name!r} needs the option {missing[0]!r}.")
+            remedy = f"Set {missing[0]}=VALUE (--set in the command line)."
+            raise UsageError(f"The {self.kind} {name!r} needs the option {missing[0]!r}.", remedy)
         return kind(**options)
 
 

@@ -32,8 +32,8 @@ __all__ = ()  # `veriglot` offers assert_grounded
 def assert_grounded(
     response: Any,
     evidence: Any,
-    max_unsupported: int = 0,
     *,
+    max_unsupported: int = 0,
     question: str | None = None,
     language: str | None = None,
     detector: Any = "grounding",
@@ -56,7 +56,7 @@ def assert_grounded(
         AssertionError: more spans are unsupported, or the response was not checked; with the text, spans and reason.
         UsageError: `max_unsupported` is negative.
     """
-    from veriglot.integrations import explain, judge, texts_of
+    from veriglot.integrations import explain, judge
 
     __tracebackhide__ = True
     if not max_unsupported >= 0:  # NaN is no number of spans either
@@ -65,7 +65,7 @@ def assert_grounded(
     prediction = judge(response, evidence, question, **options)
     spans = prediction.get_spans(None)
     if spans is None or len(spans) > max_unsupported:
-        text = explain(prediction, "".join(texts_of(response)), texts_of(evidence))
+        text = explain(prediction)
         if spans is None:
             raise AssertionError(f"The response was {text}. What was not checked does not pass.")
         marked = f"{len(spans)} unsupported span{'s' * (len(spans) != 1)} in the response, {max_unsupported} allowed:"

@@ -100,6 +100,18 @@ def test_labelled_data_and_names_are_a_bench(tmp_path: Path, *, spans: bool, lev
     assert results["data"][0]["levels"] == levels
 
 
+def test_data_of_the_short_form_may_hold_bad_rows_but_no_unclear_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gold.jsonl"
+    path.write_bytes(b'{"id": "cut off\n' + b"".join(encode(sample) + b"\n" for sample in samples()))
+    assert main(["bench", str(path), "--systems", "rouge-l", "-q"]) == 0
+    unclear = tmp_path / "unclear.csv"
+    unclear.write_text("context,answer,label\nIn 1897.,In 1879.,falsch\n")
+    assert main(["bench", str(unclear), "--systems", "rouge-l"]) == 1
+    assert capsys.readouterr().err.count("the label 'falsch' in 'label' is not known") == 1
+
+
 def _whole(sample: Sample) -> Sample:
     """The same label without a place."""
     rating = float(bool(sample.annotations[0].spans))
@@ -125,23 +137,34 @@ def test_labels_of_whole_responses_are_labels(tmp_path: Path, capsys: pytest.Cap
     assert "no labels" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["bench"], ["bench", "statistics"]], ids=["run", "statistics"])
 @pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        ("kb,said,wrong", 'Add columns = {response = "said", evidence = "kb"}. '),
-        ("context,answer,label", 'Add columns = {unsupported = "label"} if 1 is unsupported, columns = {supported = '),
-    ],
+    ("header", "stated"), [("kb,said,wrong", "response=said,evidence=kb"), ("context,answer,label", "supported=label")]
 )
-def test_columns_are_told_as_a_bench_file_has_them_and_nothing_is_left(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str, message: str
+def test_columns_that_are_not_known_are_stated_to_convert_and_nothing_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str, stated: str, words: list[str]
 ) -> None:
     path = tmp_path / "own.csv"
     path.write_text(f"{header}\nThe bridge was opened in 1897.,It was opened in 1879.,1\n", "utf-8")
-    assert main(["bench", str(path), "--systems", "absent_words:AbsentWords"]) == 1
+    assert main([*words, str(path)]) == 1
     error = capsys.readouterr().err
-    assert message in error
-    assert "[[data]] of a bench file; `veriglot bench init bench.toml` writes one" in error
+    assert f"--map {stated}" in error
+    assert "labels are not used" not in error
+    assert "This command has no --map. Type `veriglot convert FILE --map ... -o NEW.jsonl`" in error
     assert list(tmp_path.iterdir()) == [path]
+    converted = tmp_path / "new.jsonl"
+    assert main(["convert", str(path), "--map", stated, "-o", str(converted)]) == 0
+    assert main(["bench", "statistics", str(converted)]) == 0
+
+
+def test_a_page_of_labels_of_whole_responses_has_no_empty_table(tmp_path: Path) -> None:
+    path = tmp_path / "whole.jsonl"
+    path.write_bytes(b"".join(encode(_whole(row)) + b"\n" for row in samples()))
+    assert main(["bench", str(path), "--systems", "absent_words:AbsentWords", "-q"]) == 0
+    page = (tmp_path / "whole-bench" / "leaderboard.html").read_text("utf-8")
+    assert "Statistics of the test parts" not in page
+    assert '<th scope="col" class="number">split' not in page
+    assert main(["bench", "record", str(tmp_path / "whole-bench"), "-o", str(tmp_path / "figures.json")]) == 2
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_other_languages_and_unlabelled_samples_are_left_out_and_counted(tmp_pat
 
 
 def test_data_that_is_all_for_tuning_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none is left to test on") as caught:
+    with pytest.raises(InputError, match="none is left for testing") as caught:
         read(tmp_path, samples(("en",))[:1], dev_share=0.99999)
     assert "Give more texts" in str(caught.value.remedy)
 

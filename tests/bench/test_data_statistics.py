@@ -56,6 +56,11 @@ def test_translations_are_counted_by_pair() -> None:
     assert {name: part["samples"] for name, part in found.items()} == {"de": 1, "en-de": 4, "und": 1}
 
 
+def test_a_language_that_is_not_stated_is_identified() -> None:
+    samples = [Sample(id=text, response=text) for text in ("Der Turm wurde gebaut.", "Ce pont est très ancien.", "?")]
+    assert set(statistics_by_language(samples)) == {"de", "fr", "und"}
+
+
 def test_borders_belong_to_the_lower_band() -> None:
     assert [band_of(marked, 100) for marked in (0, 1, 5, 6, 25, 26, 100)] == [
         None,

@@ -9,6 +9,7 @@ from absent_words import REFUSED, AbsentWords
 from labelled_texts import annotation, samples
 
 from veriglot.bench.evaluation import Evaluator, Settings, compare_types, evaluate
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Kind, LanguageProfile, Prediction, Sample, Span, Status, encode
 from veriglot.text.segmentation import word_bounds
@@ -32,6 +33,17 @@ def test_word_counts_are_those_of_a_plain_loop() -> None:
             marked = any(s.start < end and start < s.end for s in prediction.spans or ())
             expected[{(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 3}[gold, marked]] += 1
         assert row.tolist() == expected
+
+
+def test_a_detector_by_name_and_what_is_no_sample() -> None:
+    named = evaluate(samples(), "grounding", resamples=0)
+    loaded = evaluate(samples(), load_detector("grounding", words=True), resamples=0)
+    assert named.signature == loaded.signature
+    assert repr(named).startswith("<Evaluation of grounding@")
+    assert "word F1 " in repr(named)
+    for stray in ({"response": "a"}, "a"):
+        with pytest.raises(TypeError, match="this is no Sample"):
+            evaluate([stray], AbsentWords())  # type: ignore[list-item]
 
 
 def test_profile_is_what_the_design_asks_for() -> None:
@@ -151,7 +163,7 @@ def test_languages_that_nobody_stated() -> None:
 def test_a_prediction_of_another_sample_is_refused() -> None:
     data = samples()
     evaluator = Evaluator(Settings("d@1"))
-    with pytest.raises(InputError, match="cannot be held against"):
+    with pytest.raises(InputError, match="cannot be compared with"):
         evaluator.add(data[0], AbsentWords().predict([data[1]])[0])
     evaluator.add(data[0], None)
     assert evaluator.result(resamples=0).coverage["en"].unscored == {"missing": 1}
@@ -190,7 +202,7 @@ class TestTypes:
     def test_asked_for(self) -> None:
         types = compare_types("fava", "fava", "halluverse", set())
         assert types.names == ("entity", "relation", "sentence")
-        with pytest.raises(UsageError, match="do not both lead to 'fava'"):
+        with pytest.raises(UsageError, match="do not both map to 'fava'"):
             compare_types("hat", "fava", "fava", set())
         with pytest.raises(UnknownNameError):
             compare_types("fava", "fava", "flava", set())

@@ -114,8 +114,8 @@ def test_json_holds_what_was_measured(data: Path, tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--calibration", "{out}", "--calibrate", "{new}"), "calibrated once"),
-        (("--calibration", "{out}", "--predictions", "{data}"), "asks none"),
+        (("--calibration", "{out}", "--calibrate", "{new}"), "exclude each other"),
+        (("--calibration", "{out}", "--predictions", "{data}"), "none runs"),
         (("--calibration", "{gone}"), "no such calibration"),
     ],
 )

@@ -257,12 +257,22 @@ def test_predictions_that_do_not_say_their_threshold(
     assert evaluate(data, "--predictions", predictions).code == 0
 
 
-def test_data_without_labels_gives_a_note_and_no_empty_tables(evaluate: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_data_without_the_labels_that_are_needed_are_refused_before_they_are_judged(
+    evaluate: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AbsentWords, "predict", None)
     path = tmp_path / "bare.jsonl"
     path.write_bytes(b"".join(encode(msgspec.structs.replace(one, annotations=())) + b"\n" for one in samples()))
     outcome = evaluate(path, *DETECTOR)
-    assert outcome.code == 0
-    assert outcome.out.startswith("Note: no sample has labels, and figures need them: say where they are with --map")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "bare.jsonl: no sample has labels\n  Say where they are: --map label=COLUMN" in outcome.err
+    rated = tmp_path / "rated.csv"
+    rated.write_text("context,answer,is_wrong\nIn 1897.,In 1879.,1\nIn 1897.,In 1897.,0\n")
+    outcome = evaluate(rated, *DETECTOR, "--calibrate", tmp_path / "made.json")
+    assert outcome.code == 2
+    assert "--calibrate needs marked words, but the labels are of whole responses.\n  Mark the unsup" in outcome.err
+    monkeypatch.undo()
+    assert evaluate(rated, *DETECTOR).code == 0
 
 
 def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[..., Outcome], data: Path) -> None:

@@ -56,7 +56,7 @@ def samples(tmp_path: Path) -> Path:
 
 
 def predicted(folder: Path, predictions: Any = PREDICTIONS, name: str = "marked.jsonl") -> Path:
-    write(predictions, folder / name, kind="predictions")
+    write(predictions, folder / name)
     return folder / name
 
 

@@ -47,7 +47,7 @@ class Place:
         self, predictions: tuple[Prediction, ...], samples: tuple[Sample, ...] = SAMPLES, *words: str
     ) -> tuple[int, str]:
         write(samples, self._samples)
-        write(predictions, self._predictions, kind="predictions")
+        write(predictions, self._predictions)
         words = (str(self._samples), "--predictions", str(self._predictions), "-o", str(self.out), *words)
         try:
             return app(list(words), standalone_mode=False) or 0, ""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from veriglot.bench.evaluation import type_confusion
+from veriglot.bench.results import BenchConfusion
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Kind, Prediction, Sample, Span, Status, Unit
 
@@ -27,6 +30,14 @@ def said(name: str, *spans: tuple[int, int, str | None], status: Status = Status
     )
 
 
+def confused(
+    samples: list[Sample], predictions: list[Prediction], *, of: Literal["response", "mark"] = "response",
+    detector: str | None = None,
+) -> BenchConfusion:  # fmt: skip
+    blank = BenchConfusion(system="d", data="data", language="all", of=of)
+    return type_confusion(blank, zip(samples, predictions, strict=True), None, detector)
+
+
 def test_responses_with_one_label() -> None:
     samples = [pair("a", "entity"), pair("b", "entity"), pair("c", "relation"), pair("d", "sentence"), pair("e", None)]
     samples += [Sample(id="f", response=TEXT)]
@@ -38,7 +49,7 @@ def test_responses_with_one_label() -> None:
         said("e"),
         said("f", (0, 3, "entity")),
     ]
-    found = type_confusion(samples, predictions)
+    found = confused(samples, predictions)
     assert found.classes == ("entity", "relation", "sentence", "none")
     assert found.answers == ("entity", "relation", "sentence", "none", "no answer")
     assert found.counts == ((1, 1, 0, 0, 0), (0, 0, 0, 0, 1), (0, 0, 0, 1, 0), (0, 0, 0, 1, 0))
@@ -47,7 +58,7 @@ def test_responses_with_one_label() -> None:
 
 def test_types_of_the_detector_are_brought_to_the_data_s() -> None:
     predictions = [said("a", (0, 3, "invented")), said("b", (0, 3, None))]
-    found = type_confusion([pair("a", "sentence"), pair("b", "entity")], predictions, detector_taxonomy="fava")
+    found = confused([pair("a", "sentence"), pair("b", "entity")], predictions, detector="fava")
     assert found.counts[found.classes.index("sentence")][found.answers.index("sentence")] == 1
     assert found.answers[-1] == "other type"
     assert found.counts[0] == (0, 0, 0, 0, 1)
@@ -57,16 +68,14 @@ def test_marks_of_responses_with_several() -> None:
     spans = (Span(0, 3, "entity"), Span(4, 7, "relation"), Span(8, 18, "invented"), Span(8, 9, None))
     gold = Annotation("gold", Kind.HUMAN, "fava", spans=spans)
     sample = Sample(id="a", response=TEXT, annotations=(gold,))
-    found = type_confusion(
-        [sample], [said("a", (2, 7, "entity"), (8, 10, "entity"), (10, 18, "subjective"))], level="mark"
-    )
+    found = confused([sample], [said("a", (2, 7, "entity"), (8, 10, "entity"), (10, 18, "subjective"))], of="mark")
     table = dict(zip(found.classes, found.counts, strict=True))
     answers = found.answers
     assert sum(table["entity"]) == table["entity"][answers.index("entity")] == 1
     assert table["relation"][answers.index("entity")] == 1
     assert table["invented"][answers.index("subjective")] == 1
     assert found.left_out == 1  # the mark without a type
-    several = type_confusion([sample], [said("a")])
+    several = confused([sample], [said("a")])
     assert (several.left_out, sum(map(sum, several.counts))) == (1, 0)
 
 
@@ -74,7 +83,7 @@ def test_types_of_the_data_are_brought_to_the_detector_s_where_the_other_way_doe
     spans = (Span(0, 3, "entity"), Span(4, 7, "invented"), Span(8, 13, "subjective"))
     sample = Sample(id="a", response=TEXT, annotations=(Annotation("gold", Kind.HUMAN, "fava", spans=spans),))
     answer = said("a", (0, 3, "contradicted"), (4, 6, "unverified"))
-    found = type_confusion([sample], [answer], level="mark", detector_taxonomy="support")
+    found = confused([sample], [answer], of="mark", detector="support")
     assert (found.taxonomy, found.classes) == ("support", ("contradicted", "unverified"))
     assert found.answers == ("contradicted", "unverified", "none")
     assert found.counts == ((1, 0, 0), (0, 1, 1))
@@ -83,8 +92,8 @@ def test_types_of_the_data_are_brought_to_the_detector_s_where_the_other_way_doe
 
 def test_what_cannot_be_compared() -> None:
     with pytest.raises(UsageError, match="no labels"):
-        type_confusion([Sample(id="a", response=TEXT)], [said("a")])
+        confused([Sample(id="a", response=TEXT)], [said("a")])
     with pytest.raises(UsageError):
-        type_confusion([pair("a", "entity")], [said("a", (0, 3, "critical_error"))])
+        confused([pair("a", "entity")], [said("a", (0, 3, "critical_error"))])
     with pytest.raises(InputError, match="'b'"):
-        type_confusion([pair("a", "entity")], [said("b")])
+        confused([pair("a", "entity")], [said("b")])

@@ -8,9 +8,13 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, encode
+from veriglot import estimate
+from veriglot.errors import InputError, UsageError
+from veriglot.formats.reader import read_predictions
+from veriglot.records import Annotation, Evidence, Generator, Kind, Rate, Sample, Span, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +101,27 @@ def test_rates_have_the_keys_of_the_design_and_hold_the_truth(files: Files, veri
     assert "profile:" in bold["signature"]
 
 
+def test_predictions_in_several_files_give_the_same_rates(files: Files, veriglot: Command) -> None:
+    whole = rates(veriglot("estimate", *files.words, "--json"))
+    lines = files.predictions.read_bytes().splitlines(keepends=True)
+    parts = [files.folder / f"part{k}.jsonl" for k in range(3)]
+    for k, part in enumerate(parts):
+        part.write_bytes(b"".join(lines[k::3]))
+    outcome = veriglot("estimate", *parts, "--samples", files.samples, "--profile", files.profile, "--json")
+    assert rates(outcome) == whole
+    twice = veriglot("estimate", *parts, parts[0], "--samples", files.samples, "--profile", files.profile)
+    assert twice.code == 1
+    assert "occurs twice" in twice.err
+
+
+def test_rows_without_evidence_are_said_to_be_unjudged(files: Files, veriglot: Command) -> None:
+    rows = [msgspec.structs.replace(row, evidence=()) for row in files.rows]
+    samples, predictions = write_samples(files.folder / "bare.jsonl", rows), files.folder / "unjudged.jsonl"
+    veriglot("detect", samples, "-o", predictions, "--words", *DETECTOR)
+    words = (predictions, "--samples", samples, "--profile", files.profile, "--estimator", "em", "--json")
+    assert {rate["reason"].split(";")[0] for rate in rates(veriglot("estimate", *words))} == {"no unit was judged"}
+
+
 def test_the_paper_is_off_where_the_profile_is_denser(files: Files, veriglot: Command) -> None:
     found = rates(veriglot("estimate", *files.words, "--json", "--estimator", "paper", "--estimator", "em"))
     paper = {rate["model"]: rate for rate in found if rate["estimator"] == "paper"}
@@ -150,6 +175,13 @@ def test_order_does_not_matter_and_what_is_missing_is_coverage(files: Files, ver
     by_seed = rates(veriglot("estimate", *files.words, "--json", "--by-seed"))
     apart = [rate for rate in by_seed if rate["model"] == "bold" and rate["seed"] is not None]
     assert [(rate["seed"], rate["responses"] / rate["coverage"]) for rate in apart] == [(0, 80), (1, 80)]
+
+
+def test_predictions_of_other_samples_are_refused(files: Files, veriglot: Command) -> None:
+    other = write_samples(files.folder / "other.jsonl", made(3, 0.1, seed=4, model="other"))
+    outcome = veriglot("estimate", files.predictions, "--samples", other, "--estimator", "raw")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "no prediction is of a sample of --samples\n  Give the samples that they were made of." in outcome.err
 
 
 def test_a_language_that_the_profile_lacks_gives_no_number_unless_pooled(files: Files, veriglot: Command) -> None:
@@ -226,3 +258,15 @@ def test_without_a_profile_only_raw_is_to_be_had(files: Files, veriglot: Command
     assert "veriglot evaluate LABELLED -o profile.json" in outcome.err
     assert [rate["estimator"] for rate in rates(veriglot("estimate", *words, "--estimator", "raw", "--json"))] == [
         "raw", "raw"]  # fmt: skip
+
+
+def test_python_gives_the_rates_of_the_command(files: Files, veriglot: Command) -> None:
+    predictions, samples = list(read_predictions(files.predictions)), files.rows
+    given = [Rate(**rate) for rate in rates(veriglot("estimate", *files.words, "--json"))]
+    assert [rate.rate for rate in estimate(predictions, samples, str(files.profile))] == [rate.rate for rate in given]
+    labelled = estimate(predictions, samples, labels=samples[:60] + samples[160:220])
+    assert [(rate.model, rate.estimator) for rate in labelled] == [("bold", "ppi"), ("careful", "ppi")]
+    with pytest.raises(UsageError, match="needs an error profile"):
+        estimate(predictions, samples)
+    with pytest.raises(InputError, match="belongs to no sample"):
+        estimate(predictions, samples[1:], estimator="raw")

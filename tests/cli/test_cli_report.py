@@ -79,6 +79,7 @@ def test_the_terminal_view_also_goes_into_a_pipe(veriglot: Command, run: Path) -
     ("words", "code", "told"),
     [
         (("nowhere",), 1, "veriglot study status"),
+        (("nowhere",), 1, "detect ROWS -o page.html"),
         (("RUN", "--to", "csv", "--table", "rank"), 2, "Did you mean rank"),
         (("RUN", "--table", "all"), 2, "--output FOLDER"),
         (("RUN", "--table", "ranks", "--to", "html"), 2, "--table goes with"),

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.cli.app import VERBS, app, load_verb
+from veriglot.cli.command import commented_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,3 +84,8 @@ def test_settings_have_help_and_no_option_of_their_command_has_their_name() -> N
         keys = [one.key for one in flat]
         assert len(set(keys)) == len(keys), name
         assert all(one.help.endswith(".") for one in flat if one.info.kind == "setting"), name
+
+
+def test_a_settings_file_shows_lists_as_lists() -> None:
+    text = commented_toml("veriglot serve", load_verb("serve").callback)
+    assert {'# origins = ["..."]', '# keys = "FILE"'} <= {*text.splitlines()}

@@ -88,6 +88,7 @@ def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
     first = build(*words, "--json")
     assert first.code == 3
     assert "15 responses, 12 done, 3 failed" in first.err
+    assert "The first that failed: " in first.err
     found = json.loads(first.out)
     assert [row["language"] for row in found] == ["de", "zh-Hans", "ar"]
     assert sum(row["responses"] for row in found) == 12
@@ -196,7 +197,7 @@ def test_a_key_comes_from_the_environment_and_stands_nowhere(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "Which server"),
+        ((), "No server is named"),
         (("--client", "scripted"), "needs its rules"),
         (("--client", "openay", "--base-url", "http://127.0.0.1:9"), "Did you mean openai"),
         (("--base-url", "http://127.0.0.1:9", "--client-options", "rat=2"), "Did you mean rate"),
@@ -211,7 +212,7 @@ def test_a_key_comes_from_the_environment_and_stands_nowhere(
         (("--base-url", "http://127.0.0.1:9", "--generation", "temprature=1"), "Did you mean temperature"),
         (("--base-url", "http://127.0.0.1:9", "--generation", "top_p=3"), "top_p is 3"),
         (("--base-url", "http://127.0.0.1:9", "--generation", "preset=mfava-lama-3"), "Did you mean mfava-llama-3"),
-        (("--base-url", "http://127.0.0.1:9", "--seeds", "a,b"), "are no seeds"),
+        (("--base-url", "http://127.0.0.1:9", "--seeds", "a,b"), "is no list of seeds"),
         (("--base-url", "http://127.0.0.1:9", "--seeds", "1,1"), "each seed once"),
         (("--base-url", "http://127.0.0.1:9", "-m", "second"), "Name a folder"),
         (("--base-url", "http://127.0.0.1:9", "-m", "=x"), "names no model"),

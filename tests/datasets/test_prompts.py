@@ -118,5 +118,5 @@ def test_what_stands_in_a_text_is_no_placeholder() -> None:
 
 def test_versions_have_names() -> None:
     assert prompt_version("answer") == "answer@1"
-    assert prompt_version("queries") == "queries@1"
+    assert prompt_version("queries") == "queries@2"
     assert prompt_version("biography") == "biography@1"

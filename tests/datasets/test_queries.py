@@ -193,8 +193,8 @@ def test_what_is_no_reference_is_refused(data: Any, field: str | None) -> None:
 # The stage
 
 RULES: list[dict[str, Any]] = [
-    {"match": "Does the text hold.*Witwe.*Text:", "reply": '{"answerable": true, "quote": "Witwe Anna Kroll"}'},
-    {"match": "Does the text hold", "reply": '{"answerable": false, "quote": ""}'},
+    {"match": "Does the text contain.*Witwe.*Text:", "reply": '{"answerable": true, "quote": "Witwe Anna Kroll"}'},
+    {"match": "Does the text contain", "reply": '{"answerable": false, "quote": ""}'},
     {"match": "Title: Mill 1\n", "error": "the server fell over"},
     {"match": "Title: Mill 2\n", "reply": "no"},
     {"match": "Write 2 questions", "reply": json.dumps({"queries": [WHO, WHEN]}, ensure_ascii=False)},

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import pickle
+import subprocess
+import sys
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import veriglot
 from veriglot.detectors.registry import load_detector
-from veriglot.errors import InputError
+from veriglot.errors import InputError, UsageError
 from veriglot.testing import ContractError, check_detector
 
 FACT, WRONG = "The bridge was opened in 1897.", "It was opened in 1879."
@@ -27,6 +32,15 @@ def test_a_prediction_has_a_verdict_and_is_no_truth_value() -> None:
     assert veriglot.detect(FACT, FACT).verdict is veriglot.Verdict.SUPPORTED
     with pytest.raises(TypeError, match="verdict"):
         bool(prediction)
+
+
+def test_nothing_is_kept_of_its_use(tmp_path: Path) -> None:
+    code = f"import veriglot; print(veriglot.detect({FACT!r}, {WRONG!r}).verdict)"
+    folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
+    environment = {**folders, **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "unsupported\n"
+    assert [*tmp_path.iterdir()] == []  # ONNX Runtime keeps the number of a device, and events to send
 
 
 def test_spans_of_what_was_not_checked_have_to_be_asked_for() -> None:
@@ -54,9 +68,11 @@ def test_the_notebook_view_escapes_and_runs_the_right_way() -> None:
     assert "<script" not in view
     assert "&lt;script&gt;" in view
     assert "<mark" in view
+    assert "% likely that any part is unsupported · grounding@" in view
+    assert "was not given" in veriglot.detect(FACT, WRONG)._repr_html_()
     assert 'dir="rtl"' in veriglot.detect("فُتح الجسر عام ١٨٩٧.", "فُتح عام ١٨٧٩.", language="ar")._repr_html_()
     alone = veriglot.Prediction(veriglot.detect(FACT, WRONG).record)
-    assert "1879" in alone._repr_html_()
+    assert alone._repr_html_() is None
     assert "1879" in str(alone)
 
 
@@ -116,6 +132,8 @@ def test_a_row_that_cannot_be_read_is_named_or_not_checked_in_its_place() -> Non
     assert "rows[1] (id 'q-17')" in (predictions[1].reason or "")
     with pytest.raises(ZeroDivisionError):  # what the iterator itself raises is no row
         list(veriglot.detect_many((1 // 0 for _ in "a"), on_error="skip"))
+    with pytest.raises(UsageError, match="'stop' or 'skip', and not 'raise'"):
+        veriglot.detect_many(rows, on_error="raise")  # type: ignore[arg-type]
 
 
 def test_what_columns_and_labels_were_taken_for_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -142,16 +160,47 @@ def test_messages_are_read_where_texts_are_expected() -> None:
         veriglot.detect(FACT, asked)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars, lazy", "pandas", "pyarrow"])
+@pytest.mark.parametrize("kind", ["polars", "polars, lazy", "pandas", "pyarrow", "pyarrow, batch", "pyarrow, reader"])
 def test_tables_are_rows(kind: str) -> None:
-    package = pytest.importorskip(kind.partition(",")[0])
+    name, _, way = kind.partition(", ")
+    package = pytest.importorskip(name)
     columns = {"contexts": [[FACT], None, [FACT]], "answer": [WRONG, WRONG, FACT]}
-    table = package.table(columns) if kind == "pyarrow" else package.DataFrame(columns)
-    predictions = veriglot.detect_many(table.lazy() if kind == "polars, lazy" else table)
+    table = package.table(columns) if name == "pyarrow" else package.DataFrame(columns)
+    ways = {"": lambda: table, "lazy": lambda: table.lazy(), "batch": lambda: table.to_batches()[0],
+            "reader": lambda: table.to_reader(max_chunksize=2)}  # fmt: skip
+    predictions = veriglot.detect_many(ways[way]())
     assert [prediction.verdict.value for prediction in predictions] == ["unsupported", "not_checked", "supported"]
+    if not way:  # as pandas.read_csv(chunksize=...) gives them
+        assert [prediction.verdict.value for prediction in veriglot.detect_many([table, table])][3] == "unsupported"
 
 
-@pytest.mark.parametrize("rows", ["text", {"evidence": FACT, "response": WRONG}, b""])
+@pytest.mark.parametrize("name", ["numpy", "pandas", "polars"])
+def test_evidence_is_a_column_or_documents_too(name: str) -> None:
+    package = pytest.importorskip(name)
+    column = (package.array if name == "numpy" else package.Series)([FACT, "It is old."])
+    document = SimpleNamespace(page_content=FACT)
+    for evidence in (column, [document]):
+        assert veriglot.detect(evidence=evidence, response=WRONG).verdict == "unsupported"
+        (prediction,) = veriglot.detect_many([{"evidence": evidence, "response": WRONG}])
+        assert prediction.verdict == "unsupported"
+    assert veriglot.detect(evidence=float("nan"), response=WRONG).status == "no_evidence"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("detector", [None, type(load_detector()), veriglot.load_scorer("rouge-l"), []])
+def test_what_is_no_detector_is_named(detector: Any) -> None:
+    sample = veriglot.Sample("a", WRONG, evidence=(veriglot.Evidence(FACT),))
+    for call in (
+        lambda: veriglot.detect(evidence=FACT, response=WRONG, detector=detector),
+        lambda: veriglot.detect_many([sample], detector=detector),
+        lambda: veriglot.evaluate([sample], detector),
+    ):
+        with pytest.raises(UsageError, match="is no detector"):
+            call()
+    with pytest.raises(UsageError, match="probability"):
+        veriglot.load_detector(threshold="0.5")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", ["text", {"evidence": FACT, "response": WRONG}, b"", None])
 def test_one_row_is_no_list_of_rows(rows: object) -> None:
     with pytest.raises(TypeError, match="Use"):
         veriglot.detect_many(rows)  # type: ignore[arg-type]

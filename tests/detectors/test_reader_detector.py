@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,17 +17,21 @@ from detector_contract import check_contract
 
 from tiny_e5 import write_e5
 from tiny_reader import features_of, learned, write_encoder, write_reader
-from veriglot.detectors.reader.detector import Network, Reader, relation_of
+from veriglot.detectors.reader import detector as reader_module
+from veriglot.detectors.reader.detector import Manifest, Network, Reader, relation_of
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
 from veriglot.testing import ordinary_samples
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 EVIDENCE = "The old mill burned down in May. It was sold to a farmer, who built an inn. The inn stands there today."
 RESPONSE = "In May the mill burned down. A farmer from the valley bought it. He built a church there."
+
+
+def test_the_shipped_weights_know_every_strictness() -> None:
+    """A new `weights.json` has none until they are measured; `docs/reader.md` tells those of this one."""
+    thresholds = Manifest.read(Path(reader_module.__file__).parent / "weights").thresholds
+    assert thresholds == {"low": 0.6, "high": 0.3}
 
 
 @pytest.fixture(scope="module")

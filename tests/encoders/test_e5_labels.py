@@ -67,7 +67,7 @@ def test_the_command_takes_it_by_name(registry: Path) -> None:
 
 
 def test_a_model_of_a_single_file_without_one_is_refused_in_whole_sentences(registry: Path) -> None:
-    with pytest.raises(WeightsError, match=r"^The tokenizer of 'other' is inside its file and does not say") as caught:
+    with pytest.raises(WeightsError, match=r"^The tokenizer of 'other' is inside its file and does not give") as caught:
         fast_tokenizer_of("other")
     assert "Give a tokenizer.json" in (caught.value.remedy or "")
 

@@ -297,7 +297,8 @@ def test_what_no_map_can_be(tmp_path: Path) -> None:
     ("column", "value", "unsupported"),
     [
         ("is_wrong", 1, 1), ("is_wrong", False, 0), ("hallucinated", "no", 0), ("is_supported", "TRUE", 0),
-        ("is_faithful", 0, 1), ("label", "Supported", 0), ("label", "not supported", 1), ("label", "PASS", 0),
+        ("label", "Wrong", 1), ("label", "right", 0), ("is_faithful", 0, 1), ("label", "Supported", 0),
+        ("label", "not supported", 1), ("label", "PASS", 0),
         ("verdict", "hallucinated", 1), ("label", "", None), ("label", None, None), ("label", float("nan"), None),
     ],
 )  # fmt: skip
@@ -391,8 +392,9 @@ def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
     [
         (b"", "empty"), (b"question,context,answer\n", "no row"), (b"PK\x03\x04xx", "Excel workbook"),
         ("context;answer\nМост открыт в 1897;Он открыт\n".encode("cp1251"), "neither UTF-8 nor cp1252"),
-        (b"context,context2,answer\na,b\n", "Is a quote left open"),
-        (gzip.compress(b"context,answer\nx,y\n")[:-9], "gzip file is damaged: .* Was it cut off"),
+        ("上下文,回答\n大桥于1897年开放,大桥于1879年开放\n".encode("gb18030"), "neither UTF-8 nor cp1252"),
+        (b"context,context2,answer\na,b\n", "Check for a quote"),
+        (gzip.compress(b"context,answer\nx,y\n")[:-9], "gzip file is damaged: .* Check that the file is complete"),
         (b"\x28\xb5\x2f\xfdxx", "compressed .zstd.. Unpack it"), (b"BZh9xx", "compressed .bzip2.. Unpack it"),
         (b"\xd0\xcf\x11\xe0xx", "old Excel workbook. Unpack it, or save it as CSV"),
     ],

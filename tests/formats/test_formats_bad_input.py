@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tracemalloc
@@ -18,7 +19,7 @@ from veriglot.formats.containers import Source
 from veriglot.formats.reader import guess, read_rows
 from veriglot.formats.reader import read as read_file
 from veriglot.formats.writer import write
-from veriglot.records import Sample
+from veriglot.records import Evidence, Sample
 from veriglot.storage.checkpoint import FailedRow
 
 pytestmark = pytest.mark.slow
@@ -141,7 +142,7 @@ def test_no_such_file_an_empty_one_and_an_unknown_one(tmp_path: Path) -> None:
     other.write_bytes(b'{"a":1,"b":2}\n')
     with pytest.raises(InputError, match="its keys are a, b") as caught:
         list(read_file(other))
-    assert "jsonl" in caught.value.remedy
+    assert "add --map response=COLUMN" in caught.value.remedy
     with pytest.raises(InputError, match="no file of this folder"):
         list(read_file(tmp_path))
     with pytest.raises(UnknownNameError, match="mfava"):
@@ -200,6 +201,21 @@ def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) ->
     data = b"".join(GOOD % i + b" " * 1000 + b"\n" for i in range(3000))  # more than the look at its beginning takes
     monkeypatch.setattr("sys.stdin", Standard(data))
     assert [row.id for row in read_file("-")] == [str(i) for i in range(3000)]
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl.gz", "rows.parquet.gz", "rows.csv.gz"])
+def test_standard_input_that_is_no_text_is_read_as_a_file_is(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name.removesuffix(".gz")
+    samples = [Sample(str(i), f"rain {i}", evidence=(Evidence("rain", id="p0"),)) for i in range(3)]
+    if path.suffix == ".csv":
+        path.write_text("id,response,evidence\n" + "".join(f"{each.id},{each.response},rain\n" for each in samples))
+    else:
+        write(samples, path)
+    data = path.read_bytes()
+    monkeypatch.setattr("sys.stdin", Standard(gzip.compress(data) if name.endswith(".gz") else data))
+    assert list(read_file("-")) == samples
 
 
 @pytest.mark.fuzz

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_strategies import filled, predictions, samples
 
+import veriglot
 from veriglot.cli.convert import ConvertOptions
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, load_format
@@ -44,7 +45,7 @@ def test_samples_come_back(rows: list[Sample], name: str) -> None:
 def test_predictions_come_back(rows: list[Prediction], name: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"rows.{name}"
-        assert write(rows, path, kind="predictions").written == len(rows)
+        assert write(rows, path).written == len(rows)
         assert list(read_predictions(path)) == rows
 
 
@@ -91,9 +92,19 @@ def test_columns_stand_in_the_order_of_older_files(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write([Sample("1", "rain")], path)
     assert parquet.read_schema(path).names[:5] == ["id", "response", "task", "language", "question"]
-    write([Prediction("1", Status.FAILED, "d", reason="r")], path, kind="predictions")
+    write([Prediction("1", Status.FAILED, "d", reason="r")], path)
     assert parquet.read_table(path).to_pylist()[0]["verdict"] == "not_checked"
     assert parquet.read_schema(path).names[-5:] == ["notes", "reason", "signature", "units", "verdict"]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_what_detect_gives_is_written_as_the_command_writes_it(tmp_path: Path, name: str) -> None:
+    rows = [{"evidence": "It opened in 1897.", "response": response} for response in ("It opened in 1879.", "")]
+    predictions = list(veriglot.detect_many(rows))
+    veriglot.write(predictions, tmp_path / name)
+    assert list(read_predictions(tmp_path / name)) == [prediction.record for prediction in predictions]
+    with pytest.raises(TypeError, match="a Sample or a Prediction is expected, and this is one dict"):
+        veriglot.write(rows, tmp_path / name)  # type: ignore[arg-type]
 
 
 def broken_off(error: BaseException, *rows: Sample) -> Iterator[Sample]:

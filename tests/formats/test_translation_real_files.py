@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.formats.base import Report
-from veriglot.formats.reader import guess, read, read_rows
+from veriglot.formats.reader import guess, read, read_rows, readable_files
 from veriglot.records import Sample, Task
 from veriglot.storage.checkpoint import FailedRow
 
@@ -108,7 +108,7 @@ def test_every_mqm_error(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_they_are_known_by_content_without_a_name(shared_data: Path, folder: str, tmp_path: Path) -> None:
-    assert guess(shared_data / folder).format == FOLDERS[folder]
+    assert FOLDERS[folder] in {guessed.format for _, guessed in readable_files(shared_data / folder, {})}
     file = next(p for p in sorted((shared_data / folder).iterdir()) if p.suffix in {".label", ".csv", ".tsv"})
     (tmp_path / "nameless").symlink_to(file)
     assert guess(tmp_path / "nameless").format == FOLDERS[folder]

@@ -20,10 +20,9 @@ ROOT = Path(veriglot.__file__).parent
 
 
 def modules() -> list[Any]:
-    """Every module that can be imported here; migrations belong to another program."""
+    """Every module that can be imported here."""
     names = [found.name for found in pkgutil.walk_packages(veriglot.__path__, "veriglot.")]
-    skipped = (".migrations", "__main__")
-    return [importlib.import_module(name) for name in names if not any(part in name for part in skipped)]
+    return [importlib.import_module(name) for name in names if "__main__" not in name]
 
 
 def data_files() -> list[str]:
@@ -67,15 +66,6 @@ def targets(loaded: list[Any]) -> tuple[int, list[str]]:
     return len(names), broken
 
 
-def alembic_head() -> str | None:
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(ROOT / "studio" / "migrations"))
-    return ScriptDirectory.from_config(config).get_current_head()
-
-
 def main() -> None:
     loaded = modules()
     count, broken = targets(loaded)
@@ -89,7 +79,6 @@ def main() -> None:
         "broken names": broken,
         "missing data": data_files(),
         "status": prediction.status,
-        "alembic": alembic_head(),
         "engines": sorted(ENGINES),
     }
     sys.stdout.write(json.dumps(result))

@@ -35,7 +35,6 @@ HEAVY = (
     "ray",
     "fastapi",
     "sqlalchemy",
-    "alembic",
     "onnxruntime",
     "sentencepiece",
     "onnx",

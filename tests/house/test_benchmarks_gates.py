@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -217,3 +218,15 @@ def test_every_verbatim_response_stands_in_its_evidence(shared_data: Path) -> No
 
 def test_examples_are_read_by_the_library() -> None:
     assert len(gates.read_set("own", Path())) == sum(1 for _ in veriglot.read(gates.EXAMPLES))
+
+
+def test_types_are_held_against_those_of_people_where_both_give_one() -> None:
+    def marks(*spans: tuple[int, int, str | None]) -> tuple[Span, ...]:
+        return tuple(Span(start=start, end=end, type=type_) for start, end, type_ in spans)
+
+    gold = Annotation("a", Kind.HUMAN, "fava", spans=marks((0, 4, "entity"), (5, 8, "invented"), (9, 12, None)))
+    sample = Sample(id="a", response="Four one two.", evidence=(), annotations=(gold,))
+    predicted = marks((0, 2, "entity"), (2, 4, None), (5, 8, "entity"), (9, 12, "relation"))
+    prediction = Prediction("a", Status.SCORED, "d", score=0.9, spans=predicted)
+    assert gates.type_f1([sample], [prediction]) == {"entity": 2 * 2 / (2 + 5), "invented": 0}
+    assert gates.type_f1([sample], [msgspec.structs.replace(prediction, spans=())]) == {}

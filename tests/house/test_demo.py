@@ -27,10 +27,11 @@ def shown() -> str:
     return done.stdout
 
 
-def test_it_shows_its_commands_and_ends_with_the_report(shown: str) -> None:
+def test_it_shows_its_commands_and_ends_with_the_report_and_what_to_do_next(shown: str) -> None:
     commands = [line for line in shown.splitlines() if line.startswith("$ veriglot ")]
     assert [command.split()[2] for command in commands] == ["detect", "detect", "detect", "study"]
-    assert shown.rstrip().endswith("out/study/report.html")
+    _, _, end = shown.rpartition("Open out/study/report.html in any browser.")
+    assert end.endswith("labelled:\nveriglot bench labelled.jsonl\n")
 
 
 def test_it_shows_marked_texts_and_rates(shown: str) -> None:
@@ -77,7 +78,7 @@ def test_shares_are_of_the_whole_draw_and_mistakes_are_called_so(shown: str) -> 
     marked = [bool(prediction.spans) for prediction in predictions]
     right_verdicts = Counter(label for label, mark in zip(wrong, marked, strict=True) if label == mark)
     for name, label in (("right", False), ("wrong", True)):
-        assert f"of the {name} answers {right_verdicts[label]} of {wrong.count(label)} (" in draw
+        assert f"Of the {wrong.count(label)} {name} answers drawn, {right_verdicts[label]} (" in draw
     verdicts = re.findall(r"script \([\w-]+\): (.+)", draw)
     first = [index for index in range(50) if index % 10 < 2]
     assert ["our mistake" in verdict for verdict in verdicts] == [wrong[index] != marked[index] for index in first]

@@ -27,9 +27,9 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {  # what House closes at, and what Judge and Door may add
-    "files": 256,  # the aim is 350
-    "lines": 82_800,  # 80,000, and 3,000 an issue
-    "tokens": 559_000,  # 520,000, and 19,500 an issue: what 3,000 lines hold at House's own bounds
+    "files": 255,  # the aim is 350
+    "lines": 82_600,  # 80,000, and 3,000 an issue
+    "tokens": 556_400,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
     "exported names": 1_200,
     "options": 302,  # 300, and 12 an issue
     "words of docs": 41_900,  # 40,000, and 1,500 an issue
@@ -191,8 +191,7 @@ def test_every_module_says_what_it_offers_and_has_it() -> None:
     silent = [
         module_name(path)
         for path, tree in TREES.items()
-        if "migrations" not in path.parts
-        and module_name(path) not in commands
+        if module_name(path) not in commands
         and path.name != "__main__.py"
         and tree.body[1:]  # more than a docstring
         and not any(

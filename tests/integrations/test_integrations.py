@@ -41,10 +41,12 @@ def test_assert_grounded_shows_spans_and_evidence() -> None:
 
 
 def test_assert_grounded_counts_spans() -> None:
-    assert len(veriglot.assert_grounded(WRONG, EVIDENCE, 1).spans) == 1
+    assert len(veriglot.assert_grounded(WRONG, EVIDENCE, max_unsupported=1).spans) == 1
     for count in (-1, float("nan")):
         with pytest.raises(UsageError, match="max_unsupported"):
-            veriglot.assert_grounded(WRONG, EVIDENCE, count)  # type: ignore[arg-type]
+            veriglot.assert_grounded(WRONG, EVIDENCE, max_unsupported=count)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="positional"):
+        veriglot.assert_grounded(WRONG, EVIDENCE, "When?")  # type: ignore[misc]
 
 
 class _Missing:
@@ -73,7 +75,7 @@ def test_a_missing_cell_is_one_row_that_is_not_checked(missing: object) -> None:
 @pytest.mark.parametrize(("response", "evidence"), [(WRONG, ""), (WRONG, []), (WRONG, None), ("", EVIDENCE)])
 def test_assert_grounded_never_passes_what_was_not_checked(response: str, evidence: object) -> None:
     with pytest.raises(AssertionError, match="not checked"):
-        veriglot.assert_grounded(response, evidence, 99)
+        veriglot.assert_grounded(response, evidence, max_unsupported=99)
 
 
 def test_assert_grounded_takes_other_detectors_and_strictness() -> None:
@@ -86,7 +88,7 @@ def test_assert_grounded_takes_other_detectors_and_strictness() -> None:
 def test_a_text_of_two_scripts_is_marked_where_its_spans_are() -> None:
     response = "桥于1907年建成。🌉 It opened in 1907."
     prediction = judge(response, ["桥于1879年建成。", "It opened in 1879."])
-    text = explain(prediction, response)
+    text = explain(prediction)
     for span in prediction.spans:
         assert f"⟦{response[span.start : span.end]}⟧" in text
     assert text.splitlines()[0].replace("⟦", "").replace("⟧", "") == response
@@ -156,7 +158,7 @@ def test_a_langsmith_evaluator_needs_no_package() -> None:
     assert "⟦1907⟧" in result["comment"]
     unchecked = evaluator({"documents": []}, {"reply": WRONG})
     assert (unchecked["score"], unchecked["value"]) == (None, "not_checked")
-    with pytest.raises(UsageError, match=r"no 'reply' among 'answer'.*response=KEY"):
+    with pytest.raises(UsageError, match=r"no 'reply' among 'answer'.*response=NAME"):
         evaluator({"documents": []}, {"answer": WRONG})
 
 
@@ -194,10 +196,12 @@ def test_batches_have_a_value_for_every_row() -> None:
     assert columns["veriglot_spans"][2] == "null"
     assert [bool(reason) for reason in columns["veriglot_reason"]] == [False, False, True]
     assert detect_batch({"response": [], "evidence": []})["veriglot_verdict"] == []
-    with pytest.raises(UsageError, match="no column 'question'"):
+    with pytest.raises(UsageError, match="no 'question' among"):
         detect_batch(batch, question="question")
     with pytest.raises(InputError):
         detect_batch({"response": [7], "evidence": [EVIDENCE]})
+    with pytest.raises(UsageError, match="batched=True"):  # datasets gives one row without it
+        detect_batch({"response": WRONG, "evidence": [EVIDENCE, "It is old."]})  # type: ignore[dict-item]
 
 
 def test_the_import_of_veriglot_and_of_its_plug_in_is_light() -> None:
@@ -249,3 +253,8 @@ def test_the_github_workflow_is_one_and_fails_where_an_answer_is_unsupported(tmp
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == code, done.stderr
         assert (folder / "marked.html").exists()
+
+
+def test_a_step_of_langchain_takes_a_dictionary() -> None:
+    with pytest.raises(UsageError, match="takes a dictionary with 'answer' and 'context', and not str"):
+        integrations._with_prediction("answer", "context", None, "grounding", {}, "text")  # type: ignore[arg-type]

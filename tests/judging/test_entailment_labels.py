@@ -62,7 +62,7 @@ def test_labels_that_say_nothing_are_refused_until_somebody_gives_them(tmp_path:
     given = load_entailment(tmp_path, labels="neutral, entailment, contradiction", device="cpu")
     np.testing.assert_allclose(given.judge(PAIRS)[:, [1, 0, 2]], logits(tmp_path), atol=1e-5)
     assert "labels:neutral,entailment,contradiction" in given.signature
-    with pytest.raises(WeightsError, match="cannot be told"):
+    with pytest.raises(WeightsError, match="do not show which outputs"):
         load_entailment(tmp_path, labels="yes,no,perhaps")
 
 
@@ -89,5 +89,5 @@ def test_spellings(names: dict[int, str] | list[str] | str, found: tuple[str, ..
     ],
 )  # fmt: skip
 def test_names_that_do_not_tell(names: dict[int, str]) -> None:
-    with pytest.raises(WeightsError, match="cannot be told"):
+    with pytest.raises(WeightsError, match="do not show which outputs"):
         labels_of(names, "m")

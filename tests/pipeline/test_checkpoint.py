@@ -354,3 +354,20 @@ def test_a_journal_holds_exactly_its_whole_lines(
     assert list(journal.lines()) == lines
     journal.keep(len(lines) // 2)
     assert list(journal.lines()) == lines[: len(lines) // 2]
+
+
+def test_a_call_in_which_every_row_failed_binds_no_other(tmp_path: Path) -> None:
+    source, output = write_input(tmp_path, 3), tmp_path / "out.jsonl"
+
+    def fail(rows: Iterator[Sample]) -> Iterator[FailedRow]:
+        return (FailedRow("no answer", id=row.id) for row in rows)
+
+    def judge(rows: Iterator[Sample]) -> Iterator[Prediction]:
+        return map(WordAbsence().judge, rows)
+
+    mistyped = checkpoint_for(source, output, signature="server@mistyped").run(samples(3), fail)
+    assert (mistyped.failed, mistyped.rows) == (3, 3)
+    assert checkpoint_for(source, output).run(samples(3), judge).failed == 0
+    assert len(output.read_bytes().splitlines()) == 3
+    with pytest.raises(UsageError, match="was begun differently"):
+        checkpoint_for(source, output, signature="server@mistyped").run(samples(3), fail)

@@ -68,7 +68,7 @@ def test_confidences_have_the_same_digits_in_every_view(confidence: float, shown
     assert f"· {shown} likely" in text
     assert f"{{entity {digits}}}" in text
     notebook = html.unescape(fragment(prediction, sample))
-    assert f"{shown} d@1" in notebook
+    assert f"{shown} likely that any part is unsupported · d@1" in notebook
     assert f"entity {shown}" in notebook
 
 

@@ -80,5 +80,6 @@ def test_the_compose_file_takes_rights_away() -> None:
     assert service["cap_drop"] == ["ALL"]
     assert service["ports"][0].startswith("127.0.0.1:")
     assert "privileged" not in service
-    known = "build image ports environment read_only cap_drop security_opt mem_limit pids_limit init stop_grace_period"
-    assert set(service) <= {*known.split(), "restart"}
+    assert service["tmpfs"] == "/tmp"
+    known = "build image ports environment command read_only cap_drop security_opt mem_limit pids_limit init"
+    assert set(service) <= {*known.split(), "tmpfs", "stop_grace_period", "restart"}

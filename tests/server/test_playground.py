@@ -73,6 +73,21 @@ def test_it_marks_what_the_evidence_does_not_support(browser: Browser, served: L
     visit.close()
 
 
+def test_a_view_of_what_changed_since_is_said(browser: Browser, served: Loopback) -> None:
+    visit = Visit(browser, served.url)
+    page = visit.page
+    page.select_option("#ask-strictness", "low")
+    assert page.inner_text("#ask-state") == ""  # nothing was checked yet
+    visit.check("The bridge was opened in 1897.", "It was opened in 1879.")
+    page.wait_for_selector("mark.part")
+    for change in (lambda: page.select_option("#ask-strictness", "high"), lambda: page.click("#ask-example")):
+        visit.check("The bridge was opened in 1897.", "It was opened in 1879.")
+        page.wait_for_selector("#ask-state:text-is('Unsupported.')")
+        change()
+        assert "press Check" in page.inner_text("#ask-state")
+    visit.close()
+
+
 def test_what_is_not_checked_is_said(browser: Browser, served: Loopback) -> None:
     visit = Visit(browser, served.url)
     visit.check("", "It was opened in 1879.")
@@ -83,6 +98,7 @@ def test_what_is_not_checked_is_said(browser: Browser, served: Loopback) -> None
 
 def test_it_is_shared_by_file(browser: Browser, served: Loopback, tmp_path: Path) -> None:
     visit = Visit(browser, served.url)
+    visit.page.select_option("#ask-strictness", "high")
     visit.check("The bridge was opened in 1897.", "It was opened in 1879.")
     with visit.page.expect_download() as saving:
         visit.page.click("#ask-save")
@@ -93,7 +109,9 @@ def test_it_is_shared_by_file(browser: Browser, served: Loopback, tmp_path: Path
     other = Visit(browser, served.url)
     other.page.set_input_files("#ask-file", saved)
     other.page.wait_for_selector("mark.part")
+    other.page.wait_for_selector("#ask-state:has-text('as it was saved')")
     assert other.page.input_value("#ask-response") == "It was opened in 1879."
+    assert other.page.input_value("#ask-strictness") == "high"
     saved.write_text("[]", "utf-8")
     other.page.set_input_files("#ask-file", saved)
     other.page.wait_for_selector(".ask-bad")

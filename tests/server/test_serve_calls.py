@@ -154,7 +154,9 @@ def test_lettuce_detects_calls(served: Loopback) -> None:
         ("/v1/detect", "text", 422, "JSON object"),
         ("/v1/lettucedetect/spans", {"answer": "x"}, 422, "contexts"),
         ("/v1/nothing", BRIDGE, 404, "openapi"),
-        ("/health", BRIDGE, 405, "cannot be called"),
+        ("/health", BRIDGE, 405, ' only.","remedy":"See /openapi.json."'),
+        ("/v1/detect", {"evidence": "x"}, 422, "field response: it is missing"),
+        ("/v1/detect", {**BRIDGE, "response": "x" * 200_001}, 422, "Send it in parts."),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(served: Loopback, path: str, body: Any, status: int, told: str) -> None:
@@ -175,7 +177,10 @@ def test_what_is_no_json_is_refused(served: Loopback, body: bytes) -> None:
 def test_a_form_of_another_site_is_no_call(served: Loopback) -> None:
     assert served.client.post("/v1/detect", data={"response": "x"}).status_code == 415
     for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
-        assert served.detect(BRIDGE, headers=headers).status_code == 403
+        answer = served.detect(BRIDGE, headers=headers)
+        assert answer.status_code == 403
+        assert "(origins)" in answer.json()["error"]["remedy"]
+        assert "403" in served.client.get("/openapi.json").json()["paths"]["/v1/detect"]["post"]["responses"]
     assert served.detect(BRIDGE, headers={"host": "evil.example"}).status_code == 400
     preflight = served.client.options("/v1/detect", headers={"origin": "https://evil.example"})
     assert "access-control-allow-origin" not in preflight.headers

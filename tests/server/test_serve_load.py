@@ -205,7 +205,9 @@ def test_the_command_serves_and_leaves_when_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--keys", "nowhere.txt"], "the keys cannot be read"),
+        (["--keys", "nowhere.txt"], "nowhere.txt: there is no such file\n  Check the path."),
+        (["--host", "nowhere.invalid"], ".\n  Choose another with --port, or give --host an address of this machine"),
+        (["--detectors", ","], "There is no name in --detectors."),
         (["--detectors", "magic"], "no detector named 'magic'"),
         (["--processes", "1", "--port", "{taken}"], "address already in use.\n  Choose another with --port"),
     ],
@@ -219,6 +221,7 @@ def test_what_cannot_be_served_is_said(options: list[str], told: str, tmp_path: 
     assert done.returncode in {1, 2}
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+    assert "Errno" not in done.stderr
     assert "ERROR:" not in done.stderr, "the server beneath says nothing itself"
 
 
@@ -227,7 +230,7 @@ def test_short_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from veriglot.errors import UsageError
 
     monkeypatch.setenv("VERIGLOT_API_KEYS", "short")
-    with pytest.raises(UsageError, match="fewer than 16") as told:
+    with pytest.raises(UsageError, match="at least 16") as told:
         _keys(None)
     assert "short" not in str(told.value)
     monkeypatch.setenv("VERIGLOT_API_KEYS", " key-of-twenty-letters , another-key-of-length")

@@ -65,7 +65,9 @@ def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: 
     (tmp_path / "answers.jsonl").write_text('{"id": "a", "response": "Ada war hier.", "language": "de"}\n', "utf-8")
     veriglot("init", "p", "--data", "answers.jsonl")
     assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
-    assert "1 items added (de 1)" in veriglot("import", "p").stdout
+    done = veriglot("import", "p")
+    assert "1 items added (de 1)" in done.stdout
+    assert "the exam lacks items: de: 0 of 10 exam items. Without any, nobody can begin" in done.stderr
 
 
 def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:

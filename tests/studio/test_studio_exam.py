@@ -107,9 +107,11 @@ def test_an_exam_is_finished_when_every_item_is_answered(store, make_project):
 
 
 def test_an_exam_without_items_is_refused_and_told_to_the_lead(store, make_project):
-    work = team(store, make_project(EXAM))
+    work = team(store, make_project(EXAM.replace("path = 'unused.jsonl'\n", "")))
     work.items(2, "zh")
-    work.items(3, role=ItemRole.EXAM, gold=RIGHT)
+    work.items(3, gold=RIGHT)
+    with store.reading() as tx:  # the exam's items are not drawn before somebody asks for work
+        assert exam.missing_items(tx, work.project, work.id) == ["zh: 0 of 3 exam items"]
     with pytest.raises(Refused, match="no item"):
         work.next(work.person(languages=["zh"]))
     with store.reading() as tx:

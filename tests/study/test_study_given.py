@@ -33,7 +33,7 @@ def test_given_responses_are_sorted_by_model_and_what_is_wrong_is_told(tmp_path:
     with pytest.raises(UnknownNameError, match="'moor'"):
         make(listed, tmp_path / "listed")
     missing = write_study(tmp_path, text + "".join(f'[[models]]\nname = "{n}"\n' for n in ("kiln", "moor", "fen")))
-    with pytest.raises(UsageError, match="No response is of the model 'fen'"):
+    with pytest.raises(UsageError, match="No response is by the model 'fen'"):
         make(missing, tmp_path / "missing")
 
 

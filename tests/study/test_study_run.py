@@ -149,8 +149,10 @@ def first_word(row: Any) -> Annotation:
 
 def test_a_language_that_the_profile_does_not_hold_is_no_number(tmp_path: Path) -> None:
     german = [row for row in read(EXAMPLES) if row.language == "de"]
-    write_rows(tmp_path / "german.jsonl", iter(german))
-    detectors = '[[detectors]]\nname = "grounding"\nlabelled = "german.jsonl"'
+    (tmp_path / "german").mkdir()
+    write_rows(tmp_path / "german" / "german.jsonl", iter(german))
+    (tmp_path / "german" / "de-val.refs.jsonl").write_text('{"id": "1", "reference": "Read with another file."}\n')
+    detectors = '[[detectors]]\nname = "grounding"\nlabelled = "german"'
     study = write_study(tmp_path, given(tmp_path, models=("kiln",)), detectors=detectors)
     rate = cell(make(study, tmp_path / "run").results, "kiln", "fr").rates[0]
     assert (rate.rate, rate.status) == (None, Reliability.UNRELIABLE)
@@ -170,6 +172,18 @@ def test_a_language_that_nothing_was_asked_in_says_so(tmp_path: Path) -> None:
     assert rate.reason == "no response was asked for or given in this language"
 
 
+def test_where_a_model_was_not_asked_it_has_no_rate_that_could_be_unreliable(tmp_path: Path) -> None:
+    text = given(tmp_path)
+    rows = [row for row in read(tmp_path / "responses.jsonl") if row.language != "fr" or row.generator.name != "moor"]
+    write_rows(tmp_path / "responses.jsonl", iter(rows))
+    detectors = '[[detectors]]\nname = "word_absence:WordAbsence"'
+    study = write_study(tmp_path, text, detectors=detectors, study='estimator = "raw"\nestimators = []')
+    results = make(study, tmp_path / "run").results
+    assert not any("unreliable" in line for line in results.warnings)
+    assert {mean.name: (mean.cells, mean.unreliable) for mean in results.by_model} == {"kiln": (3, 0), "moor": (2, 0)}
+    assert "unreliable," not in (tmp_path / "run" / "tables" / "rates.csv").read_text("utf-8").partition("\n")[2]
+
+
 def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text("[[rules]]\nmatch = '\\(7\\)$'\nerror = 'no'\n" + RULES)
     text = asked(tmp_path, models=("kiln",))
@@ -187,7 +201,7 @@ def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: P
     assert [step.failed for step in status(Folder(tmp_path / "run")).steps] == [3, 0]
     (tmp_path / "run" / "cache").rename(tmp_path / "spared")  # another script is another client, with calls of its own
     (tmp_path / "rules.toml").write_text(RULES)
-    with pytest.raises(UsageError, match="begun otherwise"):
+    with pytest.raises(UsageError, match="begun differently"):
         make(study, tmp_path / "run")
     again = make(study, tmp_path / "run", restart=True)
     assert again.failed == 0

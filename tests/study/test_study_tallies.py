@@ -175,7 +175,7 @@ def test_an_empty_response_has_no_units() -> None:
 
 
 def test_a_prediction_of_another_response_is_refused() -> None:
-    with pytest.raises(InputError, match="cannot be held against"):
+    with pytest.raises(InputError, match="cannot be compared with"):
         Tallying("word").add(sample("a"), scored("b"))
 
 

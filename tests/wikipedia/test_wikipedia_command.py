@@ -18,7 +18,7 @@ from wiki_server import PageViewServer, WikiPage, WikiServer
 from wikidata_server import Entity, SparqlServer, graph_of
 
 from settings_file import with_settings
-from veriglot.cli.dataset_articles import WrittenOnce
+from veriglot.cli.dataset_articles import written_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,13 +153,13 @@ KILLED = """
 import os, sys
 from pathlib import Path
 import msgspec
-from veriglot.cli.dataset_articles import WrittenOnce
+from veriglot.cli.dataset_articles import written_once
 
 class Order(msgspec.Struct):
     name: str
 
 sys.addaudithook(lambda event, _: os._exit(9) if event == "os.rename" else None)
-WrittenOnce(Path(sys.argv[1]), Order("new"), restart=True).write([Order("row")], {})
+written_once(Path(sys.argv[1]), Order("new"), lambda: ([Order("row")], {}), restart=True)
 """
 
 
@@ -168,10 +168,10 @@ def test_an_older_output_is_never_taken_for_that_of_a_restart_that_was_killed(tm
         name: str
 
     path = tmp_path / "out.jsonl"
-    WrittenOnce(path, Order("old"), restart=False).write([Order("row")], {})
-    assert WrittenOnce(path, Order("old"), restart=False).finished is not None
+    for is_new in (True, False):
+        assert written_once(path, Order("old"), lambda: ([Order("row")], {}), restart=False)[1] is is_new
     assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == 9
-    assert WrittenOnce(path, Order("new"), restart=False).finished is None
+    assert written_once(path, Order("new"), lambda: ([Order("row")], {}), restart=False)[1]
 
 
 def test_titles_categories_and_people(tmp_path: Path) -> None:

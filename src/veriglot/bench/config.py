@@ -304,11 +304,13 @@ def load(path: Path, *, systems: Sequence[str] | None = None, limit: int | None 
 def _of_data(path: Path, systems: Sequence[str]) -> Entries:
     """A bench of one data set; levels are those that its labels tell of."""
     from veriglot.detectors.registry import DETECTORS
-    from veriglot.formats.reader import read
+    from veriglot.formats.reader import read_rows
+    from veriglot.records import Sample
     from veriglot.scorers.registry import SCORERS
 
     require(path.exists(), "there is no such file or folder", "data", "Check the path.")
-    annotations = (annotation for sample in read(path) for annotation in sample.annotations)
+    rows = (row for row in read_rows(path, labelled=True) if isinstance(row, Sample))
+    annotations = (annotation for sample in rows for annotation in sample.annotations)
     of_words = any(annotation.spans is not None or annotation.units is not None for annotation in annotations)
     entries = []
     for name in systems:

@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 
 from veriglot.bench.items import item_labels, made_by, tag_of
-from veriglot.datasets.near_duplicates import UnionFind
+from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
+from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import COMBINED, labelled, reference, response_label
 from veriglot.metrics.spans import covered, segmenter
 from veriglot.records import Kind, Sample, encode
@@ -102,8 +103,8 @@ class DataSet:
             split += f"; {left_out} test samples left out, whose text is among them" if left_out else ""
         if not test:
             raise InputError(
-                f"{entry.name}: every labelled sample is for tuning, and none is left to test on.",
-                remedy="Give more texts, or other ones as dev.",
+                f"{entry.name}: all labelled samples are used for tuning, and none is left for testing.",
+                remedy="Give more texts, or another file as dev.",
             )
         seed = config.bench.seed
         test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
@@ -226,30 +227,22 @@ def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds) -> Iterator[Sa
 def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
     """Samples of the languages that are asked for, each under the tag that its language is counted under."""
     wanted = {tag_of(name) for name in entry.languages}
-    for sample in samples:
+    for sample in map(_with_language, samples):
         tag = tag_of(sample.language)
         if wanted and tag not in wanted:
             continue
         yield sample if sample.language in {None, tag} else msgspec.structs.replace(sample, language=tag)
 
 
+def _with_language(sample: Sample) -> Sample:
+    """The sample in the language that detectors identify, where it states none."""
+    identified = resolve_language(sample) if sample.language is None else None
+    return sample if identified is None else msgspec.structs.replace(sample, language=identified.tag)
+
+
 def _texts(samples: Sequence[Sample]) -> dict[str, str]:
-    """Id of a sample to its text: the least key of everything that hangs together with it."""
-    groups = UnionFind[str]()
-    first: dict[str, str] = {}
-    for sample in samples:
-        keys = _keys(sample)
-        first[sample.id] = keys[0]
-        for other in keys[1:]:
-            groups.unite(keys[0], other)
-    return {id_: groups.root(key) for id_, key in first.items()}
-
-
-def _keys(sample: Sample) -> list[str]:
-    group = sample.meta.get("group")
-    named = [f"group:{group}"] if isinstance(group, str | int) else []
-    passages = [digest(["evidence", passage.text])[:16] for passage in sample.evidence if passage.text.strip()]
-    return [digest(["response", sample.response])[:16], *named, *passages]
+    """Id of a sample to its text."""
+    return dict(zip((sample.id for sample in samples), texts_of(list(map(text_keys, samples))), strict=True))
 
 
 def _share(text: str, salt: str) -> float:
@@ -356,7 +349,7 @@ def statistics_by_language(
 def _sums(samples: Iterable[Sample], unit: str, annotator: str | None) -> dict[str, Counter[str]]:
     segment = segmenter(unit)
     sums: dict[str, Counter[str]] = defaultdict(Counter)
-    for sample in samples:
+    for sample in map(_with_language, samples):
         _count(sums[_stratum(sample)], sample, annotator, segment)
     return dict(sorted(sums.items()))
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
 from veriglot.bench.items import cluster_of, made_by, same_maker, tag_of, type_mapping
 from veriglot.bench.results import BenchConfusion
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.detectors.registry import as_detector
+from veriglot.errors import InputTypeError, UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
 from veriglot.metrics.measures import RESAMPLES, SEED, figures, reliability_tables
 from veriglot.metrics.reference import (
@@ -29,7 +30,9 @@ from veriglot.metrics.reference import (
     labelled,
     majority_type,
     reference,
+    require_annotator,
     response_label,
+    source_of,
 )
 from veriglot.metrics.scores import ReliabilityBin, coarse_bin
 from veriglot.metrics.spans import ranges, segmenter
@@ -120,12 +123,13 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
         if of_detector is not None and of_data is not None:
             names = _types(target)
             mapped = {name for name in (detector, data) if name != target}
-            why = f"types of {' and '.join(sorted(mapped))} are compared as those of {target}" if mapped else ""
+            several = mapped and len(names) > 1  # one type says no more than "unsupported"
+            why = f"types of {' and '.join(sorted(mapped))} are compared as those of {target}" if several else ""
             return Types(target, names, of_detector, why)
     if asked:
         raise UsageError(
-            f"The types of the data ({data}) and of the detector ({detector}) do not both lead to {asked!r}.",
-            remedy="Leave --taxonomy out to see the figures that can be had.",
+            f"The types of the data ({data}) and of the detector ({detector}) do not both map to {asked!r}.",
+            remedy="Leave --taxonomy out to see the available figures.",
         )
     return Types(None, (), {}, f"types are not compared: none of {data} and {detector} leads to the other")
 
@@ -166,7 +170,6 @@ def _histograms(counts: Counts, places: NDArray[np.intp]) -> list[list[tuple[int
 
 
 _BATCH = 64
-_PROFILE_KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ class Settings:
     refilter: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What was measured.
 
@@ -221,6 +224,11 @@ class Evaluation:
     def coverage(self) -> dict[str, Coverage]:
         """Language to what became of its samples."""
         return self.stored.coverage
+
+    def __repr__(self) -> str:
+        shown = [f for f in self.figures if (f.level, f.name) == ("unit", "f1") and f.value is not None]
+        texts = ", ".join(f"{f.language} {f.value:.3f}" for f in shown) or "none"
+        return f"<Evaluation of {self.stored.about['detector']}: {self.counts.unit} F1 {texts}; see figures, notes>"
 
     def figure(self, level: str, name: str, language: str) -> MetricResult:
         """One figure, such as `("unit", "f1", "mean")`.
@@ -248,7 +256,7 @@ class Evaluation:
         threshold = about.get("threshold")
         if not isinstance(threshold, float):
             raise UsageError(
-                "An error profile holds at one threshold, and these predictions do not say theirs.",
+                "An error profile holds at one threshold, and these predictions do not state theirs.",
                 remedy="Give it with --threshold.",
             )
         if not self.counts.blocks["unit"].any():
@@ -399,18 +407,16 @@ class Evaluator:
         Raises:
             UnknownNameError: no sample has labels of the annotator that was asked for.
         """
-        asked = self.settings.annotator
-        if asked and asked not in COMBINED and self._seen and asked not in self._seen:
-            raise UnknownNameError("annotator", asked, {*self._seen, *COMBINED})
+        asked, data = self.settings.annotator, source_of(self._hashes, self._kinds)
+        require_annotator(asked, self._seen)
         builder = self._builder or Builder(self.settings.unit)
-        kinds = {_PROFILE_KINDS[kind] for kind in self._kinds}
         about: dict[str, str | float | None] = {
-            "data": digest(self._hashes),
+            "data": data.sha256,
             "detector": self.settings.detector,
             "made": self.settings.detector_signature,
             "threshold": self.settings.threshold,
             "annotator": "+".join(sorted(self._annotators)) or asked,
-            "kind": kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none",
+            "kind": data.kind,
             "taxonomy": self._types.taxonomy if self._types else None,
             "version": __version__,
         }
@@ -433,12 +439,7 @@ class Evaluator:
         if self._own:
             notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
         total = Coverage.total(self._coverage.values())
-        if total.samples and not total.labelled:
-            notes.append(
-                "no sample has labels, and figures need them: say where they are with --map label=COLUMN, or"
-                " --map spans=COLUMN for marked spans"
-            )
-        elif total.labelled < total.samples:
+        if total.labelled < total.samples:
             notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
         if total.scored < total.labelled:
             reasons = ", ".join(f"{status} {count}" for status, count in sorted(total.unscored.items()))
@@ -458,7 +459,7 @@ class Evaluator:
 
 def evaluate(
     samples: Iterable[Sample],
-    detector: Detector,
+    detector: str | Detector = "grounding",
     *,
     unit: str = "word",
     annotator: str | None = None,
@@ -469,8 +470,8 @@ def evaluate(
     """Ask a detector about labelled samples and measure its answers.
 
     Args:
-        samples: with annotations; read once.
-        detector: asked in batches; ranking and calibration figures need one that gives `words`.
+        samples: with annotations, as `veriglot.read` gives them; read once.
+        detector: a name, or a detector that was loaded before; ranking and calibration figures need its `words`.
         unit: `char`, `word` or `hf:<tokenizer>`.
         annotator: whose labels; see `metrics.reference`.
         taxonomy: the taxonomy to compare types in; None for the data's own.
@@ -478,9 +479,11 @@ def evaluate(
         resamples: of the bootstrap.
 
     Raises:
-        UnknownNameError: no such unit, taxonomy or annotator.
+        UnknownNameError: no such detector, unit, taxonomy or annotator.
+        InputTypeError: something is no sample.
         InputError: a prediction does not belong to its sample.
     """
+    detector = as_detector(detector, words=True)
     settings = Settings(
         detector=detector.name,
         detector_signature=detector.signature,
@@ -492,6 +495,9 @@ def evaluate(
     )
     evaluator, source = Evaluator(settings), iter(samples)
     while batch := list(islice(source, _BATCH)):
+        for row in batch:
+            if not isinstance(row, Sample):
+                raise InputTypeError(f"this is no Sample, but {type(row).__name__}", "Use veriglot.read(FILE).")
         for sample, prediction in zip(batch, detector.predict(batch), strict=True):
             evaluator.add(sample, prediction)
     return evaluator.result(seed=seed, resamples=resamples)
@@ -506,17 +512,6 @@ def evaluate(
 UNMARKED = "none"  # the class of clean responses, and the answer where a detector marks nothing
 UNTYPED = "other type"  # an answer: marked, but as nothing that the data has a type for
 NO_ANSWER = "no answer"  # the column of what the detector did not score
-
-
-class TypeConfusion(NamedTuple):
-    """Counts of types, as fields of `BenchConfusion`; `answers` are the classes, `none`, and what is no class."""
-
-    taxonomy: str
-    classes: tuple[str, ...]
-    answers: tuple[str, ...]
-    counts: tuple[tuple[int, ...], ...]
-    left_out: int
-    reason: str | None
 
 
 def confusion_matrix(
@@ -536,35 +531,33 @@ def confusion_matrix(
 
 
 def type_confusion(
-    samples: Iterable[Sample],
-    predictions: Iterable[Prediction],
-    *,
-    level: str = "response",
-    annotator: str | None = None,
-    detector_taxonomy: str | None = None,
-) -> TypeConfusion:
+    blank: BenchConfusion, judged: Iterable[tuple[Sample, Prediction]], annotator: str | None, detector: str | None
+) -> BenchConfusion:
     """Count what was said of the items of each type, in predictions that are one per sample, in order.
 
     Level `response` holds its one type against the type that most of the detector's marked characters have; `mark` the
     type of each mark of the reference against the type of most of its characters that the detector marks.
     """
     rows: list[tuple[Sample, Prediction, Reference | None]] = []
-    for sample, prediction in zip(samples, predictions, strict=True):
+    for sample, prediction in judged:
         check_pair(sample, prediction)
         rows.append((sample, prediction, reference(sample, annotator)))
     name = next((labels.taxonomy for *_, labels in rows if labels is not None and labels.taxonomy), None)
     if name is None:
-        raise UsageError("Types cannot be held against each other: there are no labels of a known taxonomy.")
+        raise UsageError("Types cannot be compared: there are no labels of a known taxonomy.")
     predicted = {span.type for _, prediction, _ in rows for span in prediction.spans or () if span.type is not None}
-    types = compare_types(name, detector_taxonomy or (None if predicted else name), None, predicted)
+    types = compare_types(name, detector or (None if predicted else name), None, predicted)
     if types.taxonomy is None:
-        raise UsageError(f"The detector's types cannot be held against the data's: {types.why}.")
-    ask = _of_response if level == "response" else _of_marks
+        raise UsageError(f"The detector's types cannot be compared with the data's: {types.why}.")
+    ask = _of_response if blank.of == "response" else _of_marks
     pairs = [pair for row in rows for pair in ask(*row, types)]
     known = [(gold, answer) for gold, answer in pairs if gold is not None]
     classes = types.names + ((UNMARKED,) if any(gold == UNMARKED for gold, _ in known) else ())
     answers, counts = confusion_matrix(known, classes)
-    return TypeConfusion(types.taxonomy, classes, answers, counts, len(pairs) - len(known), types.why or None)
+    return msgspec.structs.replace(
+        blank, taxonomy=types.taxonomy, classes=classes, answers=answers, counts=counts,
+        left_out=len(pairs) - len(known), reason=types.why or None,
+    )  # fmt: skip
 
 
 Pair = tuple[str | None, str | None]
@@ -660,16 +653,8 @@ def type_confusions(
         signed = f"types:{grain}|language:{language}|{suffix}"
         empty = BenchConfusion(system=system, data=data, language=language, of=grain, seen=seen, signature=signed)
         try:
-            confusion = type_confusion(
-                (sample for sample, _ in rows),
-                (prediction for _, prediction in rows),
-                level=grain,
-                annotator=annotator,
-                detector_taxonomy=detector_taxonomy,
-            )
+            yield type_confusion(empty, rows, annotator, detector_taxonomy)
         except UsageError as error:
             if language == EVERY:
                 yield msgspec.structs.replace(empty, reason=error.message)
-                return
-            continue  # a language whose labels have no types
-        yield msgspec.structs.replace(empty, **confusion._asdict())
+                return  # a language alone may have labels without types

@@ -337,7 +337,7 @@ class Measurement:
             if name in AT_THRESHOLD and tag not in cuts:
                 scored = int(np.count_nonzero(part.scored))
                 nothing = ClusteredEstimate(scored, 0, 0, None, without[tag], value=None)
-                self._add_figure(judgement, name, "tuned", tag, nothing, mask)
+                self._add_figure(judgement, name, "tuned", tag, nothing)
                 continue
             values, alike = bench_draws(name, part, drawing, cut=cuts.get(tag))
             estimate = described(name, part, drawing, values)
@@ -349,9 +349,9 @@ class Measurement:
                     p = correlation_p(name, part, drawing, values)
             parts[tag] = values, estimate
             self.drawn[name, at][tag][judgement.system] = values
-            self._add_figure(judgement, name, at, tag, estimate, mask, p)
+            self._add_figure(judgement, name, at, tag, estimate, p)
         mean = self._mean(name, parts, "; ".join(dict.fromkeys(without.values())))
-        self._add_figure(judgement, name, at, MEAN, mean, np.ones(len(self.test), dtype=bool))
+        self._add_figure(judgement, name, at, MEAN, mean)
 
     def _add_figure(
         self,
@@ -360,11 +360,10 @@ class Measurement:
         at: At | None,
         tag: str,
         estimate: ClusteredEstimate,
-        mask: Mask,
         p: float | None = None,
     ) -> None:
-        scored = np.count_nonzero(~np.isnan(judgement.test.badness[mask]))
-        coverage = float(scored) / max(int(np.count_nonzero(mask)), 1)
+        scored = ~np.isnan(judgement.test.badness)[(self.test.languages == tag) | (tag == MEAN)]
+        coverage = float(np.count_nonzero(scored)) / max(len(scored), 1)
         where = f"figure:{self.test.level}.{name}|at:{at or 'none'}|language:{tag}"
         signature = f"{where}|cell:{judgement.cell[:16]}|{self.suffix}"
         self._append(judgement, (tag, name, at), estimate, coverage, signature, p)

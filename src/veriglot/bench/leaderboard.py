@@ -483,7 +483,11 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
     """
     known = [name for name in results.measures.get(level, ()) if name not in _LESS_IS_BETTER]
     if measure not in known:
-        raise UnknownNameError(f"measure of {level}s in these results", measure, known)
+        raise UnknownNameError(
+            f"measure of {level}s in these results",
+            measure,
+            known or [f"--figure-level {name}" for name in results.measures],
+        )
     data = {entry.name: entry for entry in results.data}
     figures = tuple(_figures(results, data, level, measure))
     if not figures:

@@ -108,7 +108,7 @@ def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = No
             " characters",
             path=path,
             field="spans",
-            remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
+            remedy="Check that the predictions are of this data, and that offsets count code points.",
         )
     for span in spans:
         there = sample.response[span.start : span.end]
@@ -171,7 +171,7 @@ class PredictedLabels:
         if annotator is None and len(names) > 1:
             raise UsageError(
                 f"These predictions were made by {len(names)} detectors: {', '.join(names[:_NAMED])}.",
-                remedy="Say what they are called together: --annotator NAME.",
+                remedy="Name them together: --annotator NAME.",
             )
         return cls(predictions, annotator or names[0], _taxonomy(predictions.types, taxonomy))
 
@@ -220,14 +220,14 @@ class PredictedLabels:
         notes, why = sample.meta.get(UNCHECKED, {}), f"{prediction.status}: {prediction.reason}"
         if not isinstance(notes, dict):
             raise InputError(
-                f"{sample.id!r} was not checked, and the place that says so holds something else:"
+                f"{sample.id!r} was not checked, and the key that records this holds something else:"
                 f" {_quoted(str(notes))}",
                 field=f"meta.{UNCHECKED}",
                 remedy="Rename that key of the data.",
             )
         if notes.get(self.annotator, why) != why:
             raise InputError(
-                f"{sample.id!r} says already why {self.annotator!r} did not check it",
+                f"{sample.id!r} already states why {self.annotator!r} did not check it",
                 field=f"meta.{UNCHECKED}",
                 remedy="Give another name: --annotator NAME.",
             )
@@ -297,6 +297,7 @@ def _taxonomy(types: frozenset[str], asked: str | None) -> str:
     if name is None:
         what = f"the types {', '.join(sorted(types))}" if types else "no types"
         raise UsageError(
-            f"These predictions hold {what}, which tell no taxonomy.", remedy="Name it: --taxonomy NAME, such as fava."
+            f"These predictions hold {what}, which do not determine a taxonomy.",
+            remedy="Name it: --taxonomy NAME, such as fava.",
         )
     return name

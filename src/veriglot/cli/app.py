@@ -97,17 +97,24 @@ def _root(
     ),
     # The others are taken out before typer sees them, in whatever place they stand.
     quiet: bool = typer.Option(
-        False, "--quiet", "-q", help="No progress, counts or warnings on standard error; may stand anywhere."
+        False,
+        "--quiet",
+        "-q",
+        help="Print no progress, counts or warnings on standard error. May be anywhere on the command line.",
     ),
     write_config: bool = typer.Option(
-        False, "--write-config", help="Print a settings file of the command, for its --config; may stand anywhere."
+        False,
+        "--write-config",
+        help="Print a settings file for the --config of the command. May be anywhere on the command line.",
     ),
-    debug: bool = typer.Option(False, "--debug", help="Show where in the program an error arose; may stand anywhere."),
+    debug: bool = typer.Option(
+        False, "--debug", help="Show the traceback of an error. May be anywhere on the command line."
+    ),
 ) -> None:
     """Find, measure and compare the hallucinations of language models, in every language.
 
     Results go to standard output, progress and warnings to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage,
-    3 finished with rows that failed, 4 over a limit that was asked for, 130 interrupted.
+    3 finished with rows that failed, 4 over a limit that you set, 130 interrupted.
     """
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +12,7 @@ from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, ne
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
-from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console, write_csv
@@ -52,7 +50,7 @@ def _bench() -> None:
 @app.command("init")
 @command
 def init(file: Path = Argument(..., "FILE", "The bench file to write, such as bench.toml.")) -> None:
-    """Write a bench file with comments, to change and to run."""
+    """Write a bench file with comments, for you to edit and run."""
     write_example(file, "veriglot.bench", "bench.toml", then="veriglot bench run")
 
 
@@ -70,31 +68,30 @@ def run(
         "NAMES",
     ),
     output: str | None = Help(
-        None, "Folder of the run; one that was begun goes on. Default: beside BENCH, named after it."
+        None, "Folder of the run; an unfinished run resumes. Default: beside BENCH, named after it."
     ),
     limit: int | None = Option(
         None,
-        "Most test and dev samples of each language of a data set, for a trial. Default: as the file says.",
+        "For a trial: most test and dev samples of each language of a data set. Default: the bench file's.",
         "N",
         min=1,
     ),
-    processes: int = Help(1, "Of each system. Figures do not depend on it, times do."),
+    processes: int = Help(1, "They run each system. Only the measured times depend on it."),
     batch_size: int = 32,
     retry: bool = False,
     overwrite: bool = False,
-    json: bool = Help(False, "The results. Default: the leaderboards."),
+    json: bool = Help(False, "It has the results. Default: the leaderboards."),
     quiet: bool = False,
 ) -> int:
     """Run a bench: have every system judge every data set, measure, compare, and write the leaderboard.
 
-    A run that stops, however it stops, goes on when the same command is given again: what was judged is kept, and other
-    measures or another seed judge nothing anew. A system that cannot be made here (a model or packages are missing) is
-    shown as unavailable, with what to do, and the rest goes on. The folder then holds results.json, leaderboard.html,
-    leaderboard.md, leaderboard.tex and tables as CSV.
+    Rerun the command to resume: it keeps all predictions, also with other measures or another seed. A system whose
+    model or packages are missing is shown as unavailable, with the remedy, and the other systems run. The folder of a
+    finished run holds results.json, leaderboard.html, leaderboard.md, leaderboard.tex and tables as CSV.
 
     Without a file:  veriglot bench gold.csv --systems grounding,reader,rouge-l
 
-    Leaves with 3 where a system broke off or samples failed.
+    Exits with 3 if a system or samples failed.
     """
     from veriglot.bench.config import load
     from veriglot.bench.run import run as run_bench
@@ -104,10 +101,9 @@ def run(
     if systems is not None and not of_data:
         raise UsageError(f"{bench} names its systems itself.", "Give --systems with labelled samples.")
     bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
-    with _columns_in_toml():
-        config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
+    config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
-    with _columns_in_toml(), Watch(shown=not quiet, resumes=True) as steps:
+    with Watch(shown=not quiet, resumes=True) as steps:
         results = run_bench(
             config,
             folder,
@@ -137,28 +133,6 @@ def run(
         if failed:
             say(f"failures in {', '.join(failed)}. The option --retry tries again.")
     return EXIT_ROWS_FAILED if failed else 0
-
-
-_MAP = re.compile(r"--map (\w+=(?:\S*[^\s.;:,])?)(?: \(columns= in Python\))?")
-
-
-@contextmanager
-def _columns_in_toml() -> Iterator[None]:
-    """Says as a bench file has it what an error of reading says of --map."""
-    try:
-        yield
-    except InputError as error:
-        remedy = _MAP.sub(_toml_columns, error.remedy)
-        if remedy != error.remedy:
-            error.remedy = (
-                f"{remedy} It belongs under [[data]] of a bench file; `veriglot bench init bench.toml` writes one."
-            )
-        raise
-
-
-def _toml_columns(option: re.Match[str]) -> str:
-    pairs = option[1].replace("=", ' = "').replace(",", '", ')
-    return f'columns = {{{pairs}"}}'
 
 
 # Views in the folder of a run; what systems say where no data set has labels is no leaderboard.
@@ -214,7 +188,7 @@ def statistics(
 
     def rows() -> Iterator[Sample | FailedRow]:
         for path in data:
-            yield from read_rows(path, format=format_, language=language, seen=seen)
+            yield from read_rows(path, format=format_, language=language, seen=seen, labelled=True)
 
     samples = readable(rows(), "rows could not be read and are in no figure")
     by_language = statistics_by_language(samples, unit=unit, annotator=annotator)
@@ -242,9 +216,9 @@ def record(
     figure_level: Literal["word", "sentence", "response"] = Option(
         "word", "Level of the figures: word, sentence or response."
     ),
-    measure: str = Option("auc_pr_nonfactual", "Measure to choose by, of which more is better.", "NAME"),
+    measure: str = Option("auc_pr_nonfactual", "Measure to choose by; higher must be better.", "NAME"),
 ) -> None:
-    """Keep the figures of detectors by language, for the detector auto to choose by.
+    """Write the figures of detectors by language to a file, by which the detector auto chooses.
 
     For example: veriglot bench record runs/mine -o figures.json
 

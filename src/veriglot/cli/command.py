@@ -1,10 +1,10 @@
 """Commands made of functions, and the options of all of them, each declared once with one meaning.
 
-A parameter of a command is what `_OPTIONS` declares under its name, so that one called `seed` has the option `--seed`,
-or what its own annotation says: an `Option` or an `Argument` of the command line, or a `Setting` of the TOML file that
-`--config` names, such as `facts: int = Setting(5, "Facts a page.")`. `Help` adds what is a command's own. The default
-is said at the end where the help does not say it. A parameter whose type is a class of `Options` stands for all its
-fields.
+A parameter of a command is what `_OPTIONS` declares under its name, so that one called `seed` has the option
+`--seed`, or what its own annotation says: an `Option` or an `Argument` of the command line, or a `Setting` of the
+TOML file that `--config` names, such as `facts: int = Setting(5, "Number of facts of each page.")`. `Help` adds
+what is a command's own. The default is said at the end where the help does not say it. A parameter whose type is a
+class of `Options` stands for all its fields.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import (
 import typer
 from typer.core import TyperGroup
 
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records.settings import read_toml
 
 if TYPE_CHECKING:
@@ -106,18 +106,18 @@ def Help(default: Any, help: str) -> Any:  # noqa: A002, N802
 
 
 _OPTIONS: dict[str, _Declared] = {
-    "annotator": Option(..., "Whose labels count: a name, majority or union.", "NAME"),
-    "attempts": Setting(..., "How often a model is asked again for what does not pass, 1 to 9.", 1, 9),
+    "annotator": Option(..., "Annotator whose labels to use: a name, majority or union.", "NAME"),
+    "attempts": Setting(..., "How often to ask a model until a result passes the checks, 1 to 9.", 1, 9),
     "batch_size": Option(
-        ..., "Most rows judged at once; the results do not depend on it. Default: 32 rows.", "N", min=1
+        ..., "How many rows a detector judges at once. The results do not depend on it. Default: 32 rows.", "N", min=1
     ),
     "calibration": Option(
-        ..., "Calibrate the detector's confidences by this file, which veriglot evaluate --calibrate wrote.", "FILE"
+        ..., "Calibrate the detector's confidences with this file of veriglot evaluate --calibrate.", "FILE"
     ),
     "columns": Option(
         ...,
-        "Which column holds which part of a sample (response, evidence, question, id, language, model, label or spans),"
-        " such as response=answer,evidence=contexts; in a TOML file the table [columns]. Default: by their names.",
+        "Columns that hold the parts of a sample (response, evidence, question, id, language, model, label or spans),"
+        " such as response=answer,evidence=contexts. In a TOML file, a table [columns]. Default: by name.",
         "PART=COLUMN,...",
         names=("--map",),
     ),
@@ -125,52 +125,53 @@ _OPTIONS: dict[str, _Declared] = {
     "database": _Declared("root", None, "database"),
     "detector": Option(
         ...,
-        "Detector by name: grounding (words against words), reader (question, response and evidence read together,"
-        " across languages too; extra reader), auto (the best that is here); or package.module:Class of one's own."
-        " Some take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and ensemble:NAME+NAME; veriglot doctor"
-        " lists all.",
+        "Name of the detector: grounding (compares words), reader (reads question, response and evidence together,"
+        " also across languages; needs the extra reader), auto (the best that is installed), or your own"
+        " package.module:Class. Some names take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and"
+        " ensemble:NAME+NAME. veriglot doctor lists all.",
         "NAME",
     ),
-    "dry_run": Option(..., "Ask nothing and write nothing: print how many calls and tokens it would take, roughly."),
+    "dry_run": Option(..., "Only print an estimate of the calls and tokens. Call no model and write no file."),
     "encoder": Option(..., "ONNX file of the sentence encoder.", "FILE"),
     "epochs": Option(..., "Passes over the data.", "N", min=1),
     "fail_on": Option(..., "What makes the command fail."),
     "format": Option(..., "Format of the input. Default: recognised from its content.", "NAME"),
-    "host": Option(..., "Where to listen; 0.0.0.0 for the network.", "ADDRESS"),
+    "host": Option(..., "Address to listen on; 0.0.0.0 for the network.", "ADDRESS"),
     "json": Option(..., "Print JSON."),
     "language": Option(
-        ..., "Language of rows that state none, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"
+        ..., "Language of rows without one, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"
     ),
     "languages": Option(..., "Languages, separated by commas.", "TAGS", "-l"),
     "model": Option(..., "The model to ask, as its server names it.", "MODEL", "-m"),
     "on_error": Option(
         ...,
-        "At a row that cannot be read: stop, or skip it, write it to OUTPUT.failed.jsonl and exit with 3 in the end.",
+        "What to do with a row that cannot be read. stop: end the run. skip: write the row to OUTPUT.failed.jsonl,"
+        " and exit with 3 at the end.",
     ),
     "output": Option(..., "Where to write.", "PATH", "-o"),
-    "overwrite": Option(..., "Start anew, whatever is there; finished calls are not repeated. Default: resume."),
-    "part": Setting(..., "What of an article is the reference: its lead section (lead), or all of it (text)."),
+    "overwrite": Option(..., "Replace the output of an earlier run. Finished calls are not repeated. Default: resume."),
+    "part": Setting(..., "Part of an article to use as the reference: its lead section (lead), or all of it (text)."),
     "people": Option(..., "People, as `veriglot dataset people` writes them; may be repeated.", "FILE"),
-    "port": Option(..., "Port to listen at.", "N", "-p", min=1, max=65535),
+    "port": Option(..., "Port to listen on.", "N", "-p", min=1, max=65535),
     "predictions": Option(..., "Predictions of `veriglot detect`, joined to the samples by id.", "FILE"),
-    "processes": Option(..., "Worker processes; 0 is one for each core.", "N", "-j", min=0),
+    "processes": Option(..., "Worker processes; 0 means one for each core.", "N", "-j", min=0),
     "public_url": Option(
-        ..., "Where people reach the studio, such as https://studio.example.org, or a path below a host.", "URL"
+        ..., "Address at which people reach the studio, such as https://studio.example.org; it may have a path.", "URL"
     ),
     "quiet": _Declared("root", None, "quiet"),
     "resamples": Option(..., "Bootstrap resamples of whole texts; 0 gives no intervals.", "N", min=0),
-    "retry": Option(..., "Redo what failed in an earlier run. Default: leave it."),
-    "revision": Setting(..., "Revision of the model, to stand with its responses."),
-    "seed": Option(..., "Seed of whatever is drawn at random.", "N", min=0),
+    "retry": Option(..., "Retry what failed in an earlier run. Default: do not."),
+    "revision": Setting(..., "Revision of the model, stored with its responses."),
+    "seed": Option(..., "Seed of all random draws.", "N", min=0),
     "set": Option(..., "A further option of the detector, such as model=NAME; may be repeated.", "NAME=VALUE"),
     "splits": Option(
         ...,
-        "What a split is, for leaks. names: what samples say in meta.split, or train, dev, test in the names of files"
-        " and folders. files: each file. arguments: each DATA.",
+        "How to recognise splits, to find leaks between them. names: by meta.split of the samples, or by train, dev,"
+        " test in the names of files and folders. files: each file is a split. arguments: each DATA is a split.",
     ),
     "table": Option(..., "Which table to write.", "NAME"),
     "taxonomy": Option(..., "Taxonomy of the types of spans.", "NAME"),
-    "threshold": Option(..., "Confidence from which a word is marked, a probability from 0 to 1.", "P"),
+    "threshold": Option(..., "Mark words with at least this confidence, a probability from 0 to 1.", "P"),
     "to": Option(..., "Format of the output.", "FORMAT"),
     "unit": Option(..., "What is counted: char, word, or hf:TOKENIZER (a tokenizer.json or a hub name).", "UNIT"),
 }
@@ -180,7 +181,7 @@ JSON_ACCOUNT = Help(False, "The account. Default: a table.")
 JSON_TABLE = Help(False, "Default: a table.")
 _CONFIG = Option(
     None,
-    "TOML file with settings and options of this command, which the command line overrides; --write-config prints one"
+    "TOML file with settings and options of this command. The command line overrides it. --write-config prints one"
     " with comments.",
     "FILE",
     names=("--config",),
@@ -276,6 +277,13 @@ def _arguments(nodes: list[Parameter | _Group], values: Mapping[str, Any]) -> di
     }
 
 
+# What reading says of --map, in a command that lacks it.
+_WITHOUT_MAP = (
+    " This command has no --map. Type `veriglot convert FILE --map ... -o NEW.jsonl` and give it NEW.jsonl;"
+    ' or write columns = {PART = "COLUMN"} into the bench or study file.'
+)
+
+
 def command(function: Callable[..., int | None]) -> Callable[..., Any]:
     """The function as typer takes it: groups taken apart, settings left to `--config`, the root's options put in.
 
@@ -304,7 +312,12 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
                     f"Missing option --{parameter.key}.",
                     f"Add it, or write {parameter.key} into the file of --config.",
                 )
-        code = function(**_arguments(nodes, values))
+        try:
+            code = function(**_arguments(nodes, values))
+        except InputError as error:
+            if "--map" in error.remedy and "columns" not in values:
+                error.remedy += _WITHOUT_MAP
+            raise
         if code:
             raise typer.Exit(code)
 
@@ -399,5 +412,6 @@ def _toml_value(parameter: Parameter) -> str:
     import msgspec
 
     if parameter.default in (None, (), ...):
-        return f'"{parameter.info.metavar or "..."}"'
+        value = f'"{parameter.info.metavar or "..."}"'
+        return f"[{value}]" if parameter.repeated else value
     return msgspec.json.encode(parameter.default).decode()

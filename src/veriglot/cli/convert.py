@@ -42,16 +42,15 @@ class ConvertOptions(Options):
     language: str | None = Help(None, "Default: left unset.")
     predictions: str | None = Help(None, "They are written as annotations of kind `model`.")
     predicted_by: str | None = Option(
-        None, "What the annotator of --predictions is called. Default: name and revision of the detector.", "NAME"
+        None, "Name of the annotator of --predictions. Default: name and revision of the detector.", "NAME"
     )
-    taxonomy: str | None = Help(None, "Of --predictions. Default: the first that holds them all.")
-    strict: bool = Option(False, "Refuse rows that would need a repair.")
+    taxonomy: str | None = Help(None, "It is that of --predictions. Default: the first that has all their types.")
+    strict: bool = Option(False, "Reject rows that need a repair.")
     on_error: Literal["stop", "skip"] = "skip"
-    max_line_mb: int = Option(32, "A longer line is a row that cannot be read; mebibytes.", "MB", min=1)
+    max_line_mb: int = Option(32, "Treat a longer line as a row that cannot be read; in mebibytes.", "MB", min=1)
     summary: bool = Option(
         False,
-        "Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
-        " names a file.",
+        "Print how many tags of each file were parsed, repaired and reported. Without -o, write no samples.",
     )
     json: bool = Help(False, "The account; needs -o or --summary.")
 
@@ -65,7 +64,7 @@ class ConvertOptions(Options):
 def convert(options: ConvertOptions) -> int:
     """Convert labelled responses between formats.
 
-    What was guessed, repaired and lost is said on standard error.
+    Standard error shows what was guessed, repaired and lost.
 
     \b
     To native:   veriglot convert gold_dev/ -o gold.jsonl
@@ -75,7 +74,7 @@ def convert(options: ConvertOptions) -> int:
     """
     target = options.target
     if options.json and not options.summary and target == "-":
-        raise UsageError("--json would stand among the samples on standard output.", "Add -o FILE or --summary.")
+        raise UsageError("--json and the samples cannot both go to standard output.", "Add -o FILE or --summary.")
     _check_target(options.source, target)
     labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
     account = Account(quiet=False)
@@ -130,7 +129,7 @@ def _check_target(source: str, output: str) -> None:
         return
     target, read = Path(output).resolve(), Path(source).resolve()
     if target == read or read in target.parents:
-        raise UsageError("The output lies in the input.", "Write it somewhere else.")
+        raise UsageError("The output is inside the input.", "Write it somewhere else.")
 
 
 def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
@@ -207,8 +206,6 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
 
 
 def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
-    for path, why in report.unread.items():
-        say(f"{path} is left aside: {why}.")
     for file in report.files.values():
         if quiet_files:
             break

@@ -13,7 +13,7 @@ app = new_app()
 def _dataset() -> None:
     """Make and check data: silver, translated, sampled and factual sets; articles, queries, responses; checks, cards.
 
-    Rarer settings of a command stand in a TOML file: --write-config prints one with comments, --config reads it.
+    A TOML file holds the less common settings of a command: --write-config prints one with comments, --config reads it.
     """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.http.session import checked_address
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record
-from veriglot.storage.files import open_whole, write_json
+from veriglot.storage.files import beside, open_whole, write_json
 from veriglot.wikipedia.api import (
     AnswerCache,
     JsonClient,
@@ -51,17 +51,18 @@ from veriglot.wikipedia.wikidata import Wikidata as Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    _Written = tuple[Iterable[msgspec.Struct], dict[str, Any]]
 
 __all__ = [
     "ArticleOrder",
     "PeopleOrder",
     "Popularity",
     "Wikidata",
-    "WrittenOnce",
     "articles_about",
     "find_articles",
     "find_people",
     "read_people",
+    "written_once",
 ]
 
 
@@ -70,17 +71,17 @@ class Wikimedia(Options):
 
     contact: str | None = Option(
         None,
-        "An e-mail or web address of yours, which Wikimedia asks for and which is sent to it.",
+        "Your e-mail or web address. Wikimedia asks for it, and each request sends it.",
         "ADDRESS",
         envvar="VERIGLOT_CONTACT",
     )
     rate: float | None = Setting(
-        None, "Requests a second, at most. Default: 5 (Wikipedia), 1 (Wikidata), 10 (page views)."
+        None, "Maximum number of requests per second. Default: 5 (Wikipedia), 1 (Wikidata), 10 (page views)."
     )
     wiki_servers: tuple[str, ...] = Setting(
         (), "Other Wikipedias: TAG=URL, or a URL with {edition} in it. Default: Wikimedia's."
     )
-    fetched: str | None = Setting(None, "Folder where fetched answers are kept. Default: beside the output.")
+    fetched: str | None = Setting(None, "Folder for the fetched answers. Default: beside the output.")
 
     def answers(self, folder: Path) -> AnswerCache:
         """What was fetched, in `folder` unless another is named."""
@@ -113,8 +114,8 @@ class Wikimedia(Options):
                 pattern = server
             else:
                 raise UsageError(
-                    f"wiki_servers: {server!r} says not which Wikipedia it is.",
-                    "Write it as de=URL, or once, for all others, as a URL with {edition} in it.",
+                    f"wiki_servers: {server!r} does not name its Wikipedia.",
+                    "Write de=URL, or one URL with {edition} in it for all others.",
                 )
         return by_tag, pattern
 
@@ -134,16 +135,20 @@ class Wikidata(Wikimedia):
 class Popularity(Options):
     """How people are found in Wikidata and drawn by how often they are read."""
 
-    at_least: int | None = Setting(None, "Articles in so many of the languages are enough. Default: in all.", 1)
-    candidates: int | None = Setting(
-        None, "How many people, drawn at random, are described and counted. Default: 10 times count.", 1
+    at_least: int | None = Setting(
+        None, "Minimum number of the languages in which a person has an article. Default: all.", 1
     )
-    groups: int = Setting(10, "As many people are taken from each of so many groups of equal size by page views.", 1)
+    candidates: int | None = Setting(
+        None, "Number of people, drawn at random, whose details and page views are fetched. Default: 10 times count.", 1
+    )
+    groups: int = Setting(10, "Number of groups of equal size by page views; each gives equally many people.", 1)
     views_in: str | None = Setting(
         None, "Wikipedias whose page views count, separated by commas; or none. Default: one, en first."
     )
-    views_from: date = Setting(date(2022, 1, 1), "Page views from this first of a month.")
-    views_to: date = Setting(date(2023, 1, 1), "Page views up to the day before, as Kang et al.")
+    views_from: date = Setting(date(2022, 1, 1), "Count page views from this day, the first of a month.")
+    views_to: date = Setting(
+        date(2023, 1, 1), "Count page views up to the day before this day. The default is as in Kang et al."
+    )
 
     def counted_in(self, languages: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
         """The languages of `languages` whose page views count, `usual` ones where none is named."""
@@ -160,22 +165,24 @@ def articles(
     *,
     edition: str = Option(..., "Wikipedia edition to read, by its language.", "TAG", short="-e"),
     output: str = Help(..., "JSON lines."),
-    count: int | None = Help(None, "Articles. Default: 1000 at random through the API; otherwise all."),
+    count: int | None = Help(None, "Unit: articles. Default: 1000 random ones from the API; otherwise all."),
     dump: str | None = Option(
         None,
-        "A dump to read instead of asking the API: ...-pages-articles.xml.bz2, or a history with every edit."
-        " With --count, a random sample of it.",
+        "Read this dump instead of the API: ...-pages-articles.xml.bz2, or a history with every edit. --count then"
+        " draws a random sample.",
         "FILE",
     ),
-    category: str | None = Setting(None, "Articles of a category, not random ones. Default: none."),
+    category: str | None = Setting(None, "Fetch the articles of a category instead of random ones. Default: none."),
     subcategories: int = Setting(0, "How many levels below the category to go.", 0),
-    titles: str | None = Option(None, "Articles of these titles, one a line; - is standard input.", "FILE"),
-    people: list[str] | None = Help(None, "Articles about them, not random ones."),
-    min_characters: int = Setting(2000, "Shorter texts are dropped; characters.", 0),
-    min_depth: float = Setting(
-        5.0, "The least depth of the edition: edits/articles x non-articles/articles x (1 - articles/pages).", 0
+    titles: str | None = Option(
+        None, "Fetch the articles with these titles, one on each line; - is standard input.", "FILE"
     ),
-    min_edits: int = Setting(5, "The fewest edits of an article, those by bots off.", 0),
+    people: list[str] | None = Help(None, "Fetch the articles about them instead of random ones."),
+    min_characters: int = Setting(2000, "Minimum length of an article in characters; shorter ones are dropped.", 0),
+    min_depth: float = Setting(
+        5.0, "Minimum depth of the edition: edits/articles x non-articles/articles x (1 - articles/pages).", 0
+    ),
+    min_edits: int = Setting(5, "Minimum number of edits of an article, without those by bots.", 0),
     without: str | None = Setting(
         None,
         "Articles with maintenance templates of these kinds are dropped: unreferenced, more-references,"
@@ -183,12 +190,14 @@ def articles(
         " more-references.",
     ),
     no_filters: bool = Option(False, "Keep every article. Default: only those that pass the filters."),
-    learn: bool = Setting(True, "Ask the wikis what their maintenance templates are called, besides the table."),
-    strict_filters: bool = Setting(False, "Drop what a filter cannot check; otherwise it is kept, and said."),
+    learn: bool = Setting(True, "Also ask the wikis for the names of their maintenance templates, besides the table."),
+    strict_filters: bool = Setting(
+        False, "Drop articles that a filter cannot check. Otherwise they are kept and counted."
+    ),
     statistics: tuple[int, int, int] | None = Setting(
         None,
-        "Pages, articles and edits of Special:Statistics, for a dump, such as [8000000, 2900000, 250000000]."
-        " Default: asked of the API.",
+        "Pages, articles and edits of Special:Statistics, for a dump, such as [8000000, 2900000, 250000000]. Default:"
+        " from the API.",
     ),
     seed: int = 0,
     most_pages: int | None = Setting(None, "Stop after looking at so many pages. Default: 100 times count.", 1),
@@ -197,10 +206,10 @@ def articles(
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> None:
-    """Fetch articles of one Wikipedia and keep those that mFAVA's filters let through.
+    """Fetch articles of one Wikipedia and keep those that pass mFAVA's filters.
 
-    What each filter did is printed, and stands in OUTPUT.report.json. Interrupted, the same command goes on without
-    asking anything twice.
+    The command prints what each filter did, and writes it to OUTPUT.report.json. Rerun the command to resume; it
+    repeats no request.
 
     \b
     At random:   veriglot dataset articles -e de -n 1000 --contact me@example.org -o de.jsonl
@@ -230,16 +239,12 @@ def articles(
         statistics=statistics,
         servers=(wikimedia.server(tag), wikimedia.server("en")),
     )
-    out = WrittenOnce(path, order, restart=overwrite)
-    if out.finished is not None:
-        say(f"{path} is finished.")
-        account = out.finished
-    else:
-        account = find_articles(out, order, wikimedia, Path(f"{output}.fetched"), quiet=quiet)
-        for warning in account["warnings"]:
-            say(warning)
-        if not quiet and not json:
-            print("\n".join(_report_lines(account["report"])))
+    make = partial(find_articles, order, wikimedia, beside(path, ".fetched"), quiet=quiet)
+    account, is_new = written_once(path, order, make, restart=overwrite)
+    for warning in account["warnings"] if is_new else [f"{path} is finished."]:
+        say(warning)
+    if is_new and not quiet and not json:
+        print("\n".join(_report_lines(account["report"])))
     if json:
         print_json(account)
 
@@ -277,8 +282,10 @@ _KANG = "en,es,ru,id,vi,fa,uk,sv,th,ja,de,ro,hu,bg,fr,fi,ko,it,zh"
 def people(
     *,
     output: str = Help(..., "JSON lines."),
-    languages: str = Help(_KANG, "Wikipedias that have an article on each. Default: the 19 of Kang et al."),
-    count: int = Help(500, "People."),
+    languages: str = Help(
+        _KANG, "Each person has an article in all of these Wikipedias. Default: the 19 of Kang et al."
+    ),
+    count: int = Help(500, "Unit: people."),
     popularity: Popularity,
     seed: int = 0,
     wikidata: Wikidata,
@@ -286,10 +293,10 @@ def people(
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> None:
-    """Find people whom all these Wikipedias have an article on, and draw some, read often and seldom.
+    """Find people who have an article in all these Wikipedias, and draw some, both read often and read rarely.
 
-    Each comes with names and titles by language, year of birth, occupations, citizenships and page views. Interrupted,
-    the same command goes on without asking anything twice.
+    Each row has names and titles by language, year of birth, occupations, citizenships and page views. Rerun the
+    command to resume; it repeats no request.
 
     \b
     As kang:         veriglot dataset people --contact me@example.org -o people.jsonl
@@ -309,17 +316,15 @@ def people(
         servers=(wikidata.wikidata_server, wikidata.views_server),
     )
     path = Path(output)
-    out = WrittenOnce(path, order, restart=overwrite)
-    if out.finished is not None:
+    make = partial(find_people, order, wikidata, beside(path, ".fetched"), quiet=quiet)
+    account, is_new = written_once(path, order, make, restart=overwrite)
+    if not is_new:
         say(f"{path} is finished.")
-        account = out.finished
-    else:
-        account = find_people(out, order, wikidata, Path(f"{output}.fetched"), quiet=quiet)
-        if not quiet and not json:
-            print(
-                f"{account['found']:,} people found, {account['described']:,} described"
-                f" ({account['without_views']:,} without a count of views), {account['written']:,} written"
-            )
+    elif not quiet and not json:
+        print(
+            f"{account['found']:,} people found, {account['described']:,} described"
+            f" ({account['without_views']:,} without a count of views), {account['written']:,} written"
+        )
     if account["written"] < count:
         say(f"{account['written']:,} of the {count:,} people that were asked for.")
     if json:
@@ -337,8 +342,8 @@ def read_people(path: Path) -> Iterator[Person]:
             yield msgspec.json.decode(line, type=Person)
         except msgspec.MsgspecError as error:
             raise InputError(
-                f"this is no person ({error})",
-                "Rows are those of `veriglot dataset people`; `id` and `sitelinks` are needed.",
+                f"this is not a person ({error})",
+                "Give rows of `veriglot dataset people`, with `id` and `sitelinks`.",
                 path=str(path),
                 line=number,
             ) from error
@@ -377,13 +382,10 @@ class ArticleOrder(Record):
     statistics: tuple[int, int, int] | None = None
 
 
-def find_articles(
-    out: WrittenOnce, order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, quiet: bool
-) -> dict[str, Any]:
-    """Write the articles of an order; returns the account of the filters as `report`, and `warnings` in words.
+def find_articles(order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, quiet: bool) -> _Written:
+    """The articles of an order, with the account of the filters as `report`, and `warnings` in words.
 
     Args:
-        out: where to.
         order: which articles.
         wikimedia: which Wikipedias are asked.
         fetched: the folder of their answers, unless it names another.
@@ -411,9 +413,7 @@ def find_articles(
         chain.report.written = len(articles)
         if wiki is not None:
             warnings += [f"the server warned, {times} times: {text}" for text, times in wiki.warnings.items()]
-    account = {"report": chain.report, "warnings": warnings}
-    out.write(articles, account)
-    return account
+    return articles, {"report": chain.report, "warnings": warnings}
 
 
 def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
@@ -440,7 +440,7 @@ def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | N
             raise UsageError(
                 f"The Wikipedia of this language has depth {shallow.depth:.3g}, below {order.min_depth:g}:"
                 " none of its articles passes.",
-                "Set min_depth = 0 to take them all the same, and say so where you report on them.",
+                "Set min_depth = 0 to keep them, and say so in your report.",
             )
         if statistics is None:
             warnings.append("the depth of the edition is not checked: a dump does not tell it; see `statistics`.")
@@ -515,20 +515,18 @@ class PeopleOrder(Record):
     views_to: date = Popularity.views_to
 
 
-def find_people(
-    out: WrittenOnce, order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: bool
-) -> dict[str, Any]:
-    """Write the people of an order, those most read first.
+def find_people(order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: bool) -> _Written:
+    """The people of an order, those most read first.
 
     Args:
-        out: where to.
         order: which people.
         options: whom to ask.
         fetched: the folder of answers, unless `options` name another.
         quiet: show no progress.
 
     Returns:
-        How many there are (`found`), were `described`, have no count of views (`without_views`) and were `written`.
+        Them, and how many there are (`found`), were `described`, have no count of views (`without_views`) and are
+        `written`.
 
     Raises:
         UsageError: wrong languages, numbers or dates, or no contact.
@@ -560,51 +558,39 @@ def find_people(
             chosen = draw(people, order.count, size=lambda _: 0, groups=1)
     unknown = sum(all(count is None for count in person.views.values()) for person in people) if order.views_in else 0
     account = {"found": len(candidates), "described": len(people), "without_views": unknown, "written": len(chosen)}
-    out.write(chosen, account)
-    return account
+    return chosen, account
 
 
-class WrittenOnce:
-    """A file of JSON lines that is written as a whole, beside it `<name>.report.json` with what it was made by.
+def written_once(
+    path: Path, order: msgspec.Struct, make: Callable[[], _Written], *, restart: bool
+) -> tuple[dict[str, Any], bool]:
+    """The account of a file of JSON lines, which is written as a whole, and whether it was made now.
+
+    Beside it stands `<name>.report.json` with the account and what it was made by.
 
     Args:
         path: the file.
         order: what makes it.
+        make: gives the rows, and the account, which is complete after the last row.
         restart: write it anew, whatever is there.
 
     Raises:
         UsageError: something else is there.
     """
-
-    def __init__(self, path: Path, order: msgspec.Struct, *, restart: bool) -> None:
-        self.path = path
-        self.report_path = path.with_name(f"{path.name}.report.json")
-        self._order = msgspec.to_builtins(order)
-        self.finished: dict[str, Any] | None = None
-        if path.exists() and not restart:
-            self.finished = self._earlier()
-            if self.finished is None:
-                raise UsageError(
-                    f"{path} is there already, and was not made by this command with these options.",
-                    "Name another file, or add --overwrite to make it anew.",
-                )
-
-    def write(self, rows: Iterable[msgspec.Struct], account: dict[str, Any]) -> None:
-        """Write the rows and the account; the file appears when it is whole."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open_whole(self.path) as file:
-            for row in rows:
-                file.write(msgspec.json.encode(row) + b"\n")
-            self.path.unlink(missing_ok=True)  # first: the new account must at no moment stand beside an older output
-            write_json(self.report_path, {"made_by": self._order, **account}, indent=2)
-
-    def _earlier(self) -> dict[str, Any] | None:
-        """The account of a finished output, if this order made it."""
-        try:
-            report = msgspec.json.decode(self.report_path.read_bytes())
-        except (OSError, msgspec.DecodeError):
-            return None
-        same = isinstance(report, dict) and report.get("made_by") == msgspec.json.decode(
-            msgspec.json.encode(self._order)
+    report, made_by = beside(path, ".report.json"), msgspec.json.decode(msgspec.json.encode(order))
+    if path.exists() and not restart:
+        with suppress(OSError, msgspec.DecodeError):
+            account = msgspec.json.decode(report.read_bytes(), type=dict[str, Any])
+            if account.get("made_by") == made_by:
+                return account, False
+        raise UsageError(
+            f"{path} is there already, and was not made by this command with these options.",
+            "Name another file, or add --overwrite to make it anew.",
         )
-        return report if same else None
+    rows, account = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_whole(path) as file:
+        file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
+        path.unlink(missing_ok=True)  # first: the new account must at no moment stand beside an older output
+        write_json(report, {"made_by": made_by, **account}, indent=2)
+    return {"made_by": made_by, **account}, True

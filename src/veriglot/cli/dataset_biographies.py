@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from veriglot.cli.command import JSON_ACCOUNT, Help, Option, Options, Setting, command
 from veriglot.cli.console import Bar, print_json, say
-from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, WrittenOnce, find_people
+from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, find_people, written_once
 from veriglot.cli.dataset_responses import ask, named_models
 from veriglot.cli.generation import Connection, Cost, Queries, Reading, Run, records_of, references, tell
 from veriglot.cli.inputs import language_tags, readable, require_files
+from veriglot.datasets.factual import (
+    ArticleSource,
+    ArticleStore,
+    ChoiceAccount,
+    FactualManifest,
+    RejectedPerson,
+    Spread,
+    choose,
+    given_articles,
+    in_order,
+    wiki_articles,
+    write_sets,
+)
 from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.quality import Quality, refusals_version
-from veriglot.datasets.queries import NamedPerson, Reference, biography_languages, person_from
+from veriglot.datasets.queries import NamedPerson, Part, Reference, biography_languages, person_from
+from veriglot.datasets.queries import biographies as prompts_of
 from veriglot.datasets.responses import Respondent, budget
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 from veriglot.http.session import checked_address
@@ -33,12 +49,6 @@ from veriglot.wikipedia.api import AnswerCache
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.datasets.factual import (
-        ArticleSource,
-        ChoiceAccount,
-        FactualManifest,
-        RejectedPerson,
-    )
     from veriglot.records import Sample
 
 
@@ -47,11 +57,11 @@ class _SetOrder(Record):
 
     languages: tuple[str, ...]
     count: int
-    spread: Literal["diverse", "top", "given"]
+    spread: Spread
     groups: int
     seed: int
     at_least: int | None
-    part: Literal["lead", "text"]
+    part: Part
     min_characters: int
     cross: str | None
     people_order: PeopleOrder | None = msgspec.field(name="found", default=None)
@@ -68,28 +78,28 @@ class BiographiesOptions(Options):
         (), "NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only."
     )
     languages: str | None = Help(None, "Default: the 19 of Kang et al.")
-    count: int = Help(500, "People.")
-    people: tuple[str, ...] = Help((), "Default: they are found in Wikidata.")
+    count: int = Help(500, "Unit: people.")
+    people: tuple[str, ...] = Help((), "Default: find them in Wikidata.")
     articles: tuple[str, ...] = Option(
         (),
-        "Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be"
-        " repeated. Default: they are fetched from the Wikipedias.",
+        "Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be repeated."
+        " Default: fetch them from the Wikipedias.",
         "FILE",
     )
-    samples: int = Setting(5, "Responses a prompt and model; five as Kang et al.", 1)
-    temperature: float | None = Setting(None, "Of the responses. Default: that of `generation`, else 1.", 0)
-    spread: Literal["diverse", "top", "given"] | None = Setting(
+    samples: int = Setting(5, "Number of responses of each model to each prompt. The default is as in Kang et al.", 1)
+    temperature: float | None = Setting(None, "Temperature of the responses. Default: that of `generation`, else 1.", 0)
+    spread: Spread | None = Setting(
         None,
-        "diverse: as many people from each of the groups of equal size by page views, as Kang et al. top:"
-        " those that are read most. given: in the order of people. Default: given with people, else diverse.",
+        "diverse: equally many people from each group of equal size by page views, as in Kang et al. top: the people"
+        " who are read most. given: in the order of people. Default: given with people, else diverse.",
     )
-    part: Literal["lead", "text"] = "text"
-    min_characters: int = Setting(0, "Shorter articles count as none; characters.", 0)
+    part: Part = "text"
+    min_characters: int = Setting(0, "Minimum length of an article in characters; shorter ones count as missing.", 0)
     cross: str = Setting(
-        "en", "Responses are held against the article in this language too, in a file of their own; or none."
+        "en", "Also pair the responses with the article in this language, in a separate file; or none."
     )
     labels: tuple[str, ...] = Setting(
-        (), "Files of annotated rows of reference.jsonl, whose labels are put onto the rows. Default: none."
+        (), "Files of annotated rows of reference.jsonl, whose labels are copied to the rows. Default: none."
     )
     prompts_only: bool = Setting(False, "Make people, articles and prompts, and ask no model.")
     popularity: Popularity
@@ -117,12 +127,12 @@ class BiographiesOptions(Options):
         """Which people and articles are wanted."""
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
         if self.spread == "given" and not self.people:
-            raise UsageError("There is no given order of people who are yet to be found.", "Add --people FILE.")
+            raise UsageError("The spread 'given' needs a file of people.", "Add --people FILE.")
         if self.articles and not self.people:
-            raise UsageError("Articles of files are about people of a file.", "Add --people FILE.")
+            raise UsageError("Files of articles need a file of people.", "Add --people FILE.")
         min_editions = self.popularity.at_least
         if min_editions is not None and min_editions > len(tags):
-            raise UsageError(f"Articles in {min_editions} of {len(tags)} languages cannot be asked for.")
+            raise UsageError(f"An article in {min_editions} of {len(tags)} languages is not possible.")
         counted = self.popularity.counted_in(tags, usual=("en",) if "en" in tags else tags[:1])
         search = None
         if not self.people:  # all of them are described and counted, and chosen from later
@@ -159,11 +169,11 @@ class BiographiesOptions(Options):
 
 @command
 def biographies(options: BiographiesOptions) -> int:
-    """Make the set of Kang et al.: people with an article in every language, biographies by models, and their sets.
+    """Make the set of Kang et al.: people with an article in every language, models' biographies, and their pairs.
 
-    Each response in the right language is held against the article in its language (reference.jsonl), against the
-    English one (en.jsonl), and against its sisters (pairs.jsonl, and inside reference.jsonl). Those in another language
-    stand in rejected.jsonl. Interrupted, the same command goes on, and pays for nothing twice.
+    Each response in the right language is paired with the article in its language (reference.jsonl), with the English
+    article (en.jsonl), and with the other responses to its prompt (pairs.jsonl, also in reference.jsonl). Responses in
+    another language are in rejected.jsonl. Rerun the command to resume; no call is paid for twice.
 
     \b
     All of it:  veriglot dataset biographies --contact me@example.org -m bloomz --base-url URL -o set
@@ -177,7 +187,7 @@ def biographies(options: BiographiesOptions) -> int:
     settings = Settings(temperature=options.temperature).over(connection.settings).over(usual)
     respondents = named_models(options.model, options.revision, settings)
     if not respondents and not options.prompts_only:
-        raise UsageError("Which model is to be asked?", "Add --model MODEL, or set prompts_only.")
+        raise UsageError("No model is named.", "Add --model MODEL, or set prompts_only.")
     made = _FactualSet(options, respondents)
     if options.dry_run:
         return made.plan()
@@ -228,9 +238,12 @@ class _FactualSet:
 
     def _chosen(self) -> dict[str, Any]:
         """Choose people and articles; returns their account."""
-        out = WrittenOnce(self._root / "articles.jsonl", self._order, restart=self._run.overwrite)
-        account = out.finished if out.finished is not None else self._choose(out)
-        people, aside = account["people"], self._root / "people.set_aside.jsonl"
+        articles, aside = self._root / "articles.jsonl", self._root / "people.set_aside.jsonl"
+        results: dict[str, Any] = {}
+        account, _ = written_once(
+            articles, self._order, lambda: (self._choose(results), results), restart=self._run.overwrite
+        )
+        people = account["people"]
         if people["chosen"] < self._order.count:
             say(
                 f"{people['chosen']:,} of the {self._order.count:,} people that were asked for have the articles it"
@@ -245,37 +258,29 @@ class _FactualSet:
             raise _nobody(account, aside)
         return account
 
-    def _choose(self, out: WrittenOnce) -> dict[str, Any]:
-        """Write articles into `out`, and who they are about beside it."""
-        from veriglot.datasets.factual import ChoiceAccount, choose, in_order
-
+    def _choose(self, results: dict[str, Any]) -> Iterator[Reference]:
+        """The articles; who they are about is written beside them in the end, and `results` filled."""
         order, account = self._order, ChoiceAccount()
-        results: dict[str, Any] = {}
         with ExitStack() as stack:
             candidates, counts = self._candidates(account.set_aside)
             ordered = in_order(candidates, order.count, spread=order.spread, groups=order.groups, seed=order.seed)
             if self._options.articles:
                 source = _given(order, self._options.articles, stack, account.set_aside)
             else:
-                source = self._wikis(stack, stack.enter_context(self._wikidata.answers(self._fetched)))
+                cache = stack.enter_context(self._wikidata.answers(self._fetched))
+                source = wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=order.part)
             bar = stack.enter_context(Bar(shown=not self._run.quiet, total=lambda: order.count))
-            also = [order.cross] if order.cross is not None else []
-
-            def rows() -> Iterator[Reference]:
-                chosen: list[NamedPerson] = []
-                for choice in choose(
-                    ordered, source, order.languages, order.count, account,
-                    at_least=order.at_least, also=also, min_characters=order.min_characters,
-                ):  # fmt: skip
-                    bar.advance()
-                    chosen.append(choice.person)
-                    yield from choice.articles.values()
-                _write(self._root / "people.jsonl", map(_person, chosen))
-                _write(self._root / "people.set_aside.jsonl", account.set_aside)
-                results.update(_summary_of(counts, account))
-
-            out.write(rows(), results)
-        return {"made_by": msgspec.to_builtins(order), **results}
+            chosen: list[NamedPerson] = []
+            for person, articles in choose(
+                ordered, source, order.languages, order.count, account, at_least=order.at_least,
+                also=[order.cross] if order.cross is not None else [], min_characters=order.min_characters,
+            ):  # fmt: skip
+                bar.advance()
+                chosen.append(person)
+                yield from articles.values()
+        _write(self._root / "people.jsonl", map(_person, chosen))
+        _write(self._root / "people.set_aside.jsonl", account.set_aside)
+        results.update(_summary_of(counts, account))
 
     def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[NamedPerson], dict[str, int]]:
         """Who may come into the set, and how many were found and described."""
@@ -284,10 +289,11 @@ class _FactualSet:
         if not files:
             order = self._order.people_order
             assert order is not None
-            out = WrittenOnce(self._root / "candidates.jsonl", order, restart=self._run.overwrite)
-            account = out.finished or find_people(out, order, self._wikidata, self._fetched, quiet=self._run.quiet)
+            path = self._root / "candidates.jsonl"
+            make = partial(find_people, order, self._wikidata, self._fetched, quiet=self._run.quiet)
+            account, _ = written_once(path, order, make, restart=self._run.overwrite)
             counts = {name: account[name] for name in ("found", "described", "without_views")}
-            files = [str(out.path)]
+            files = [str(path)]
         candidates: list[NamedPerson] = []
         for row in records_of(files, person_from):
             if isinstance(row, NamedPerson):
@@ -296,16 +302,8 @@ class _FactualSet:
                 aside.append(_unusable(row))
         return candidates, {**counts, "candidates": len(candidates)}
 
-    def _wikis(self, stack: ExitStack, cache: AnswerCache) -> ArticleSource:
-        from veriglot.datasets.factual import wiki_articles
-
-        return wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=self._order.part)
-
     def _prompts(self) -> int:
         """A prompt for every person in every language in which there is an article; returns the exit code."""
-        from veriglot.datasets.factual import ArticleStore
-        from veriglot.datasets.queries import biographies, person_from
-
         people, articles, output = (self._root / name for name in ("people.jsonl", "articles.jsonl", "prompts.jsonl"))
 
         def rows(store: ArticleStore) -> Iterator[Sample | FailedRow]:
@@ -314,7 +312,7 @@ class _FactualSet:
                     yield person
                     continue
                 tags = [tag for tag in self._order.languages if f"{person.id}-{tag}" in store]
-                yield from biographies([person], tags)
+                yield from prompts_of([person], tags)
 
         stage = Checkpoint(
             output,
@@ -329,8 +327,6 @@ class _FactualSet:
 
     def _sets(self, responses: dict[str, Path], account: dict[str, Any]) -> FactualManifest:
         """The sets of all responses, and the manifest; what was made from the same is left as it is."""
-        from veriglot.datasets.factual import write_sets
-
         files = Queries(self._options.labels) if self._options.labels else None
         manifest = write_sets(
             self._root,
@@ -357,8 +353,6 @@ class _FactualSet:
 
     def plan(self) -> int:
         """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
-        from veriglot.datasets.queries import NamedPerson, biographies, person_from
-
         tags, count = self._order.languages, self._order.count
         rows = list(records_of(self._options.people, person_from))
         named = [row for row in rows if not isinstance(row, FailedRow)]
@@ -368,7 +362,7 @@ class _FactualSet:
         seeds = self._options.seeds
         print_json(
             {
-                respondent.name: budget(biographies(named[:count], tags), respondent, design="runs", seeds=seeds)
+                respondent.name: budget(prompts_of(named[:count], tags), respondent, design="runs", seeds=seeds)
                 for respondent in self._respondents
             }
         )
@@ -378,26 +372,20 @@ class _FactualSet:
 
 
 def _summary_of(counts: dict[str, int], account: ChoiceAccount) -> dict[str, Any]:
-    aside = [person for person in account.set_aside if person.reason in ("articles", "unusable")]
-    reasons = {"too_few_articles": sum(person.reason == "articles" for person in aside)}
-    reasons["unusable_rows"] = len(aside) - reasons["too_few_articles"]
-    people = {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons}
+    aside = Counter(person.reason for person in account.set_aside)
+    reasons = {"too_few_articles": aside["articles"], "unusable_rows": aside["unusable"]}
     return {
-        "people": people,
+        "people": {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons},
         "articles": {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()},
     }
 
 
 def _unusable(row: FailedRow) -> RejectedPerson:
-    from veriglot.datasets.factual import RejectedPerson
-
     position = f"{row.path}, line {row.line}: " if row.line is not None else ""
     return RejectedPerson("", "unusable", detail=f"{position}{row.message}")
 
 
 def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
-    from veriglot.datasets.factual import RejectedPerson, given_articles
-
     def note(row: FailedRow | Reference) -> None:
         if not isinstance(row, Reference):
             aside.append(_unusable(row))
@@ -428,16 +416,15 @@ def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
     if summary["people"]["unusable_rows"]:
         lacking.append(f"rows of people or articles that cannot be used {summary['people']['unusable_rows']:,}")
     why = f" ({', '.join(lacking)})" if lacking else ""
-    return InputError(f"nobody can be taken into the set{why}", f"See {aside}, mend, and add --overwrite.")
+    return InputError(
+        f"no person can be taken into the set{why}", f"See {aside}, correct the data, and add --overwrite."
+    )
 
 
 def _example(path: Path) -> None:
     """A bench file beside the sets, unless there is one."""
-    if path.exists():
-        return
-    from importlib.resources import files
-
-    write_whole(path, files("veriglot.datasets").joinpath("biographies_bench.toml").read_bytes())
+    if not path.exists():
+        write_whole(path, resources.files("veriglot.datasets").joinpath("biographies_bench.toml").read_bytes())
 
 
 def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:

@@ -30,40 +30,41 @@ def check(
     *,
     output: str | None = Help(
         None,
-        "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. Rows that are left"
-        " out lie in rejected.jsonl beside it, with their reasons.",
+        "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. rejected.jsonl next to it"
+        " holds the rows that were left out, with reasons.",
     ),
     report: list[str] | None = Option(None, "Write the report as .html, .md or .json; may be repeated.", "FILE"),
     quality: bool = Option(
         False,
-        "Only account for the quality of responses by model and language, as Table 1 of Kang et al. and"
-        " more: words, sentences, right language, declined, repetitive, cut, empty.",
+        "Only report the quality of responses by model and language, with Table 1 of Kang et al. and more: words,"
+        " sentences, right language, declined, repetitive, cut, empty.",
     ),
     splits: Literal["names", "files", "arguments", "none"] = "names",
     near: float = Setting(
         0.8, "Jaccard similarity of character n-grams, 0.5 to 1, from which texts are near-duplicates.", 0.5, 1
     ),
     keep: list[str] | None = Setting(
-        None, "Checks about which nothing is done in the cleaned copy. Default: as each says."
+        None, "Checks that change nothing in the cleaned copy. Default: as each check defines."
     ),
     drop: list[str] | None = Setting(
-        None, "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each says."
+        None,
+        "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each defines.",
     ),
     fail_on: Literal["error", "warning", "note", "never"] = Help(
-        "never", "Exit with 4 where a finding is of this level or worse."
+        "never", "Exit with 4 if a finding has this level or a worse one."
     ),
     format_: str | None = None,
-    language: str | None = Help(None, "Default: told from the text."),
+    language: str | None = Help(None, "Default: identified from the text."),
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> int:
-    """Check labelled data before anything is trained or measured on it, and write a cleaned copy.
+    """Check labelled data before you train or measure on it, and write a cleaned copy.
 
     Looks for rows that do not fit their format, wrong offsets, malformed tags, glued spans, garbled references, one
     reference for several languages, wrong scripts and languages, leaks between splits (exact, near, by reference),
     repeats and how far their labels agree, missing clean rows and classes out of balance. All DATA is checked together.
 
-    Leaves with 3 where rows could not be read, and with 4 as --fail-on says.
+    Exits with 3 if rows could not be read, and with 4 if --fail-on says so.
 
     \b
     See:    veriglot dataset check mfava/ --report check.html
@@ -78,7 +79,7 @@ def check(
         return 0
     pages = [(path, kind_of(path, _PAGES)) for path in report or ()]
     if output is None and (keep or drop):
-        raise UsageError("`keep` and `drop` say what a cleaned copy holds.", "Add --output OUT.")
+        raise UsageError("`keep` and `drop` apply only to a cleaned copy.", "Add --output OUT.")
     cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
     with Watch(shown=not quiet) as steps:
         result = checked(
@@ -120,24 +121,24 @@ def card(
     output: str | None = Help(None, "Markdown. Default: standard output."),
     about: str | None = Option(
         None,
-        "TOML with what no run can know: purpose, contact, licence, uses, prices. Default: it is said to be unknown.",
+        "TOML file with what no run records: purpose, contact, licence, uses, prices. Default: all is unknown.",
         "FILE",
     ),
     write_about: str | None = Option(
-        None, "Also write this TOML file with every question that --about answers, to be filled in.", "FILE"
+        None, "Also write this TOML file, with every key of --about for you to fill in.", "FILE"
     ),
     splits: Literal["names", "files", "arguments", "none"] = "names",
     format_: str | None = None,
-    language: str | None = Help(None, "Default: told from the text."),
+    language: str | None = Help(None, "Default: identified from the text."),
     quiet: bool = False,
 ) -> int:
-    """Write the data card of a data set from its files and from what the steps that made it left beside them.
+    """Write the data card of a data set from its files and from the records of the steps that made it.
 
-    Manifests, accounts and rejected rows of `veriglot dataset` and of studies say how it was made, of what, with which
-    models and prompts, what was rejected and what it cost; a check says what is wrong with it. What nothing says is
-    said to be unknown. The page is a dataset card of the Hugging Face Hub with the sections of a datasheet.
+    Manifests, accounts and rejected rows of `veriglot dataset` and of studies tell how it was made, from what, with
+    which models and prompts, what was rejected and what it cost; a check tells its faults. The card calls everything
+    else unknown. It is a dataset card of the Hugging Face Hub with the sections of a datasheet.
 
-    Leaves with 3 where rows could not be read.
+    Exits with 3 if rows could not be read.
 
     \b
     Card:  veriglot dataset card silver.jsonl --about about.toml -o README.md

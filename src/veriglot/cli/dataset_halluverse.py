@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,26 +12,46 @@ from veriglot.cli.dataset_articles import (
     ArticleOrder,
     PeopleOrder,
     Wikidata,
-    WrittenOnce,
     articles_about,
     find_articles,
     find_people,
     read_people,
+    written_once,
 )
 from veriglot.cli.dataset_silver import types_of
 from veriglot.cli.generation import Checks, Connection, Cost, Run, print_plan, references, show_account, tell
 from veriglot.cli.inputs import language_tags, require_files
+from veriglot.datasets.halluverse.facts import (
+    Chooser,
+    FactSettings,
+    Page,
+    choose_facts,
+    facts_path,
+    pages_of,
+)
+from veriglot.datasets.halluverse.pairs import (
+    TYPES,
+    LanguageSummary,
+    RuledSet,
+    Summary,
+    inject_pairs,
+    read_facts,
+    samples_of,
+    seeds_of,
+    summary_of,
+)
+from veriglot.datasets.silver.check import Edited
+from veriglot.datasets.silver.injection import Injector, Task
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.writer import write
 from veriglot.llm.client import estimate_tokens
 from veriglot.records import Sample
 from veriglot.storage.checkpoint import FailedRow, Progress, Tally
+from veriglot.storage.files import beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.halluverse.pairs import LanguageSummary, Summary
     from veriglot.wikipedia.wikidata import Person
 
 
@@ -44,20 +65,20 @@ class HalluverseOptions(Options):
     pages: tuple[str, ...] = Argument(
         (),
         "[PAGES]...",
-        "Pages about people as JSON lines, such as `veriglot dataset articles --people` writes. Default:"
-        " they are fetched, with the people, in the languages of --languages.",
+        "Pages about people as JSON lines, such as `veriglot dataset articles --people` writes. Default: fetch them,"
+        " with the people, in the languages of --languages.",
     )
     output: str = Help(..., "The pairs, as JSON lines.")
-    people: tuple[str, ...] = Help(
-        (), "Pages about others are left out. Default: nobody is known, and every page is used."
+    people: tuple[str, ...] = Help((), "Only pages about them are used. Default: all pages are used.")
+    languages: str | None = Help(
+        None, "They are those of the pages to fetch. Default: those of HalluVerse25, en,ar,tr."
     )
-    languages: str | None = Help(None, "Of the pages to fetch. Default: those of HalluVerse25, en,ar,tr.")
-    count: int | None = Help(None, "People to fetch. Default: 500.")
-    model: str | None = Help(None, "It chooses facts and puts errors in. Default: none, with --rules.")
-    rules: bool = Option(False, "Ask no model: choose facts and make errors by rule.")
-    facts: int = Setting(5, "Facts a page.", 1, 50)
-    min_sentences: int = Setting(20, "Sentences that a page has to have.", 1)
-    any_subject: bool = Setting(False, "Take sentences too that do not name whom the page is about.")
+    count: int | None = Help(None, "Unit: people to fetch. Default: 500.")
+    model: str | None = Help(None, "It chooses facts and inserts errors. Default: none, with --rules.")
+    rules: bool = Option(False, "Choose facts and insert errors by rule, without a model.")
+    facts: int = Setting(5, "Number of facts of each page.", 1, 50)
+    min_sentences: int = Setting(20, "Minimum number of sentences of a page.", 1)
+    any_subject: bool = Setting(False, "Also take sentences that do not name the person of the page.")
     types: str | None = Setting(None, "Types of errors. Default: all, entity,relation,sentence.")
     checks: Checks
     seed: int = 0
@@ -76,8 +97,6 @@ class HalluverseOptions(Options):
     @property
     def error_types(self) -> tuple[str, ...]:
         """The types of errors that are named; none for all."""
-        from veriglot.datasets.halluverse.pairs import TYPES
-
         types = types_of(self.types)[0]
         for type_ in types:
             if type_ not in TYPES:
@@ -89,24 +108,23 @@ class HalluverseOptions(Options):
 
 @command
 def halluverse(options: HalluverseOptions) -> int:
-    """Make a set as HalluVerse25 is: factual sentences about people, each with one error of a type, in any language.
+    """Make a set like HalluVerse25: factual sentences about people, each with one error, in any language.
 
-    A model chooses five sentences a page and edits each; what it chose is looked up on the page, what it edited is
-    checked as by `veriglot dataset silver`. Types are drawn so that what passes is even. Beside OUTPUT stand facts, the
-    rejections, the pairs as HalluVerse CSV, and a page with yields and the diversity of the people.
+    A model chooses five sentences of each page and edits each of them. The command looks up each chosen sentence on the
+    page, and checks each edit as `veriglot dataset silver` does. It draws the types so that the passing pairs are
+    balanced. Next to OUTPUT it writes the facts, the rejected rows, the pairs as HalluVerse CSV, and a page with the
+    yields and the diversity of the people.
 
     \b
     From files: veriglot dataset halluverse en.jsonl tr.jsonl --people people.jsonl -m gpt --base-url URL -o set.jsonl
     All of it:  veriglot dataset halluverse -l en,ar,tr --contact me@example.org -m gpt --base-url URL -o set.jsonl
     No model:   veriglot dataset halluverse en.jsonl tr.jsonl --people people.jsonl --rules -o set.jsonl
     """
-    from veriglot.datasets.halluverse.facts import FactSettings
-
     asks = options.model is not None or options.dry_run or options.checks.support != "none"
     if options.rules and asks:
-        raise UsageError("Rules ask no model.", "Leave out --model, support and --dry-run, or --rules.")
+        raise UsageError("--rules uses no model.", "Leave out --model, support and --dry-run, or --rules.")
     if not options.rules and options.model is None:
-        raise UsageError("Nobody is named who makes the set.", "Name a model with --model, or give --rules.")
+        raise UsageError("Neither a model nor --rules is given.", "Name a model with --model, or give --rules.")
     source = _source(options)
     pages = source.readable()
     known = source.people is not None
@@ -131,8 +149,6 @@ class _Source(NamedTuple):
 
     def rows(self) -> Iterator[Page | FailedRow]:
         """Every page with whom it is about, in order; what cannot be read as failed rows."""
-        from veriglot.datasets.halluverse.facts import pages_of
-
         return pages_of(references(self.pages, "text"), self.people)
 
     def readable(self) -> dict[str, Page]:
@@ -146,9 +162,6 @@ class _Source(NamedTuple):
 def _by_rule(
     options: HalluverseOptions, source: _Source, pages: dict[str, Page], settings: FactSettings
 ) -> tuple[Tally, Tally]:
-    from veriglot.datasets.halluverse.facts import facts_path
-    from veriglot.datasets.halluverse.pairs import TYPES, RuledSet
-
     types = options.error_types or TYPES
     ruled, run = RuledSet(pages.values(), settings, options.seed), options.run
     chosen = facts_path(options.path)
@@ -165,20 +178,13 @@ def _by_rule(
 def _by_model(
     options: HalluverseOptions, source: _Source, pages: dict[str, Page], settings: FactSettings
 ) -> tuple[Tally, Tally]:
-    from veriglot.datasets.halluverse.facts import Chooser, choose_facts, facts_path
-    from veriglot.datasets.halluverse.pairs import inject_pairs
-    from veriglot.datasets.silver.injection import Injector
-
-    model, generation, seed, attempts = (
-        options.model or "", options.connection.settings, options.seed, options.checks.attempts,
-    )  # fmt: skip
-    types = options.error_types
-    injector = Injector(model, generation, seed, taxonomy="halluverse", types=types, form="plain", attempts=attempts)
+    model, seed = options.model or "", options.seed
+    injector = _injector(options)
     chosen, jobs = facts_path(options.path), options.connection.concurrency
     support = options.checks.made(model, seed)
     failed = options.run.retry and Progress.of(chosen).failed > 0
     with options.connection.open(options.path, options.checks.models(model)) as client:
-        chooser = Chooser(model, generation, seed, attempts)
+        chooser = Chooser(model, injector.settings, seed, injector.attempts)
         with options.run.progress(lambda: len(pages)) as progress:
             facts = choose_facts(
                 chosen, source.rows(), chooser, client, settings, inputs=source.inputs, jobs=jobs, **progress
@@ -192,9 +198,19 @@ def _by_model(
     return facts, pairs
 
 
-def _seeds(facts: Path, pages: dict[str, Page]) -> list[Any]:
-    from veriglot.datasets.halluverse.pairs import read_facts, seeds_of
+def _injector(options: HalluverseOptions) -> Injector:
+    return Injector(
+        options.model or "",
+        options.connection.settings,
+        options.seed,
+        taxonomy="halluverse",
+        types=options.error_types,
+        form="plain",
+        attempts=options.checks.attempts,
+    )
 
+
+def _seeds(facts: Path, pages: dict[str, Page]) -> list[Any]:
     seeds = seeds_of(read_facts(facts), pages)
     if not seeds:
         raise InputError(
@@ -204,20 +220,14 @@ def _seeds(facts: Path, pages: dict[str, Page]) -> list[Any]:
     return seeds
 
 
-def _beside(output: Path, suffix: str) -> Path:
-    return output.with_name(output.name + suffix)
-
-
 def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Tally) -> int:
     """Write what stands beside the pairs, and say what came of it; returns the exit code."""
-    from veriglot.datasets.halluverse.facts import facts_path
-    from veriglot.datasets.halluverse.pairs import samples_of, summary_of
     from veriglot.report.halluverse import write_set
 
     output = options.path
     summary = summary_of(output, source.people, fact_failures=facts.failed)
-    write(samples_of(output), _beside(output, ".csv"), format="halluverse")
-    write_set(summary, output.name, _beside(output, ".html"))
+    write(samples_of(output), beside(output, ".csv"), format="halluverse")
+    write_set(summary, output.name, beside(output, ".html"))
     if not options.run.quiet:
         _show(options, summary)
     return max(tell(facts_path(output), facts, what="pages"), tell(output, pairs, what="sentences"))
@@ -225,14 +235,8 @@ def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Ta
 
 def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSettings) -> None:
     """Print calls and tokens, roughly: each page and each error once, no fact longer than sentences of its page are."""
-    from veriglot.datasets.halluverse.facts import Chooser
-    from veriglot.datasets.silver.check import Edited
-    from veriglot.datasets.silver.injection import Injector, Task
-
-    model, generation = options.model or "", options.connection.settings
-    chooser = Chooser(model, generation, options.seed)
-    types = options.error_types
-    injector = Injector(model, generation, options.seed, taxonomy="halluverse", types=types, form="plain")
+    injector = _injector(options)
+    chooser = Chooser(injector.model, injector.settings, options.seed)
     checked = options.checks.support == "model"
     calls = unused = tokens_in = tokens_out = 0
     for page in pages.values():
@@ -276,7 +280,7 @@ def _show(options: HalluverseOptions, summary: Summary) -> None:
         json=options.json,
     )
     if not options.json:
-        say(f"As HalluVerse CSV: {_beside(output, '.csv')}; yields and diversity: {_beside(output, '.html')}.")
+        say(f"As HalluVerse CSV: {beside(output, '.csv')}; yields and diversity: {beside(output, '.html')}.")
 
 
 # The people and pages of a set: from files, or fetched into files beside it.
@@ -286,13 +290,11 @@ def _source(options: HalluverseOptions) -> _Source:
     pages, people = options.pages, options.people
     if pages:
         if options.languages is not None or options.count is not None:
-            raise UsageError(
-                "Pages are named, and others are to be fetched.", "Leave out --languages and --count, or PAGES."
-            )
+            raise UsageError("PAGES exclude --languages and --count.", "Leave out --languages and --count, or PAGES.")
         require_files((*pages, *people))
         return _Source(pages, people, _by_item(people) if people else None)
     if people and options.count is not None:
-        raise UsageError("The people are named, and others are to be fetched.", "Leave out --count or --people.")
+        raise UsageError("--people and --count exclude each other.", "Leave out one of them.")
     tags = language_tags(options.languages or _LANGUAGES)
     options.wikidata.server(tags[0])  # a wrong address is refused before anything is fetched
     people = people or (_fetch_people(options, tags),)
@@ -305,25 +307,23 @@ def _by_item(paths: Sequence[str]) -> dict[str, Person]:
 
 def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
     """A file of people, fetched unless an earlier call did so with the same options."""
-    path, count = _beside(options.path, ".people.jsonl"), options.count or _PEOPLE
+    path, count = beside(options.path, ".people.jsonl"), options.count or _PEOPLE
     order = PeopleOrder(tags, count, count, options.seed, (options.wikidata.wikidata_server, None))
-    out = WrittenOnce(path, order, restart=options.run.overwrite)
-    if out.finished is None:
-        find_people(out, order, options.wikidata, _beside(options.path, ".fetched"), quiet=options.run.quiet)
+    make = partial(find_people, order, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
+    if written_once(path, order, make, restart=options.run.overwrite)[1]:
         say(f"{path}: people in {', '.join(tags)}.")
     return str(path)
 
 
 def _fetch_pages(options: HalluverseOptions, people: Sequence[str], tag: str) -> str:
     """A file of the pages about people in a language, fetched unless an earlier call did."""
-    path = _beside(options.path, f".{tag}.jsonl")
+    path = beside(options.path, f".{tag}.jsonl")
     titles = articles_about(people, tag)
     order = ArticleOrder(tag, options.seed, (options.wikidata.server(tag), None), titles=titles)
-    out = WrittenOnce(path, order, restart=options.run.overwrite)
-    if out.finished is None:
-        report = find_articles(
-            out, order, options.wikidata, _beside(options.path, ".fetched"), quiet=options.run.quiet
-        )["report"]
+    make = partial(find_articles, order, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
+    account, is_new = written_once(path, order, make, restart=options.run.overwrite)
+    if is_new:
+        report = account["report"]
         absent = "".join(f", {number:,} {reason}" for reason, number in sorted(report.absent.items()))
         say(f"{path}: {report.written:,} pages about {len(titles):,} people{absent}.")
     return str(path)

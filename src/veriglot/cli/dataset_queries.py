@@ -30,26 +30,26 @@ def queries(
     articles: list[str] | None = Argument(
         None,
         "[ARTICLES]...",
-        "Articles as JSON lines, as `veriglot dataset articles` writes: language, title, and lead or text."
-        " With --people they are the evidence of biographies, found by `item` and `language`.",
+        "Articles as JSON lines, as `veriglot dataset articles` writes: language, title, and lead or text. With"
+        " --people, they are the evidence of the biographies, joined by `item` and `language`.",
     ),
     *,
     output: str = Help(..., "JSON lines."),
     model: str | None = Help(None, "It writes the queries. Default: none, with --people."),
     people: list[str] | None = Help(None, "The queries then ask for their biographies, and no model writes them."),
-    languages: str | None = Help(None, "Of the biographies. Default: the 19 of Kang et al."),
-    count: int = Help(2, "Of each article, 9 at most."),
-    part: Literal["lead", "text"] | None = Setting(
+    languages: str | None = Help(None, "They are those of the biographies. Default: the 19 of Kang et al."),
+    count: int = Help(2, "Unit: queries for each article, at most 9."),
+    part: Part | None = Setting(
         None,
-        "What of an article is the reference: its lead section, or the whole text. Default: lead; text with people.",
+        "Part of an article to use as the reference: lead section or whole text. Default: lead; text with people.",
     ),
     check: Checking = Setting(
         "model",
-        "How it is checked that the reference answers a query. model: a model says so and quotes the"
-        " passage, which has to stand there. detector: a model answers from the reference, and the grounding"
-        " detector looks whether it is supported. none: not at all.",
+        "How to check that the reference answers a query. model: a model confirms it and quotes the passage, which"
+        " must be in the reference. detector: a model answers from the reference, and the grounding detector checks"
+        " that the reference supports the answer. none: no check.",
     ),
-    check_model: str | None = Setting(None, "The model of `check`. Default: the one that writes."),
+    check_model: str | None = Setting(None, "Model for `check`. Default: the model that writes."),
     seed: int = 0,
     connection: Connection,
     run: Run,
@@ -57,8 +57,9 @@ def queries(
 ) -> int:
     """Have a model write knowledge-intensive queries on articles, each in its article's language, and check them.
 
-    Checked are number, form, language, and whether the reference answers the query. What does not pass stands with its
-    reason in OUTPUT.rejected.jsonl. With --people: a query for a biography of each in every language, as Kang et al.
+    The command checks number, form and language, and whether the reference answers the query. OUTPUT.rejected.jsonl
+    holds what does not pass, with reasons. With --people, it writes a query for each person's biography in every
+    language, as Kang et al. do.
 
     \b
     Articles:    veriglot dataset queries articles.jsonl -m gpt --base-url https://host/v1 -o queries.jsonl
@@ -67,7 +68,7 @@ def queries(
     path = Path(output)
     if people:
         if model is not None or dry_run:
-            raise UsageError("Queries for biographies ask no model.", "Leave out --model and --dry-run.")
+            raise UsageError("Queries for biographies use no model.", "Leave out --model and --dry-run.")
         return _write_prompts(path, people, languages, articles or [], part or "text", overwrite=run.overwrite)
     if not articles or model is None:
         raise UsageError("Queries need articles and a model.", "Name files and --model, or --people.")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
 from veriglot.cli.console import print_json
 from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
 from veriglot.cli.inputs import readable
 from veriglot.datasets.quality import quality as measured
-from veriglot.datasets.responses import Design, Respondent, budget
+from veriglot.datasets.responses import Design, Respondent, Style, budget
+from veriglot.datasets.responses import responses as ask_respondent
 from veriglot.errors import UsageError
 from veriglot.report.tables import Table
 
@@ -29,23 +32,23 @@ def responses(
     queries: list[str] = Argument(..., "QUERIES...", "Queries in any readable format; files or folders."),
     *,
     model: list[str] = Help(..., "NAME=MODEL gives it another name in tables and ids; may be repeated."),
-    output: str = Help(..., "A file (*.jsonl), or a folder that gets one file a model."),
-    design: Literal["subsets", "runs"] = Option(
+    output: str = Help(..., "A file (*.jsonl), or a folder with one file for each model."),
+    design: Design = Option(
         "subsets",
-        "subsets: disjoint subsets of each language's queries, one a seed, every query asked once. runs:"
-        " every query asked with every seed.",
+        "subsets: split the queries of each language into one subset for each seed, and ask each query once. runs:"
+        " ask every query with every seed.",
     ),
     seeds: str = Option(
         "42,43,44,47,49",
-        "Seeds, as 1,2,3 or 1-5; none leaves them to the server. Default: those of mFAVA, 42,43,44,47,49.",
+        "Seeds, as 1,2,3 or 1-5; none lets the server choose. Default: those of mFAVA, 42,43,44,47,49.",
         "LIST",
     ),
-    prompt: Literal["closed", "instructed", "open"] = Option(
+    prompt: Style = Option(
         "closed",
-        "closed: the question alone. instructed: with the wish to be answered in its language. open: with"
-        " the evidence, and the wish to use nothing else.",
+        "closed: only the question. instructed: also ask for an answer in its language. open: also give the evidence,"
+        " and ask to use nothing else.",
     ),
-    completion: bool = Setting(False, "The model goes on from a text instead of chatting."),
+    completion: bool = Setting(False, "Use text completion instead of chat."),
     revision: str | None = None,
     connection: Connection,
     reading: Reading,
@@ -53,10 +56,10 @@ def responses(
     dry_run: bool = False,
     json: bool = JSON_ACCOUNT,
 ) -> int:
-    """Ask models every query of a design, and say what their responses are like.
+    """Ask models every query of a design, and describe the responses.
 
-    A run that stops, however it stops, goes on when the same command is given again; no finished call is repeated.
-    Calls that gave nothing stand in OUTPUT.failed.jsonl, and the command then leaves with 3.
+    Rerun the command to resume; no finished call is repeated. OUTPUT.failed.jsonl holds failed calls; the command then
+    exits with 3.
 
     \b
     One model:  veriglot dataset responses queries.jsonl -m qwen --base-url http://127.0.0.1:8000/v1 -o qwen.jsonl
@@ -71,8 +74,9 @@ def responses(
         return 0
     tallies = ask(source, respondents, connection, Path(output), design=design, seeds=asked, run=run)
     code = max(tell(path, tally) for path, tally in tallies.items())
-    if not run.quiet:
-        show_quality(Queries(list(map(str, tallies))), json=json)
+    answered = [str(path) for path, tally in tallies.items() if tally.statuses]
+    if answered and not run.quiet:
+        show_quality(Queries(answered), json=json)
     return code
 
 
@@ -91,7 +95,6 @@ def ask(
     Returns:
         What became of the responses, by file.
     """
-    from veriglot.datasets.responses import responses
 
     def total() -> int | None:
         rows = queries.count()
@@ -103,7 +106,7 @@ def ask(
     with connection.open(output, [respondent.model for respondent in respondents], revision) as client:
         for respondent, path in zip(respondents, files, strict=True):
             with run.progress(total) as progress:
-                tallies[path] = responses(
+                tallies[path] = ask_respondent(
                     path,
                     queries.rows(),
                     respondent,
@@ -141,7 +144,7 @@ def seeds_of(text: str) -> list[int | None]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if match is None:
-            raise UsageError(f"{text!r} are no seeds.", "Write them as 42,43,44 or as 1-5.")
+            raise UsageError(f"{text!r} is no list of seeds.", "Write them as 42,43,44 or as 1-5.")
         first, last = int(match[1]), int(match[2] or match[1])
         seeds += range(first, last + 1)
     return seeds
@@ -149,8 +152,6 @@ def seeds_of(text: str) -> list[int | None]:
 
 def show_quality(responses: Queries, *, json: bool) -> None:
     """Print the quality of the responses of some files; rows that cannot be read are counted on standard error."""
-    import msgspec
-
     qualities = measured(readable(responses.rows(), "rows could not be read and are not in this account."))
     if json:
         print_json(
@@ -191,7 +192,7 @@ def named_models(
     revision: str | None,
     settings: Settings,
     *,
-    prompt: Literal["closed", "instructed", "open"] = "closed",
+    prompt: Style = "closed",
     completion: bool = False,
 ) -> list[Respondent]:
     """The models of `NAME=MODEL` or `MODEL`, each to be asked in the same way.

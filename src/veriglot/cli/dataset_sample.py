@@ -30,64 +30,67 @@ def sample(
     data: list[str] = Argument(
         ...,
         "DATA...",
-        "Parquet, JSON lines, CSV or TSV with columns source and target; samples of our own; or plain text"
-        " (.txt), a source a line.",
+        "Parquet, JSON lines, CSV or TSV with columns source and target; native samples; or plain text (.txt), one"
+        " source on each line.",
     ),
     *,
     output: str = Help(..., "The folder that gets the sample."),
     source: str = Option(..., "Language of the sources (BCP 47).", "TAG", short="-s"),
-    target: str | None = Option(None, "Language of the translations. Default: there are none yet.", "TAG", short="-t"),
+    target: str | None = Option(
+        None, "Language of the translations. Default: none, for sources that are not translated yet.", "TAG", short="-t"
+    ),
     targets: list[str] | None = Setting(
         None, "Files of translations of a plain text, line by line; one for each, in order. Default: none."
     ),
     scorer: list[str] | None = Option(
         None,
-        'A scorer whose worst lines are chosen, with its options: "top-ngram graded=true"; may be repeated.'
-        " veriglot doctor lists them.",
+        'Choose the worst lines by this scorer, with its options: "top-ngram graded=true"; may be repeated. veriglot'
+        " doctor lists the scorers.",
         "NAME",
     ),
     scores: list[str] | None = Setting(
         None,
-        'Columns of scores in the data, and which way they go: ["logprob:higher-is-better"] or'
-        " higher-is-worse. Default: none.",
+        'Columns of scores in the data, with their directions: ["logprob:higher-is-better"] or higher-is-worse.'
+        " Default: none.",
     ),
-    worst: int = Setting(1_000, "Worst lines of each scorer.", 0),
-    drawn: int = Setting(1_000, "Lines drawn at random from each scorer's worst percentile besides.", 0),
-    percentile: float = Setting(1.0, "Per cent of the lines that are the worst percentile."),
-    most: int = Setting(10_000, "Most lines altogether.", 1),
+    worst: int = Setting(1_000, "Number of worst lines of each scorer.", 0),
+    drawn: int = Setting(1_000, "Number of further lines drawn at random from each scorer's worst percentile.", 0),
+    percentile: float = Setting(1.0, "Size of the worst percentile, in per cent of the lines."),
+    most: int = Setting(10_000, "Maximum number of lines in all.", 1),
     parts: str = Setting(
-        "train=5000,dev=2000,test=3000", "Parts and their sizes; shares, where other than so many lines are chosen."
+        "train=5000,dev=2000,test=3000",
+        "Splits and their sizes. If another number of lines is chosen, the sizes are shares.",
     ),
     near: float = Setting(
         0.8,
-        "Share of character n-grams from which two texts are near-duplicates, 0 to 1: later ones fall out,"
-        " and what is left comes into the same part. 0 keeps them all, and splits by 0.8.",
+        "Share of character n-grams from which two texts are near-duplicates, 0 to 1. Later ones are dropped, and the"
+        " rest go into the same split. 0 keeps them all, and splits by 0.8.",
         0,
         1,
     ),
-    unique: Literal["source", "pair"] = Setting("source", "What may occur once: a source, or a pair."),
+    unique: Literal["source", "pair"] = Setting("source", "What must be unique: a source, or a pair."),
     min_length: int = Setting(
-        15, "Shortest source in visible characters, those of Chinese, Japanese and Korean counted twice.", 0
+        15, "Minimum length of a source in visible characters; those of Chinese, Japanese and Korean count twice.", 0
     ),
-    max_length: int = Setting(1_000, "Longest source, likewise.", 0),
-    min_confidence: float = Setting(0.5, "Least confidence of a source's language, 0 to 1."),
-    cleaned: bool = Setting(False, "The data were cleaned before: keep every line."),
-    rejected: Path | None = Option(None, "Write every line that is left out here, with the reason.", "FILE"),
+    max_length: int = Setting(1_000, "Maximum length of a source, counted in the same way.", 0),
+    min_confidence: float = Setting(0.5, "Minimum confidence of a source's language, 0 to 1."),
+    cleaned: bool = Setting(False, "Keep every line, because the data were cleaned before."),
+    rejected: Path | None = Option(None, "Write every rejected line to this file, with the reason.", "FILE"),
     source_column: str = Setting("source", "Column of sources."),
     target_column: str = Setting("target", "Column of translations."),
     id_column: str = Setting("id", "Column of ids, if there is one."),
     seed: int = 0,
-    processes: int = Help(0, "They tell languages."),
-    scorer_processes: int = Setting(1, "Processes that score, each with scorers of its own.", 1),
+    processes: int = Help(0, "They identify languages."),
+    scorer_processes: int = Setting(1, "Number of processes that score; each loads the scorers.", 1),
     overwrite: bool = False,
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> int:
-    """Sample translations to annotate out of millions, as HAT does: clean, score, choose the worst, split.
+    """Sample translations to annotate from millions, as HAT does: clean, score, choose the worst, split.
 
-    Sources without translations are only cleaned: DIR/clean.jsonl is what to translate. Otherwise DIR gets every part
-    in the native format and as HAT JSON, and report.json with all counts. Interrupted, the same command goes on.
-    Leaves with 3 where rows could not be read.
+    Sources without translations are only cleaned: translate DIR/clean.jsonl next. Otherwise DIR holds each split in the
+    native format and as HAT JSON, and report.json with all counts. Rerun the command to resume. Exits with 3 if rows
+    could not be read.
 
     \b
     Sources:      veriglot dataset sample crawl.txt -s de -o sample
@@ -155,7 +158,7 @@ def _given_scores(texts: Sequence[str]) -> list[tuple[str, Direction]]:
         column, _, direction = text.rpartition(":")
         if not column or direction not in {"higher-is-better", "higher-is-worse"}:
             raise UsageError(
-                f"{text!r} does not say which way the numbers go.",
+                f"{text!r} does not state the direction of the scores.",
                 f"Write {column or text}:higher-is-better or {column or text}:higher-is-worse.",
             )
         columns.append((column, Direction(direction.replace("-", "_"))))
@@ -168,7 +171,7 @@ def _scorers(texts: Sequence[str]) -> tuple[tuple[str, Callable[[], Scorer]], ..
     for text in texts:
         words = shlex.split(text)
         if not words:
-            raise UsageError("A scorer has a name.", "veriglot doctor lists them.")
+            raise UsageError("A scorer needs a name.", "veriglot doctor lists them.")
         SCORERS.entry(words[0])
         sources.append((text, partial(load_scorer, words[0], **read_settings(words[1:], option="--scorer"))))
     return tuple(sources)

@@ -22,18 +22,21 @@ from veriglot.cli.generation import (
 from veriglot.cli.inputs import parts, readable
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.queries import Reference
+from veriglot.datasets.rules.material import Articles
+from veriglot.datasets.rules.silver import RuleSettings, rule_silver
+from veriglot.datasets.silver.check import Edited
+from veriglot.datasets.silver.injection import Form, Injector, Order, Task, tasks
+from veriglot.datasets.silver.job import LanguageAccount, load_account
+from veriglot.datasets.silver.job import silver as make
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import guess
 from veriglot.llm.client import estimate_tokens
 from veriglot.records import Sample
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.datasets.rules.material import Articles
-    from veriglot.datasets.rules.silver import RuleSettings
-    from veriglot.datasets.silver.injection import Injector, Order
-    from veriglot.datasets.silver.job import LanguageAccount
     from veriglot.storage.checkpoint import FailedRow
 
 __all__ = ["types_of"]
@@ -48,31 +51,27 @@ def rules(
     ),
     *,
     output: str = Help(..., "JSON lines."),
-    count: int | None = Help(None, "Rows, as many in each language. Default: 1000."),
+    count: int | None = Help(None, "Unit: rows, spread evenly over the languages. Default: 1000."),
     taxonomy: Literal["fava", "halluverse"] = "fava",
-    clean: float = Setting(0.3, "Share of rows that stay without errors.", 0, 1),
+    clean: float = Setting(0.3, "Share of rows without errors.", 0, 1),
     shares: str | None = Setting(
         None,
-        'What part of the errors each type is, such as "entity=2,relation=1"; types that are not named get'
-        " none. Default: all the same.",
+        'Weights of the error types, such as "entity=2,relation=1"; others are not used. Default: equal weights.',
     ),
-    errors: str = Setting("1-3", 'Errors in a row that has any, such as "2" or "1-3", 6 at most.'),
-    reworded: float = Setting(0.4, "Share of the sentences that are quoted without what they have in brackets.", 0, 1),
-    articles: int = Setting(1000, "Articles of a language that are quoted at the most, drawn by the seed.", 2),
+    errors: str = Setting("1-3", 'Number of errors in a row with errors, such as "2" or "1-3"; at most 6.'),
+    reworded: float = Setting(0.4, "Share of the sentences that are quoted without their text in brackets.", 0, 1),
+    articles: int = Setting(1000, "Maximum number of articles of a language to quote, drawn by the seed.", 2),
     seed: int = 0,
     reading: Reading,
     overwrite: bool = False,
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> int:
-    """Make silver data by rule: quotes from evidence, and errors with exact spans that no model puts into them.
+    """Make silver data by rule: quote the evidence and insert errors with exact spans, without a model.
 
     \b
-    Such as:  veriglot dataset rules articles.jsonl -n 10000 -o silver.jsonl
+    Example:  veriglot dataset rules articles.jsonl -n 10000 -o silver.jsonl
     """
-    from veriglot.datasets.rules.silver import RuleSettings, rule_silver
-    from veriglot.datasets.silver.job import load_account
-
     fewest, most = _range(errors)
     settings = RuleSettings(
         rows=count or 1000,
@@ -124,8 +123,6 @@ def _range(text: str) -> tuple[int, int]:
 
 def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Articles:
     """The passages of the seeds: of samples in any readable format, and of what `veriglot dataset articles` writes."""
-    from veriglot.datasets.rules.material import Articles
-
     articles = Articles(settings.articles, settings.seed)
 
     def rows() -> Iterator[Sample | Reference | FailedRow]:
@@ -174,29 +171,28 @@ def silver(
     seeds: list[str] = Argument(
         ...,
         "SEEDS...",
-        "Samples in any readable format. The response of one that has a response is the passage that errors"
-        " go into; for one that has none, the model first answers its question, or retells its text, from"
-        " its evidence.",
+        "Samples in any readable format. The errors go into the response of a sample. For a sample without one, the"
+        " model first answers the question from the evidence, or retells the evidence.",
     ),
     *,
     output: str = Help(..., "JSON lines."),
-    model: str = Help(..., "It puts the errors in."),
+    model: str = Help(..., "It inserts the errors."),
     taxonomy: Literal["fava", "halluverse"] = Help(
         "fava",
-        "fava: passages that get errors of its six types one after another. halluverse: one sentence a row,"
-        " with one of its three types, drawn at random and balanced.",
+        "fava: each passage gets errors of its six types, one type after another. halluverse: each row is one"
+        " sentence with an error of one of its three types, drawn at random and balanced.",
     ),
     order: str | None = Setting(
         None,
-        'Types in the order they are put in, such as "entity,subjective" (those that are not named are left'
-        " out); or shuffled, drawn for each passage. Default: all types, in the order of the taxonomy.",
+        'Types in the order of insertion, such as "entity,subjective" (others are not used); or shuffled, drawn for'
+        " each passage. Default: all types, in the order of the taxonomy.",
     ),
-    form: Literal["tags", "plain"] | None = Setting(
+    form: Form | None = Setting(
         None,
-        "How the model says what it changed. tags: with tags around it. plain: by writing the edited text,"
-        " and spans are where it differs. Default: tags for fava, plain for halluverse.",
+        "How the model shows its changes. tags: with tags around them. plain: it writes the edited text, and the"
+        " spans are where this differs. Default: tags for fava, plain for halluverse.",
     ),
-    clean: float = Setting(0.0, "Share of seeds that stay without errors.", 0, 1),
+    clean: float = Setting(0.0, "Share of seeds without errors.", 0, 1),
     checks: Checks,
     seed: int = 0,
     cost: Cost,
@@ -206,20 +202,17 @@ def silver(
     dry_run: bool = False,
     json: bool = JSON_ACCOUNT,
 ) -> int:
-    """Make silver data: passages, and errors with exact spans that a model puts into them.
+    """Make silver data: passages into which a model inserts errors, with exact spans.
 
-    Every row is checked: outside its spans it is the passage, nothing is glued, each span says something else than
-    before, in the right language and script. What does not pass stands with its reason in OUTPUT.rejected.jsonl, the
-    yield per type and language and the cost in OUTPUT.account.json.
+    Every row is checked: its text outside the spans equals the passage, no words run together, and each span differs
+    from the original text and is in the right language and script. OUTPUT.rejected.jsonl holds what does not pass, with
+    reasons; OUTPUT.account.json holds the yield by type and language and the cost.
 
     \b
     Passages:   veriglot dataset silver queries.jsonl -m gpt --base-url https://host/v1 -o silver.jsonl
     Sentences:  veriglot dataset silver facts.jsonl --taxonomy halluverse -m gpt --base-url https://host/v1 -o out.jsonl
     Settings:   veriglot dataset silver --write-config > silver.toml, then --config silver.toml
     """
-    from veriglot.datasets.silver.injection import Injector
-    from veriglot.datasets.silver.job import silver as make
-
     types, turns = types_of(order)
     form = form or ("plain" if taxonomy == "halluverse" else "tags")
     injector = Injector(
@@ -262,10 +255,6 @@ def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
 
 def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, checked: bool, cost: Cost) -> None:
     """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
-    from veriglot.datasets.silver.check import Edited
-    from veriglot.datasets.silver.injection import Task, tasks
-    from veriglot.text.segmentation import sentences
-
     calls = unusable = tokens_in = tokens_out = 0
     turns = injector.per_sentence
     for row in tasks(source.rows(), injector.all_types, turns=turns, order=order, clean=clean, seed=injector.seed):
@@ -293,8 +282,6 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
 
 def _show(output: Path, cost: Cost | None, *, json: bool) -> None:
     """The yield per language and type, and why the rest was rejected."""
-    from veriglot.datasets.silver.job import load_account
-
     account = load_account(output)
     total = account.total
 

@@ -12,6 +12,10 @@ from veriglot.cli.console import print_json, say
 from veriglot.cli.generation import Connection, Queries, Reading, Run, show_account, tell
 from veriglot.cli.inputs import language_tags, parts
 from veriglot.datasets.generation import Account, read_account, rejected_path
+from veriglot.datasets.translation.job import Around, Dropped, TranslationLanguage, TranslationSettings
+from veriglot.datasets.translation.job import translate as translated
+from veriglot.datasets.translation.projection import STRATEGIES
+from veriglot.datasets.translation.translators import ModelTranslator, Translator, load_aligner, load_translator
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.storage.checkpoint import Manifest
 
@@ -19,41 +23,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.datasets.token_labels import LabelAccount
-    from veriglot.datasets.translation.job import TranslationLanguage
 
 
 @command
 def translate(
     data: list[str] = Argument(..., "DATA...", "Annotated samples in any readable format."),
     *,
-    languages: str = Help(..., "To translate into, such as de,ar,zh."),
+    languages: str = Help(..., "They are the target languages, such as de,ar,zh."),
     translator: str = Option(
         ...,
-        "hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...),"
-        " ct2:FOLDER (one that CTranslate2's converter wrote), or llm (a model that is asked; name it with"
-        " --model).",
+        "hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...), ct2:FOLDER (a"
+        " model from CTranslate2's converter), or llm (a language model; name it with --model).",
         "NAME",
     ),
     output: str = Help(..., "JSON lines."),
     strategy: str = Setting(
         "tags,spans,align",
-        "How spans are found again; of several the best is taken, span by span. tags: markers that go"
-        " through the translator. spans: each span translated by itself and looked for. align: by the words"
-        " that belong together.",
+        "How to find spans in the translation; for each span, the best result is used. tags: markers pass through the"
+        " translator. spans: each span is translated separately and searched for. align: by matching words.",
     ),
     aligner: str = Setting(
         "auto",
-        "lexical (equal words, numbers, names, places) or vectors (of an encoder; vectors:NAME names one);"
-        " auto is vectors where the encoder is here, else lexical. Each row says which.",
+        "lexical (equal words, numbers, names, places) or vectors (of an encoder; vectors:NAME names one); auto is"
+        " vectors if the encoder is installed, else lexical. Each row states which.",
     ),
     min_quality: float = Setting(0.5, "Quality below which a span is dropped, 0 to 1.", 0, 1),
-    dropped: Literal["aside", "keep"] = Setting(
+    dropped: Dropped = Setting(
         "aside",
-        "A row that lost a span: set aside, or kept with the others and the flag spans_dropped. One that"
-        " lost all is always set aside.",
+        "What to do with a row that lost a span. aside: reject it. keep: keep its other spans, with the flag"
+        " spans_dropped. A row that lost all its spans is always rejected.",
     ),
-    evidence: Literal["translate", "keep"] = Setting("translate", "The evidence: translate or keep."),
-    question: Literal["translate", "keep"] = Setting("translate", "The question: translate or keep."),
+    evidence: Around = Setting("translate", "The evidence: translate or keep."),
+    question: Around = Setting("translate", "The question: translate or keep."),
     translator_options: dict[str, Any] = Setting(
         {}, 'Options of hf: beams = 1, batch = 32, device = "cuda:0", dtype = "bfloat16", prefix, codes.'
     ),  # never changed
@@ -68,19 +69,14 @@ def translate(
 ) -> int:
     """Translate annotated samples, with their spans, into other languages.
 
-    Every span has a quality that says how sure its place is; what falls below min_quality is dropped and counted. Rows
-    that are set aside, and translations that were not taken, stand with their reasons in OUTPUT.rejected.jsonl,
-    the account per language and type in OUTPUT.account.json.
+    Every span has a quality: how certain its position is. Spans below min_quality are dropped and counted.
+    OUTPUT.rejected.jsonl holds rejected rows and translations, with reasons; OUTPUT.account.json holds the counts by
+    language and type.
 
     \b
     A model here:  veriglot dataset translate fava.jsonl -l de,ar,zh --translator hf:FOLDER -o out.jsonl
     A server:      veriglot dataset translate fava.jsonl -l de --translator llm -m gpt --base-url URL -o out.jsonl
     """
-    from veriglot.datasets.translation.job import TranslationLanguage, TranslationSettings
-    from veriglot.datasets.translation.job import translate as translated
-    from veriglot.datasets.translation.projection import STRATEGIES
-    from veriglot.datasets.translation.translators import ModelTranslator, Translator, load_aligner, load_translator
-
     named = parts(strategy)
     for name in named:
         if name not in STRATEGIES:
@@ -95,7 +91,7 @@ def translate(
                 raise UsageError("--model goes with --translator llm.", "Name the folder after a colon: hf:FOLDER.")
             made = load_translator(translator, **translator_options)
         elif model is None:
-            raise UsageError("Which model is to be asked?", "Name it with --model.")
+            raise UsageError("No model is named.", "Name it with --model.")
         elif translator_options:
             raise UsageError("translator_options go with hf.", "Set generation and client_options.")
         else:
@@ -171,24 +167,26 @@ def labels(
         ..., "A tokenizer.json, the folder of a checkpoint, a model of the registry, or a name on the hub.", "NAME"
     ),
     output: str = Help(..., ".parquet, or JSON lines."),
-    scheme: Literal["io", "bio"] = Option("io", "io, or bio, whose first token of each span is B."),
+    scheme: Literal["io", "bio"] = Option("io", "io, or bio, which labels the first token of each span B."),
     max_length: int | None = Option(
         None,
-        "The most tokens of a row, special ones included; what is left out is counted. Default: nothing is.",
+        "Maximum number of tokens of a row, with special tokens. Tokens beyond it are dropped and counted. Default:"
+        " no limit.",
         "N",
         min=3,
     ),
     annotator: str | None = Help(None, "Default: the only annotator's."),
     format_: str | None = None,
-    language: str | None = Help(None, "Default: told from the text."),
+    language: str | None = Help(None, "Default: identified from the text."),
     run: Run,
     json: bool = JSON_ACCOUNT,
 ) -> int:
     """Label the tokens of annotated responses, for training a token classifier.
 
-    A row has the token ids, their offsets in code points, and a label each: O, I-type, B-type, none for special tokens.
-    OUTPUT.account.json counts tokens by label, gives each label a number, and says how many spans the labels give back
-    exactly, and why the others are not: cut off, wider than the span by part of a token, or merged with another span.
+    A row has the token ids, their offsets in code points, and a label for each token: O, I-type or B-type, and none for
+    special tokens. OUTPUT.account.json counts tokens by label and numbers the labels. It also counts the spans that the
+    labels reproduce exactly, and the reasons for the others: cut off, wider than the span by part of a token, or merged
+    with another span.
 
     \b
     For mBERT:  veriglot dataset labels train.jsonl --tokenizer bert-base-multilingual-cased -o train.parquet

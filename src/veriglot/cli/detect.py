@@ -14,9 +14,8 @@ from veriglot.cli.console import Account, Bar, say
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
 from veriglot.errors import EXIT_OVER_LIMIT, UnknownNameError, UsageError
-from veriglot.records import Evidence, Prediction, Sample, decode_json, encode, from_mapping, sample_from
+from veriglot.records import Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping, sample_from
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
-from veriglot.storage.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,13 +38,13 @@ class DetectOptions(Options):
     )
     evidence: tuple[str, ...] = Option(
         (),
-        "Text file that the response is held against; may be repeated, and arguments after it count as more"
-        " of them, so that --evidence notes/*.txt works. - is standard input.",
+        "Text file with evidence; may be repeated. Arguments after it are evidence too, so that --evidence"
+        " notes/*.txt works. - is standard input.",
         "FILE",
     )
-    evidence_text: tuple[str, ...] = Option((), "Evidence given in place; may be repeated.", "TEXT")
-    response: str | None = Option(None, "Text file to judge; - is standard input.", "FILE")
-    response_text: str | None = Option(None, "Response to judge, given in place.", "TEXT")
+    evidence_text: tuple[str, ...] = Option((), "The evidence itself; may be repeated.", "TEXT")
+    response: str | None = Option(None, "Text file with the response; - is standard input.", "FILE")
+    response_text: str | None = Option(None, "The response itself.", "TEXT")
     question: str | None = Option(None, "Question that the response of a pair answers.", "TEXT")
     language: str | None = Help(None, "Default: identified from the text.")
     columns: tuple[str, ...] = ()
@@ -54,36 +53,35 @@ class DetectOptions(Options):
     threshold: float | None = Help(None, "Default: the detector's own.")
     strictness: Literal["low", "normal", "high"] = Option(
         "normal",
-        "How much is marked, by the false alarms that were measured: high finds more errors and raises more false"
-        " alarms, low the reverse. Instead of --threshold.",
+        "Use a threshold with a measured rate of false alarms, instead of --threshold. high finds more errors and"
+        " raises more false alarms, low fewer of both.",
     )
     words: bool = Option(False, "Also give every word with its confidence. Default: spans only.")
     level: Level = Option(
         "response",
-        "Also give each atomic fact (clause, apposition, date, number, name) or each sentence with the"
-        " probability that it holds anything unsupported. Default: response, which has a score anyway.",
+        "Also give each atomic fact (clause, apposition, date, number, name) or each sentence, with the probability"
+        " that any of it is unsupported. Default: response, which always has a score.",
     )
     output: str | None = Help(
         None,
-        "A file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl file for"
-        " each input. A run that was interrupted goes on; one that is finished is not redone. Default:"
-        " standard output.",
+        "A file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl file for each"
+        " input. Rerun the command to resume an interrupted run. Default: standard output.",
     )
     to: View | None = Help(
         None,
-        "On standard output alone; json is one prediction a line. Default: terminal for a pair on a"
+        "Only on standard output. json prints one prediction on each line. Default: terminal for a pair on a"
         " terminal, json otherwise.",
     )
     fail_on: tuple[str, ...] = Help(
-        (), "Exit with 4 where any response is unsupported, not-checked, or either (with a comma). Default: none."
+        (), "Exit with 4 if any response is unsupported or not-checked; give both with a comma. Default: none."
     )
     max_rate: str | None = Option(
         None,
-        "Exit with 4 where more than this share of the checked responses is marked, or none was checked, such as"
-        " 5% or 0.05. It is no estimated rate of hallucination.",
+        "Exit with 4 if more than this share of the checked responses is marked, such as 5% or 0.05, or if none was"
+        " checked. The share is not an estimated rate of hallucination.",
         "SHARE",
     )
-    processes: int | None = Help(None, "Default: 0, and 1 for less than 1 MiB of input.")
+    processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
     on_error: Literal["stop", "skip"] = "skip"
     overwrite: bool = False
     quiet: bool = False
@@ -133,7 +131,7 @@ class DetectOptions(Options):
     @property
     def limits(self) -> list[str]:
         """What `--fail-on` names."""
-        return [name.strip() for text in self.fail_on for name in text.split(",")]
+        return [name.strip().replace("_", "-") for text in self.fail_on for name in text.split(",")]
 
     @property
     def title(self) -> str:
@@ -200,10 +198,8 @@ def _verdict(options: DetectOptions, tally: Tally) -> int:
     if limit is not None and not checked:
         messages.append(f"--max-rate {options.max_rate}: nothing was checked, so the share is not known")
     elif limit is not None and marked / checked > limit:
-        points = 100 * (marked / checked - limit)
         messages.append(
-            f"--max-rate {options.max_rate}: {marked:,} of {checked:,} checked are marked, {marked / checked:.1%},"
-            f" which is {points:.1f} points over"
+            f"--max-rate {options.max_rate}: {marked:,} of {checked:,} checked are marked, {marked / checked:.1%}"
         )
     for message in messages:
         say(f"over the limit: {message}.")
@@ -224,23 +220,35 @@ def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
     for name, count in Counter(names).items():
         if count > 1:
             raise UsageError(
-                f"Two inputs are called {name.stem}, so their outputs would be too.",
+                f"Two inputs are called {name.stem}, so their outputs would have the same name.",
                 "Name the folder that holds both, or use one folder for each.",
             )
     return names
 
 
-def _write(kind: str, samples: Iterable[Sample], predictions: Iterable[Prediction], target: Path, title: str) -> None:
-    """Write an output of a kind as a whole."""
-    from veriglot.formats.writer import write
+def _with_failed(rows: Iterable[Sample | FailedRow], predictions: Iterator[Prediction]) -> Pairs:
+    """Each sample with its prediction; a row that could not be read is shown as what it is: not checked."""
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, Sample):
+            yield row, next(predictions)
+        else:
+            name = row.id or f"row {row.line or number}"
+            yield Sample(name, response=row.raw or ""), Prediction(name, Status.FAILED, "-", reason=row.message)
+    if next(predictions, None) is not None:
+        raise ValueError("there are more predictions than samples")
+
+
+def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, title: str) -> None:
+    """Write an output of a kind as a whole; only a page shows the samples."""
+    from veriglot.formats.writer import Writer
     from veriglot.report.pages import write_html
 
     if kind == "html":
-        write_html(zip(samples, predictions, strict=True), target, title=title)
-    elif kind == "parquet":
-        write(predictions, target, format="parquet", kind="predictions")
+        write_html(pairs, target, title=title)
     else:
-        write_whole(target, b"".join(encode(prediction) + b"\n" for prediction in predictions))
+        with Writer(target, format=kind, kind="predictions") as writer:
+            for _, prediction in pairs:
+                writer.write(prediction)
 
 
 def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None] | None:
@@ -257,7 +265,8 @@ def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None]
 
     def finish(done: Path, target: Path) -> None:
         predictions = (from_mapping(decode_json(line), Prediction) for line in JsonLines(done).lines())
-        _write(kind, (row for row in rows() if isinstance(row, Sample)), predictions, target, title)
+        pairs = _with_failed(rows(), predictions) if kind == "html" else ((None, each) for each in predictions)
+        _write(kind, pairs, target, title)
 
     return finish
 
@@ -297,18 +306,18 @@ def _pair(options: DetectOptions, account: Account) -> int:
         _show([(sample, prediction)], options.to or usual, options.title)
     else:
         file = Path(options.file)
-        _write(kind_of(file, _KINDS), [sample], [prediction], file, options.title)
+        _write(kind_of(file, _KINDS), [(sample, prediction)], file, options.title)
     return _verdict(options, account.tally) or account.exit_code
 
 
 def _pair_sample(options: DetectOptions) -> Sample:
-    if (options.response is None) == (options.response_text is None):
-        raise UsageError("A pair has one response: give either --response or --response-text.")
     if options.inputs and not options.evidence:
         raise UsageError(
-            f"{options.inputs[0]} stands beside --response but is no --evidence.",
-            "Put --evidence before the files that the response is held against.",
+            f"{options.inputs[0]} is a file of samples, and the other options give a pair.",
+            "Give one of the two; --evidence stands before files that a response is held against.",
         )
+    if (options.response is None) == (options.response_text is None):
+        raise UsageError("A pair has one response: give either --response or --response-text.")
     if options.columns:
         raise UsageError("--map is for files of samples; a pair is plain text.")
     files = [*options.evidence, *options.inputs]  # so that `--evidence notes/*.txt` means all of them
@@ -389,7 +398,7 @@ def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], e
 
     if kind_of(output, _KINDS) == "html" and any(file.path == STDIN for file in inputs):
         spool = _Spool()  # the page shows the samples, and standard input cannot be read twice
-        return OutputJob(lambda: spool.through(rows()), _checkpoint(options, output, inputs, engine, spool.samples))
+        return OutputJob(lambda: spool.through(rows()), _checkpoint(options, output, inputs, engine, spool.rows))
     rows_anew = _rows(options, inputs, None, alone=len(inputs) == 1)
     return OutputJob(rows, _checkpoint(options, output, inputs, engine, rows_anew))
 
@@ -419,21 +428,21 @@ def _checkpoint(
 
 
 class _Spool:
-    """A nameless temporary file of samples; it goes when the spool does."""
+    """A nameless temporary file of rows; it goes when the spool does."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile()  # noqa: SIM115  # open as long as the spool is
 
     def through(self, rows: Iterable[Sample | FailedRow]) -> Iterator[Sample | FailedRow]:
-        """The rows as they come; the samples among them are written down."""
+        """The rows as they come, written down."""
         for row in rows:
-            if isinstance(row, Sample):
-                self._file.write(encode(row) + b"\n")
+            self._file.write((b"+" if isinstance(row, Sample) else b"-") + encode(row) + b"\n")
             yield row
 
-    def samples(self) -> Iterator[Sample]:
-        """The samples that passed, in order; to be asked for once, after the last row."""
+    def rows(self) -> Iterator[Sample | FailedRow]:
+        """The rows that passed, in order; to be asked for once, after the last one."""
         with self._file as file:
             file.seek(0)
             for line in file:
-                yield sample_from(decode_json(line))
+                row = decode_json(line[1:])
+                yield sample_from(row) if line.startswith(b"+") else FailedRow(**row)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.detectors.registry import at_strictness, load_named
-from veriglot.errors import UsageError
 from veriglot.plugins import read_settings
 
 if TYPE_CHECKING:
@@ -46,13 +45,11 @@ def detector_recipe(
         strictness: `low`, `normal` or `high`, by the thresholds that the detector states.
 
     Raises:
-        UsageError: `threshold` is out of range, or a setting is no `name=value`.
+        UsageError: a setting is no `name=value`.
     """
-    if threshold is not None and not 0.0 <= threshold <= 1.0:
-        raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
-    options: dict[str, Any] = {"threshold": threshold, "words": words, "level": level, "strictness": strictness}
-    options |= {"calibration_file": calibration, **read_settings(settings, own=_OWN)}
-    return partial(load, name, **options)
+    options: dict[str, Any] = {"words": words, "level": level, "calibration_file": calibration}
+    options |= read_settings(settings, own=_OWN)
+    return partial(at_strictness, partial(load, name, **options), strictness, threshold)
 
 
 def load(

@@ -51,7 +51,7 @@ def doctor(
 ) -> int:
     """Show what is installed, what each extra would add, and which models load.
 
-    Leaves with exit code 1 where something that the core needs is missing or a detector does not load.
+    Exits with 1 if something that the core needs is missing or a detector does not load.
     """
     report = examine()
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +11,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, Setting, comma
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
 from veriglot.records import Prediction, Sample, encode
 from veriglot.report.tables import Cell, Table, open_console
@@ -39,49 +40,51 @@ class EvaluateOptions(Options):
     data: list[str] = Argument(
         ...,
         "DATA...",
-        "Labelled samples in any readable format: files, folders, or - for standard input; or the counts of"
-        " an earlier evaluation, for other figures without asking the detector again.",
+        "Labelled samples in any readable format: files, folders, or - for standard input; or the counts of an"
+        " earlier evaluation, to compute other figures without running the detector again.",
     )
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
     calibration: str | None = None
     calibrate: str | None = Option(
         None,
-        "Fit a calibration of the detector on the data, by script, and write it here, as JSON; it is shown"
-        " how much better the confidences are on texts that a fit did not see.",
+        "Fit a calibration of the detector on the data, for each script, and write it to this JSON file. The command"
+        " shows how much it improves the confidences on held-out texts.",
         "FILE",
     )
     curve: Literal["platt", "isotonic"] = Setting(
         "platt",
-        "Shape of the calibration: platt (a line of log odds, for some dozens of texts or more) or isotonic"
-        " (any rising shape, for some hundreds).",
+        "Shape of the calibration: platt (a line in log odds, for dozens of texts or more) or isotonic (any"
+        " increasing curve, for hundreds of texts).",
     )
-    predictions: str | None = Help(None, "No detector is asked.")
+    predictions: str | None = Help(None, "No detector runs.")
     unit: str = "word"
-    threshold: float | None = Help(None, "Default: the detector's own, or the one that made the predictions.")
+    threshold: float | None = Help(None, "Default: the detector's own, or that of the predictions.")
     annotator: str | None = Help(
-        None, "Default: the one person's, or gold, or the majority of people, or else the one model's."
+        None, "Default: the only person's, else gold, else the majority of people, else the only model's."
     )
-    taxonomy: str | None = Setting(None, "Taxonomy to compare types in. Default: the data's, where types lead to it.")
+    taxonomy: str | None = Setting(
+        None, "Taxonomy to compare types in. Default: the data's, if the detector's types map to it."
+    )
     levels: tuple[str, ...] = Setting(
         (),
-        "Give only figures of these levels, and all of them: unit, category, type, span, char, fact, sentence,"
+        "Give only the figures of these levels, and all of these: unit, category, type, span, char, fact, sentence,"
         " response. Default: every level.",
     )
     seed: int = 0
-    resamples: int = Setting(1000, "Bootstrap resamples of whole texts, which make the intervals; 0 gives none.", 0)
+    resamples: int = Setting(1000, "Bootstrap resamples of whole texts for the intervals; 0 gives no intervals.", 0)
     output: str | None = Help(None, "The error profile, as JSON.")
     counts: str | None = Setting(None, "Write the counts of every response into this file, as JSON. Default: none.")
     full: bool = Option(False, "Show every table: types, spans, characters, facts, sentences, confidences.")
-    json: bool = Help(False, "Every figure. Default: one line a language, and all pooled.")
-    language: str | None = Help(None, "Default: what the detector identifies.")
+    json: bool = Help(False, "It has every figure. Default: one line for each language and one for all.")
+    language: str | None = Help(None, "Default: identified by the detector.")
     format_: str | None = Setting(None, "Format of the data. Default: recognised from its content.")
     columns: tuple[str, ...] = ()
-    processes: int | None = Help(None, "Default: 0, and 1 for less than 1 MiB of input.")
+    processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
     on_error: Literal["stop", "skip"] = Setting(
         "skip",
-        "At a row that cannot be read: stop, or skip it, write it to FILE.failed.jsonl beside the profile"
-        " (or the counts) and exit with 3 in the end.",
+        "What to do with a row that cannot be read. stop: end the run. skip: write the row to FILE.failed.jsonl next"
+        " to the profile (or the counts), and exit with 3 at the end.",
     )
     quiet: bool = False
 
@@ -94,7 +97,7 @@ class EvaluateOptions(Options):
 
 @command
 def evaluate(options: EvaluateOptions) -> int:
-    """Measure a detector against labels: a line of figures a language, with 95% intervals, and the error profile.
+    """Measure a detector against labels: figures for each language with 95% intervals, and the error profile.
 
     A detector:     veriglot evaluate gold.jsonl --detector grounding -o profile.json
 
@@ -104,8 +107,9 @@ def evaluate(options: EvaluateOptions) -> int:
 
     Once more:      veriglot evaluate gold.jsonl --config c.toml (counts = "c.json"); veriglot evaluate c.json --seed 2
 
-    Intervals come from a bootstrap that draws whole texts, within each language; tables show them from five texts up.
-    Samples without labels, and samples that the detector did not score, are in no figure; how many there are is shown.
+    Intervals come from a bootstrap of whole texts within each language; tables show them for five or more texts. No
+    figure includes samples without labels or samples that the detector did not score; the command shows how many there
+    are.
     """
     from veriglot.metrics.counts import CountsFile
     from veriglot.records.taxonomy import taxonomy
@@ -126,8 +130,8 @@ def evaluate(options: EvaluateOptions) -> int:
         return 0
     if options.calibration is not None and options.predictions is not None:
         raise UsageError(
-            "--calibration calibrates a detector that is asked, and --predictions asks none.",
-            "Give it to veriglot detect when the predictions are made.",
+            "--calibration needs a detector, and with --predictions none runs.",
+            "Give it to the veriglot detect that makes the predictions.",
         )
     account = Account(quiet=options.quiet)
     confidences = None
@@ -146,7 +150,7 @@ def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: 
 
     detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
     if detector.startswith("calibrated@"):
-        raise UsageError("A detector is calibrated once.", "Leave out --calibration.")
+        raise UsageError("--calibrate and --calibration exclude each other.", "Leave out --calibration.")
     calibration = fit_calibration(
         confidences, detector=detector, made=str(made) if made else None, method=options.curve, seed=options.seed
     )
@@ -180,7 +184,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     from veriglot.pipeline.engine import Engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
-    samples = _samples(options, inputs, account)
+    samples = _labelled(options, _samples(options, inputs, account))
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
         if options.predictions is not None:
@@ -238,6 +242,32 @@ def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account
     return account.samples(rows, failures, stop=options.on_error == "stop")
 
 
+_LOOKED_AT = 100_000  # samples without labels, after which the figures themselves say what they lack
+
+
+def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[Sample]:
+    """The samples; where none has the labels that are needed, that is known before the first is judged."""
+    from veriglot.metrics.reference import reference, require_annotator, response_label
+
+    start: list[Sample] = []
+    rated = False
+    for sample in islice(samples, _LOOKED_AT):
+        start.append(sample)
+        rated |= response_label(sample, options.annotator) is not None
+        if reference(sample, options.annotator) is not None or (rated and not options.calibrate):
+            return chain(start, samples)
+    if rated:
+        raise UsageError(
+            "--calibrate needs marked words, but the labels are of whole responses.",
+            "Mark the unsupported parts of at least 10 texts, in a column of their own (--map spans=COLUMN).",
+        )
+    require_annotator(options.annotator, {each.annotator for sample in start for each in sample.annotations})
+    if len(start) < _LOOKED_AT:
+        remedy = "Say where they are: --map label=COLUMN, or --map spans=COLUMN for marked parts."
+        raise InputError("no sample has labels", remedy, path=", ".join(options.data))
+    return chain(start, samples)
+
+
 def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSettings:
     """How predictions of a file were made, as far as they say."""
     threshold = given.threshold if options.threshold is None else options.threshold
@@ -261,8 +291,8 @@ def _refuse_to_lower(predictions: Iterable[Prediction], threshold: float, path: 
         made_at = stated_threshold(prediction.signature)
         if prediction.spans is not None and prediction.words is None and made_at is not None and threshold < made_at:
             raise UsageError(
-                f"--threshold {threshold} is below {made_at}, at which {path} was made without words: what lies"
-                " between the two is not in it.",
+                f"--threshold {threshold} is below {made_at}, at which {path} was made without words: it lacks"
+                " the words between the two.",
                 "Make the predictions again with --words, or at this threshold.",
             )
 
@@ -370,12 +400,11 @@ def _show_summary(evaluation: Evaluation) -> None:
         cells = [_cell(by_key[level, name, tag], beside=console.width >= _WIDE) for _, level, name in _SUMMARY]
         if tag != MEAN:
             rows.append((tag, counted, f"{wrong:,}", *cells))
-    if any(figure.coverage is not None for figure in evaluation.figures):  # else nothing was labelled
-        title = f"{about['detector']}, threshold {about['threshold']}, labels of {about['annotator']}"
-        heads = ("language", "n", "wrong", *(head.format("token" if unit == "hf" else unit) for head, _, _ in _SUMMARY))
-        Table(title, heads, rows, totals=1 if len(rows) > 1 else 0, lead=3).print(console)
-        beside = _INTERVALS.replace("Under", "Beside") if console.width >= _WIDE else _INTERVALS
-        print(_SUMMARY_LEGEND + (beside if any(figure.low is not None for figure in evaluation.figures) else ""))
+    title = f"{about['detector']}, threshold {about['threshold']}, labels of {about['annotator']}"
+    heads = ("language", "n", "wrong", *(head.format("token" if unit == "hf" else unit) for head, _, _ in _SUMMARY))
+    Table(title, heads, rows, totals=1 if len(rows) > 1 else 0, lead=3).print(console)
+    beside = _INTERVALS.replace("Under", "Beside") if console.width >= _WIDE else _INTERVALS
+    print(_SUMMARY_LEGEND + (beside if any(figure.low is not None for figure in evaluation.figures) else ""))
     for note in evaluation.notes:
         print(f"Note: {note}")
     print(f"Signature: {evaluation.signature}")
@@ -446,20 +475,18 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
     shown: list[MetricResult] = []
     unit = evaluation.counts.unit
-    # Where nothing was labelled, every table would be empty.
-    if any(figure.coverage is not None for figure in evaluation.figures):
-        for title, counted, level, names in _LAYOUTS:
-            if not levels and level == "category" and len(evaluation.counts.types) == 1:
-                continue  # one type says what "unsupported or not" said
-            figures = [f for f in evaluation.figures if f.level == level and f.name in names.values()]
-            _print_figures(figures, title.format(unit), counted.format(unit), names)
-            if any(figure.language == POOLED for figure in figures):
-                shown += figures
-            if level == "category":
-                _print_types(evaluation)
-        if not levels or "unit" in levels:
-            _print_reliability(evaluation)
-        print(_LEGEND + (_INTERVALS if any(figure.low is not None for figure in shown) else ""))
+    for title, counted, level, names in _LAYOUTS:
+        if not levels and level == "category" and len(evaluation.counts.types) == 1:
+            continue  # one type says what "unsupported or not" said
+        figures = [f for f in evaluation.figures if f.level == level and f.name in names.values()]
+        _print_figures(figures, title.format(unit), counted.format(unit), names)
+        if any(figure.language == POOLED for figure in figures):
+            shown += figures
+        if level == "category":
+            _print_types(evaluation)
+    if not levels or "unit" in levels:
+        _print_reliability(evaluation)
+    print(_LEGEND + (_INTERVALS if any(figure.low is not None for figure in shown) else ""))
     for line in (*evaluation.notes, *_reasons(shown)):
         print(f"Note: {line}")
     print(f"Signature: {evaluation.signature}")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
 
 from veriglot.cli.command import Help, Option, Options, Setting
 from veriglot.cli.console import Bar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, known_tag, rows_of
 from veriglot.datasets.queries import Part, Reference, reference_from
+from veriglot.datasets.silver.job import Support
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UnknownNameError, UsageError
 from veriglot.formats.containers import Source, read_container
@@ -19,12 +23,11 @@ from veriglot.llm.client import Client, Settings, preset
 from veriglot.llm.registry import Limits, connect
 from veriglot.report.tables import Table
 from veriglot.storage.checkpoint import FailedRow, Row, Tally
+from veriglot.storage.files import beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from veriglot.datasets.silver.job import Support
     from veriglot.records import Sample
 
 __all__ = [
@@ -47,7 +50,7 @@ T = TypeVar("T", bound="Row")
 class Reading(Options):
     """How the rows of a data set are read."""
 
-    language: str | None = Help(None, "Default: told from the text.")
+    language: str | None = Help(None, "Default: identified from the text.")
     format: str | None = Setting(None, "Format of the input. Default: recognised from the content.")
 
 
@@ -70,11 +73,11 @@ class Checks(Options):
 
     support: Literal["none", "detector", "model"] = Setting(
         "none",
-        "How it is checked that the evidence supports a passage and not its errors. detector: a detector has to"
-        " mark the errors, and little of the passage. model: a model is asked. none: each row says so.",
+        "How to check that the evidence supports a passage and not its errors. detector: a detector must mark the"
+        " errors, and little of the passage. model: ask a model. none: no check, which each row states.",
     )
-    detector: str = Setting("grounding", "The detector of `support`.")
-    support_model: str | None = Setting(None, "The model of `support`. Default: the one that edits.")
+    detector: str = Setting("grounding", "Detector for `support`.")
+    support_model: str | None = Setting(None, "Model for `support`. Default: the model that edits.")
     attempts: int = 2
 
     def models(self, model: str) -> list[str]:
@@ -83,8 +86,6 @@ class Checks(Options):
 
     def made(self, model: str, seed: int) -> Support | None:
         """The check that is asked for; `model` makes it where no other is named."""
-        from veriglot.datasets.silver.job import Support
-
         if self.support == "none":
             return None
         if self.support == "model":
@@ -96,8 +97,8 @@ class Checks(Options):
 class Cost(Options):
     """What tokens cost."""
 
-    price_in: float | None = Setting(None, "What a million tokens of prompts cost, in any currency.", 0)
-    price_out: float | None = Setting(None, "What a million tokens of replies cost.", 0)
+    price_in: float | None = Setting(None, "Price of a million tokens of prompts, in any currency.", 0)
+    price_out: float | None = Setting(None, "Price of a million tokens of replies.", 0)
 
     @property
     def prices(self) -> tuple[float, float] | None:
@@ -118,39 +119,37 @@ class Connection(Options):
 
     base_url: str | None = Option(
         None,
-        "Address of a server with OpenAI's API, with the version: http://127.0.0.1:8000/v1. Its key, if it wants"
-        " one, is read from VERIGLOT_API_KEY.",
+        "Address of a server with OpenAI's API, including the version, such as http://127.0.0.1:8000/v1. If it needs"
+        " a key, set VERIGLOT_API_KEY.",
         "URL",
     )
-    mock_rules: str | None = Option(
-        None, "Rehearse without a model: replies by the rules of this TOML or JSON file.", "FILE"
-    )
-    concurrency: int = Option(8, "Calls at the same time.", "N", min=1)
+    mock_rules: str | None = Option(None, "Test without a model: reply by the rules of this TOML or JSON file.", "FILE")
+    concurrency: int = Option(8, "Number of concurrent calls.", "N", min=1)
     client: str | None = Setting(
         None,
-        "How the model is reached: openai (a server with OpenAI's API), transformers (in this process) or scripted"
+        "Client for the model: openai (a server with OpenAI's API), transformers (in this process) or scripted"
         " (replies by rules). Default: scripted with mock_rules, else openai.",
     )
     key: str | None = Setting(
         None,
-        "Name of the environment variable that holds the server's key; the key itself is never written down."
-        " Default: VERIGLOT_API_KEY, where it is set.",
+        "Name of the environment variable that holds the server's key; the key itself is never written to a file."
+        " Default: VERIGLOT_API_KEY, if it is set.",
     )
     cache: str | None = Setting(
         None,
         "Folder of finished calls, which are never paid for twice; several runs may share one. Default: OUTPUT.calls.",
     )
-    max_calls: int | None = Setting(None, "Stop before the call after so many paid ones. Default: none.", 0)
+    max_calls: int | None = Setting(None, "Maximum number of paid calls. Default: none.", 0)
     max_tokens_spent: int | None = Setting(
-        None, "Stop before prompts and replies of this run pass so many tokens. Default: none.", 0
+        None, "Maximum number of tokens in prompts and replies of this run. Default: none.", 0
     )
     client_options: dict[str, Any] = Setting(
         {}, "Further options of the client, such as rate = 2 (requests a second) or timeout = 120 (seconds)."
     )
     generation: dict[str, Any] = Setting(
         {},
-        'How the model generates: preset = "mfava-llama-3", and over it max_tokens = 256, temperature = 0.6, top_p,'
-        " top_k, min_p, repetition_penalty, stop. Default: as the server does.",
+        'Generation settings: preset = "mfava-llama-3", overridden by max_tokens = 256, temperature = 0.6, top_p,'
+        " top_k, min_p, repetition_penalty, stop. Default: the server's.",
     )
 
     @property
@@ -161,8 +160,6 @@ class Connection(Options):
             UnknownNameError: no such preset or setting; the error suggests the nearest.
             UsageError: a value out of range, or of the wrong kind.
         """
-        import msgspec
-
         values = dict(self.generation)
         name = values.pop("preset", None)
         for key in values:
@@ -184,7 +181,7 @@ class Connection(Options):
             options["key"] = self.key or ("VERIGLOT_API_KEY" if os.environ.get("VERIGLOT_API_KEY") else None)
         given = {option: value for option, value in options.items() if value is not None} | self.client_options
         if name == "openai" and "base_url" not in given:
-            raise UsageError("Which server is to be asked?", "Add --base-url http://HOST:PORT/v1.")
+            raise UsageError("No server is named.", "Add --base-url http://HOST:PORT/v1.")
         if name == "scripted" and "rules" not in given:
             raise UsageError("The scripted client needs its rules.", "Add --mock-rules FILE.")
         return name, given
@@ -222,7 +219,7 @@ class Connection(Options):
         if self.max_calls is not None or self.max_tokens_spent is not None:
             limits = Limits(self.max_calls, self.max_tokens_spent)
         output = output.resolve()  # `.` has no name
-        folder = self.cache or str(output.with_name(output.name + ".calls"))
+        folder = self.cache or beside(output, ".calls")
         client = connect(name, cache=folder, limits=limits, **options)
         try:
             yield client
@@ -299,7 +296,10 @@ def tell(path: Path, tally: Tally, what: str = "responses") -> int:
         whole = "All" if tally.reused == tally.rows else f"{tally.reused:,}"
         say(f"{whole} of them had been done by an earlier run.")
     if tally.failed:
-        say(f"Why they failed stands in {path}.failed.jsonl; --retry takes them up again.")
+        with Path(f"{path}.failed.jsonl").open("rb") as failures:
+            first = msgspec.json.decode(next(failures), type=FailedRow).as_error()
+        say(f"The first that failed: {first}")
+        say(f"Each stands with its reason in {path}.failed.jsonl; --retry takes them up again.")
     return EXIT_ROWS_FAILED if tally.failed else 0
 
 
@@ -335,8 +335,6 @@ def show_account(
     """
     total = account.total
     if json:
-        import msgspec
-
         money = {} if prices is None else {"money": round(total.money(*prices), 4)}
         print_json({**msgspec.to_builtins(account), **money})
         return

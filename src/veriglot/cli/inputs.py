@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from veriglot.cli.console import say
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records.languages import get_language
-from veriglot.storage.checkpoint import FailedRow, Manifest, without_traces
+from veriglot.storage.checkpoint import FailedRow, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -115,24 +115,19 @@ def require_files(paths: Iterable[str]) -> None:
 
 
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
-    from veriglot.formats.reader import files_in, guess
+    from veriglot.formats.reader import files_in, readable_files
 
-    files = files_in(folder)
-    outputs = {path.with_suffix("") for path in files if path.suffix == ".progress"}
-    names = {path.name for path in files}
+    names = {path.name for path in files_in(folder)}
+    unread: dict[str, str] = {}
     inputs = []
-    for path in without_traces(files):
-        try:
-            if format_name is None or path in outputs:
-                guess(path)
-        except InputError as error:
-            if path not in outputs:
-                skipped(f"{path} is left aside: {error.detail}")
-            continue
-        if path in outputs and not names.isdisjoint(_made_of(path)):
-            skipped(f"{path} is left aside: an earlier run made it of files of this folder")
-            continue
-        inputs.append(Input(str(path), path.relative_to(folder)))
+    for source, _ in readable_files(folder, unread, format_name):
+        path = Path(source.path)
+        if names.isdisjoint(_made_of(path)):
+            inputs.append(Input(source.path, path.relative_to(folder)))
+        else:
+            unread[source.path] = "an earlier run made it of files of this folder"
+    for name, why in unread.items():
+        skipped(f"{name} is left aside: {why}")
     if not inputs:
         raise InputError("this folder holds no file that can be read", path=str(folder))
     return inputs

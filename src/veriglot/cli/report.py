@@ -60,7 +60,7 @@ def report(
 
     Of a bench:      veriglot report runs/bench --to latex -o leaderboard.tex
 
-    A rate that the data do not support is marked as unreliable in each of them, and is in no mean.
+    Every output marks a rate that the data do not support as unreliable, and leaves it out of means.
     """
     path = run / "results.json" if run.is_dir() else run
     if _is_bench(path):
@@ -75,7 +75,7 @@ def report(
     from veriglot.report.study_page import write_study
     from veriglot.study.results import StudyResults
 
-    remedy = "Name the folder that `veriglot study run` wrote; `veriglot study status` says how far it is."
+    remedy = "Name the folder of a study (veriglot study status). Of predictions: veriglot detect ROWS -o page.html"
     results = read_json_record(path, StudyResults, remedy)
     if table == "all":
         _write_all(results, to, output)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from veriglot.cli.command import Help, Option, Options, Setting, command
 from veriglot.cli.console import say
-from veriglot.cli.inputs import parts
-from veriglot.errors import InputError, MissingExtraError, UsageError
+from veriglot.cli.inputs import parts, read_text
+from veriglot.errors import MissingExtraError, UsageError
 
 _KEYS = "VERIGLOT_API_KEYS"
 _SHORTEST_KEY = 16
@@ -24,32 +24,32 @@ class ServeOptions(Options):
     port: int = 8322
     detectors: str = Option(
         "grounding",
-        "Detectors that calls can ask for, separated by commas; calls that name none get the first. Default:"
+        "Detectors that calls can ask for, separated by commas; a call that names none uses the first. Default:"
         " grounding.",
         "NAMES",
     )
     processes: int = Help(0, "Default: 0.")
     keys: Path | None = Option(
         None,
-        f"File of API keys, one a line; calls then bring one. Default: those in {_KEYS}, separated by commas; with"
-        " neither, everybody may call.",
+        f"File of API keys, one on each line; every call must then send one. Default: those in {_KEYS}, separated by"
+        " commas; with neither, anyone may call.",
         "FILE",
     )
-    batch_size: int = Setting(32, "Most rows that a process judges at once.", 1, 1024)
+    batch_size: int = Setting(32, "Maximum number of rows that a process judges at once.", 1, 1024)
     batch_wait: float = Setting(0.0, "Milliseconds that an idle process waits for a batch to fill.", 0, 1000)
-    queue: int = Setting(0, "Calls of one row that are accepted at once; others get 429. 0 is two a process.", 0)
-    streams: int = Setting(0, "Lists and JSON lines that are accepted at once. 0 is two a process.", 0)
-    memory: int = Setting(256, "Most megabytes of requests in work, together.", 1)
-    max_body: float = Setting(8.0, "Most megabytes of one request.", 0.001)
+    queue: int = Setting(0, "Calls of one row to accept at once; others get 429. 0 means two for each process.", 0)
+    streams: int = Setting(0, "Calls of lists and JSON lines to accept at once. 0 means two for each process.", 0)
+    memory: int = Setting(256, "Maximum size of all running requests together, in megabytes.", 1)
+    max_body: float = Setting(8.0, "Maximum size of one request, in megabytes.", 0.001)
     body_seconds: float = Setting(30.0, "Seconds that a request may take to arrive.", 0.1)
-    stop_seconds: int = Setting(30, "Seconds that calls in work get when the server stops.", 0)
+    stop_seconds: int = Setting(30, "Seconds that running calls get to finish when the server stops.", 0)
     public_url: str | None = Setting(
-        None, "Where people reach the server, such as https://veriglot.example.org, behind a proxy."
+        None, "Address at which people reach the server behind a proxy, such as https://veriglot.example.org."
     )
-    hosts: tuple[str, ...] = Setting((), "Further host names that requests may come to.")
-    trusted_proxies: tuple[str, ...] = Setting((), "Proxies whose X-Forwarded headers are believed.")
+    hosts: tuple[str, ...] = Setting((), "Further host names under which clients may call the server.")
+    trusted_proxies: tuple[str, ...] = Setting((), "Proxies whose X-Forwarded headers are trusted.")
     origins: tuple[str, ...] = Setting(
-        (), "Pages of other origins that may call from a browser (CORS), such as https://a.b."
+        (), "Other origins whose pages may call from a browser (CORS), such as https://a.b."
     )
     access_log: bool = Setting(False, "Log every request: address, path, status; never text.")
 
@@ -58,8 +58,8 @@ class ServeOptions(Options):
 def serve(options: ServeOptions) -> None:
     """Serve detection over HTTP, with a page to try it.
 
-    POST /v1/detect takes one row, a list, or JSON lines; /openapi.json describes all calls. Ctrl+C stops it once
-    accepted calls are answered. Nothing is fetched from elsewhere, and no text is logged.
+    POST /v1/detect takes one row, a list, or JSON lines; /openapi.json describes all calls. Ctrl+C stops the server
+    after it has answered accepted calls. It fetches nothing from other servers, and logs no text.
 
     \b
     Here:            veriglot serve
@@ -92,6 +92,8 @@ def serve(options: ServeOptions) -> None:
         memory=options.memory * 1_000_000,
     )
     names = parts(options.detectors)
+    if not names:
+        raise UsageError("There is no name in --detectors.", "Type veriglot doctor to see those that are known.")
     batcher = Batcher(partial(Selection, names), limits, processes=options.processes)
     print(f"Serving {', '.join(names)} at {settings.address} (Ctrl+C stops it).", file=sys.stderr, flush=True)
     if not settings.is_local and not settings.keys:
@@ -103,24 +105,21 @@ def _keys(path: Path | None) -> tuple[str, ...]:
     """The keys of a file, or of the environment."""
     if path is None:
         given = os.environ.pop(_KEYS, "")  # popped: workers inherit it otherwise
-        keys = [key.strip() for key in given.split(",")]
-        if given and not any(keys):  # else everybody could call
-            raise UsageError(f"There is no key in {_KEYS}.", "Write some, separated by commas, or unset it.")
+        lines = given.split(",")
     else:
-        try:
-            lines = path.read_text("utf-8-sig").splitlines()
-            others = path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the keys cannot be read: {error}", path=str(path)) from error
-        if others:
+        given = read_text(str(path))
+        lines = given.splitlines()
+        if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
             say(f"others on this machine can read {path}; type: chmod 600 {path}")
-        keys = [line.strip() for line in lines if not line.lstrip().startswith("#")]
-        if not any(keys):
-            raise InputError("there is no key in it", "Write one a line.", path=str(path))
-    short = [key for key in keys if 0 < len(key) < _SHORTEST_KEY]
+    keys = tuple(key for key in map(str.strip, lines) if key and key[0] != "#")
+    if not keys and (path or given):  # else everybody could call
+        raise UsageError(
+            f"There is no key in {path or _KEYS}.", "Write one key on each line, or in the variable between commas."
+        )
+    short = [key for key in keys if len(key) < _SHORTEST_KEY]
     if short:
         raise UsageError(
-            f"{len(short)} API keys have fewer than {_SHORTEST_KEY} characters.",
+            f"API keys have at least {_SHORTEST_KEY} characters; {len(short)} of yours have fewer.",
             "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
         )
-    return tuple(filter(None, keys))
+    return keys

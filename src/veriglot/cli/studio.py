@@ -50,8 +50,8 @@ def _studio(
             metavar="URL",
             envvar="VERIGLOT_STUDIO_DATABASE",
             show_default=False,
-            help="Database, before the command: a file of SQLite, or postgresql://HOST/NAME. Default: as"
-            " the project file says.",
+            help="Database: an SQLite file, or postgresql://HOST/NAME. Give it before the command. Default: as in"
+            " the project file.",
         ),
     ] = None,
 ) -> None:
@@ -88,14 +88,14 @@ def _extra() -> Iterator[None]:
 @app.command("init")
 @command
 def init(
-    folder: Path = Argument(..., "FOLDER", "Where project.toml is written."),
+    folder: Path = Argument(..., "FOLDER", "Folder for project.toml."),
     *,
     preset: str = Option("mfava", "mfava, hat, kang or halluverse.", "NAME"),
     data: list[str] | None = Option(None, "What is annotated; may be repeated. Default: data.jsonl in FOLDER.", "PATH"),
     name: str | None = Option(None, "Name of the project. Default: that of the folder.", "NAME"),
-    languages: str | None = Help(None, "Of the responses. Default: all."),
+    languages: str | None = Help(None, "They are those of the responses. Default: all."),
 ) -> None:
-    """Write a project file to begin with, after one of the papers."""
+    """Write a project file for you to edit, after one of the papers."""
     path = folder / "project.toml"
     if path.exists():
         raise UsageError(f"{path} exists already.", "Name another folder.")
@@ -129,17 +129,25 @@ def import_(
     database: str | None = None,
     json: bool = _JSON,
 ) -> int:
-    """Import the data that the project file names; what was imported before stays as it is.
+    """Import the data that the project file names; items imported before do not change.
 
-    Rows that cannot become an item are told of, with their place, and the rest goes on; then it leaves with 3.
+    The command reports each row that cannot become an item, with its line, imports the rest, and exits with 3.
     """
     loaded = _project_at(project)
     if not loaded.entries.data.path:
         raise InputError("no data is named", path=str(loaded.path), field="data.path")
     with _opened(loaded, database, create=True) as store:
-        from veriglot.studio.items import import_all
+        from veriglot.studio import exam
+        from veriglot.studio.items import import_all, register_project
 
-        done = import_all(store, loaded)
+        done, project_id = import_all(store, loaded), register_project(store, loaded).id
+        with store.reading() as tx:
+            lacking = exam.missing_items(tx, loaded, project_id)
+    if lacking:
+        say(
+            f"the exam lacks items: {', '.join(lacking)}. Without any, nobody can begin: name files with known answers"
+            " under [exam] path, or take [exam] out of the project file."
+        )
     for row in done.unusable[:_SHOWN]:
         message = (
             row.error.at(path=row.path or None, line=row.line or None)
@@ -185,14 +193,14 @@ def invite(
     project: Path = _PROJECT,
     *,
     role: Literal["annotator", "reviewer", "lead"] = Option("annotator", "annotator, reviewer or lead.", "ROLE"),
-    count: int = Help(1, "Links, 1000 at most."),
-    languages: str | None = Help(None, "Of their items. Default: all."),
-    note: str | None = Option(None, "For the lead's eyes, such as who is meant.", "TEXT"),
+    count: int = Help(1, "Unit: links, at most 1000."),
+    languages: str | None = Help(None, "They are those of the person's items. Default: all."),
+    note: str | None = Option(None, "Note that only leads see, such as the person meant.", "TEXT"),
     public_url: str | None = Help(None, "Default: http://127.0.0.1:8321."),
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Make links that people join by, one each. A link is shown once; only a hash of its key is kept."""
+    """Make invitation links, one for each person. A link is shown once; only a hash of its key is kept."""
     if count > _MOST_LINKS:
         raise UsageError(f"{count:,} links are too many.", f"Ask for {_MOST_LINKS:,} at most.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
@@ -226,7 +234,7 @@ def status(
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Show how far the work is: items, people, assignments."""
+    """Show the progress of the work: items, people, assignments."""
     loaded = _project_at(project)
     with _opened(loaded, database) as store, store.reading() as tx:
         row = tx.project(loaded.slug)
@@ -267,7 +275,7 @@ def backup(
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Write everything into one file, while people work; it is read again to be sure."""
+    """Write everything into one file, also while people work, and verify the file."""
     with _opened(_project_at(project), database) as store:
         from veriglot.studio.backup import backup as write_backup
 
@@ -282,7 +290,7 @@ def restore(
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Bring a backup into a new database, of either kind. A database that holds anything is refused."""
+    """Restore a backup into a new database, SQLite or PostgreSQL. A database that is not empty is refused."""
     with _opened(_project_at(project), database, create=True) as store:
         from veriglot.studio.backup import restore as read_backup
 
@@ -309,25 +317,25 @@ def agreement(
     unit: str = "word",
     gamma: int = Option(
         30,
-        "Random annotations a text that gamma is held against; 0 leaves gamma out, which is most of the work.",
+        "Random annotations of each text to compare with for gamma. 0 skips gamma, which takes most of the time.",
         "N",
         min=0,
     ),
     seed: int = 0,
     resamples: int = 1000,
     format_: str | None = None,
-    language: str | None = Help(None, "Default: told from the text."),
+    language: str | None = Help(None, "Default: identified from the text."),
     json: bool = Help(False, "Default: tables."),
     quiet: bool = False,
 ) -> int:
     """Measure how far annotators agree: with each other, and with a model's silver labels.
 
-    Cohen's kappa and the F1 of spans, averaged over pairs of annotators and for each pair; Krippendorff's alpha; gamma,
-    which holds place and type at once. Marked or not, and by type; by language; with 95% intervals over whole texts.
+    Measures: Cohen's kappa and span F1, averaged over pairs of annotators and for each pair; Krippendorff's alpha;
+    gamma, which compares positions and types together. Each is given without and with types, by language, with 95%
+    intervals over whole texts.
 
-    Rows with the same response are one text, so that each annotator may have a file. Where one name annotated a text
-    several times it stands for several people: pairs are pooled, Scott's pi stands in for kappa, and a warning names
-    the rows.
+    Rows with the same response are one text, so that each annotator may have a file. A name that annotated a text
+    several times stands for several people: pairs are pooled, Scott's pi replaces kappa, and a warning names the rows.
 
     \b
     People:  veriglot studio agreement anna.jsonl ben.jsonl
@@ -472,16 +480,16 @@ def _is_few(row: AgreementRow) -> bool:
 @command
 def export(
     project: Path = _PROJECT,
-    out: Path = Argument(..., "OUT", "A folder that is made, or one ZIP file where it ends in .zip."),
+    out: Path = Argument(..., "OUT", "A new folder, or a ZIP file if the name ends in .zip."),
     *,
     to: Literal["native", "mfava", "hat", "inline", "label-studio"] = "native",
-    names: bool = Option(False, "Call annotators by the names that they chose. Default: by their ids."),
+    names: bool = Option(False, "Use the names that annotators chose. Default: their ids."),
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Export what was annotated so far, while people work: every annotator's layer, gold, silver, and the history.
+    """Export all annotations so far, also while people work: each annotator's layer, gold, silver, and the history.
 
-    What the format cannot hold is told; `native` holds everything.
+    The command lists what the format cannot hold; `native` holds everything.
     """
     loaded = _project_at(project)
     with _opened(loaded, database) as store:
@@ -510,16 +518,17 @@ def settle(
     project: Path = _PROJECT,
     rule: Literal["agreed", "majority", "best-with-silver"] = Option(
         "agreed",
-        "agreed: where all layers say the same. majority: what more than half mark; ties are left."
-        " best-with-silver: from whoever agrees most with the silver layer, by language (mfava).",
+        "agreed: take an item if all its layers are equal. majority: take what more than half of the people mark, and"
+        " leave ties. best-with-silver: in each language, take the layers of the person who agrees most with silver"
+        " (mfava).",
         "RULE",
     ),
     language: str | None = Option(None, "Only items in this language. Default: all.", "TAG", names=("--only",)),
-    overwrite: bool = Help(False, "Here: also gold that a rule set or the data had; a lead's stays."),
+    overwrite: bool = Help(False, "Here: also replace gold from a rule or from the data, but not a lead's."),
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Settle by a rule what two people or more annotated; what it cannot decide is left to a lead."""
+    """Settle by a rule the items that two or more people annotated; a lead settles the others."""
     loaded = _project_at(project)
     tag = None if language is None else get_language(language).tag
     with _opened(loaded, database) as store:
@@ -551,19 +560,19 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8321,
-    public_url: str | None = Help(None, "Default: where it listens."),
+    public_url: str | None = Help(None, "Default: the address it listens on."),
     trusted_proxy: list[str] | None = Option(
         None,
-        "Address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; may be repeated.",
+        "Address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted; may be repeated.",
         "ADDRESS",
     ),
-    open_api: bool = Option(False, "Let everybody read /api/openapi.json. Default: leads only."),
-    access_log: bool = Option(False, "Log every request. Links hold keys: keep the log safe. Default: no."),
+    open_api: bool = Option(False, "Let everybody read /api/openapi.json. Default: only leads."),
+    access_log: bool = Option(False, "Log every request. Links contain keys, so keep the log safe. Default: no."),
     database: str | None = None,
 ) -> None:
-    """Serve the studio: annotators, reviewers and leads work in a browser, by links of `veriglot studio invite`.
+    """Serve the studio: annotators, reviewers and leads work in a browser, with links of `veriglot studio invite`.
 
-    Ctrl+C stops it once running calls are done. Nothing is fetched from elsewhere, and nothing is sent there.
+    Ctrl+C stops the server after running calls are done. It fetches nothing from other servers, and sends them nothing.
 
     \b
     Alone:         veriglot studio serve my-project/

@@ -37,7 +37,7 @@ def _study() -> None:
 @app.command("init")
 @command
 def init(file: Path = Argument(..., "FILE", "The study file to write, such as study.toml.")) -> None:
-    """Write a study file with comments, to change and to run."""
+    """Write a study file with comments, for you to edit and run."""
     write_example(file, "veriglot.study", "study.toml", then="veriglot study run --dry-run")
 
 
@@ -47,22 +47,24 @@ def run(
     study: str = Argument(..., "STUDY", "The study file, as TOML."),
     *,
     output: str | None = Help(
-        None, "Folder of the run; one that was begun goes on. Default: beside the study file, named after it."
+        None, "Folder of the run; an unfinished run resumes. Default: beside the study file, named after it."
     ),
-    processes: int = Help(0, "They judge responses; calls at the same time are set in the study file (limits.jobs)."),
+    processes: int = Help(
+        0, "They judge the responses. limits.jobs in the study file sets the number of concurrent calls."
+    ),
     batch_size: int = 32,
     overwrite: bool = False,
     dry_run: bool = False,
-    json: bool = Help(False, "The results, or the plan of --dry-run. Default: a table."),
+    json: bool = Help(False, "It has the results, or the plan of --dry-run. Default: a table."),
     quiet: bool = False,
 ) -> int:
-    """Make a study: ask the models (or take given responses), judge every response, estimate the rates, write a report.
+    """Run a study: ask the models or read responses, judge every response, estimate the rates, write a report.
 
-    A run that stops, however it stops, goes on when the same command is given again: no finished call is repeated, no
-    row is lost, and the results are the same. Calls that gave nothing are tried again. The folder then holds responses,
-    predictions, rates.json, results.json, tables as CSV, and report.html.
+    Rerun the command to resume an interrupted run: it repeats no finished call, loses no row, and gives the same
+    results. It retries failed calls. The folder of a finished run holds responses, predictions, rates.json,
+    results.json, tables as CSV, and report.html.
 
-    Leaves with 3 where rows came to nothing.
+    Exits with 3 if rows failed.
     """
     from veriglot.report.study import render_study
     from veriglot.study.config import Folder, load
@@ -110,9 +112,9 @@ def status(
     folder: str = Argument(..., "FOLDER", "The folder of the run."),
     json: bool = JSON_TABLE,
 ) -> None:
-    """Say how far a run is: responses and predictions that are done, failed and planned, by model and detector.
+    """Show the progress of a run: responses and predictions done, failed and planned, by model and detector.
 
-    Reads the folder only, so it may be asked while the run is at work.
+    It only reads the folder, so you can use it during a run.
     """
     import msgspec
 

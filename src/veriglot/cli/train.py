@@ -23,7 +23,7 @@ def _train() -> None:
 
 _DATA = Argument(..., "DATA...", "Labelled samples in any readable format: files or folders.")
 _SEED = Help(0, "Equal seeds and data give equal weights.")
-_WEIGHTS = Help(..., "Folder for the weights and the model card; made if absent.")
+_WEIGHTS = Help(..., "Folder for the weights and the model card; created if missing.")
 
 
 def _echo(line: str) -> None:
@@ -37,8 +37,8 @@ def grounding(
     *,
     output: str = _WEIGHTS,
     seed: int = _SEED,
-    encoder: str | None = Help(None, "Word vectors are distilled from it. Default: the vectors that are installed."),
-    epochs: int = Help(6, "Of the first stage."),
+    encoder: str | None = Help(None, "It is distilled into word vectors. Default: the installed vectors."),
+    epochs: int = Help(6, "They are those of the first stage."),
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
@@ -63,10 +63,10 @@ def reader(
     *,
     output: str = _WEIGHTS,
     seed: int = _SEED,
-    tokens: float = Option(40, "Millions of tokens to learn from: on two CPU cores some six an hour.", "N"),
-    threads: int = Option(2, "Threads to compute with, on the CPU.", "N", min=1),
+    tokens: float = Option(40, "Millions of tokens to train on. Two CPU cores process about six million an hour.", "N"),
+    threads: int = Option(2, "Number of CPU threads.", "N", min=1),
     device: Literal["cpu", "cuda"] = Option("cpu", "Where to train: cpu or cuda.", "DEVICE"),
-    start: str | None = Option(None, "Weights to go on from. Default: the encoder's own.", "DIR"),
+    start: str | None = Option(None, "Weights to start from. Default: the encoder's own.", "DIR"),
 ) -> None:
     """Train the reader, and write a folder of weights that it loads. Rerun the command to resume.
 
@@ -93,15 +93,14 @@ def stacking(
     *,
     members: str = Option(
         ...,
-        "Detectors to put together: names joined by + (grounding+reader), or a TOML file with a table"
-        " [[members]] for each.",
+        "Detectors to combine: names joined by + (grounding+reader), or a TOML file with a table [[members]] for each.",
         "NAMES",
     ),
     output: str = Help(..., "File for the weights, as JSON."),
     annotator: str | None = Help(None, "Default: as in veriglot evaluate."),
     seed: int = _SEED,
 ) -> None:
-    """Learn how much each of several detectors counts, by script, and show how well that does on unseen texts.
+    """Learn a weight for each of several detectors, by script, and show the result on held-out texts.
 
     For example: veriglot train stacking dev.jsonl --members grounding+reader -o stack.json
 

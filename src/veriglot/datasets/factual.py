@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby, permutations
+from itertools import groupby, islice, permutations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.datasets.quality import Quality, QualityTally, refuses
 from veriglot.datasets.queries import NamedPerson, Part, Reference, reference_from
@@ -28,7 +29,7 @@ from veriglot.records.settings import Record
 from veriglot.scorers.pairwise import with_other_responses
 from veriglot.signatures import __version__, digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, JsonLines
-from veriglot.storage.files import open_whole, write_json
+from veriglot.storage.files import beside, open_whole, write_json
 from veriglot.text.identification import identify
 from veriglot.wikipedia.articles import Absent, Article, draw_diverse
 
@@ -52,7 +53,7 @@ __all__ = [
     "write_sets",
 ]
 
-_SPREADS = ("diverse", "top", "given")
+Spread = Literal["diverse", "top", "given"]
 _ITEM = re.compile(r"Q\d+")
 _IMPOSSIBLE = frozenset("|\n")  # what a wiki cannot even be asked for
 _BATCH = 20  # people who are looked up together; a Wikipedia gives so many pages in one answer
@@ -64,7 +65,7 @@ ArticleSource = Callable[[Sequence[NamedPerson], str], "dict[str, Reference | st
 
 
 def in_order(
-    candidates: Sequence[NamedPerson], count: int, *, spread: str = "diverse", groups: int = 10, seed: int = 0
+    candidates: Sequence[NamedPerson], count: int, *, spread: Spread = "diverse", groups: int = 10, seed: int = 0
 ) -> list[NamedPerson]:
     """All candidates in the order in which they are tried until `count` of them have what it takes.
 
@@ -77,12 +78,8 @@ def in_order(
         groups, seed: of the draw.
 
     Raises:
-        UsageError: no such way, or a count or number of groups below 1.
+        UsageError: a count or number of groups below 1.
     """
-    if spread not in _SPREADS:
-        raise UsageError(f"There is no way {spread!r} to choose people.", remedy=f"Known: {', '.join(_SPREADS)}.")
-    if count < 1:
-        raise UsageError(f"{count} people cannot be chosen.")
     if spread == "given":
         return list(candidates)
     if spread == "top":
@@ -170,15 +167,7 @@ def given_articles(
 def _named(reference: Reference, person: str, tag: str) -> Reference:
     """The reference under the id that the prompt has too."""
     meta = {**reference.meta, "item": person}
-    return msgspec.structs.replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
-
-
-class _Choice(Record):
-    """A person of the set, what responses are held against by language, and why other languages have no article."""
-
-    person: NamedPerson
-    articles: dict[str, Reference]
-    lacking: dict[str, str]
+    return replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
 
 
 class RejectedPerson(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -228,8 +217,8 @@ def choose(
     at_least: int | None = None,
     also: Sequence[str] = (),
     min_characters: int = 0,
-) -> Iterator[_Choice]:
-    """The first `count` people who have a usable article in enough of the languages.
+) -> Iterator[tuple[NamedPerson, dict[str, Reference]]]:
+    """The first `count` people who have a usable article in enough of the languages, with their articles by language.
 
     Args:
         candidates: in the order in which they are tried (`in_order`).
@@ -240,39 +229,36 @@ def choose(
         min_characters: shorter articles count as none; code points.
 
     Raises:
-        UsageError: no language, one twice, or a number that is not from 1 to theirs.
+        UsageError: no language, or a number that is not from 1 to theirs.
         Whatever `source` raises.
     """
     needed = len(languages) if at_least is None else at_least
-    if not languages or len(set(languages)) < len(languages):
-        raise UsageError("The set needs at least one language, and each language once.")
     if not 1 <= needed <= len(languages):
         raise UsageError(f"Articles in {needed} of {len(languages)} languages cannot be asked for.")
-    index = 0
-    while account.chosen < count and index < len(candidates):
-        batch = candidates[index : index + min(_BATCH, count - account.chosen)]
-        index += len(batch)
-        articles = {tag: source(batch, tag) for tag in dict.fromkeys((*languages, *also))}
+    waiting = iter(candidates)
+    while batch := list(islice(waiting, min(_BATCH, count - account.chosen))):
+        by_tag = {tag: source(batch, tag) for tag in dict.fromkeys((*languages, *also))}
         for person in batch:
-            choice = _Choice(person, {}, {})
-            for tag, by_person in articles.items():
+            articles: dict[str, Reference] = {}
+            lacking: dict[str, str] = {}
+            for tag, by_person in by_tag.items():
                 article = by_person[person.id]
                 if isinstance(article, Reference) and len(article.text) < min_characters:
                     article = "too short"
                 elif isinstance(article, Reference) and tag in languages and person.name_in(tag) is None:
                     article = "no name"
                 if isinstance(article, Reference):
-                    choice.articles[tag] = article
+                    articles[tag] = article
                 elif tag in languages:
-                    choice.lacking[tag] = article
+                    lacking[tag] = article
                     account.lacking.setdefault(tag, Counter())[article] += 1
             account.looked_up += 1
-            if len(languages) - len(choice.lacking) < needed:
-                account.set_aside.append(RejectedPerson(person.id, "articles", choice.lacking))
+            if len(languages) - len(lacking) < needed:
+                account.set_aside.append(RejectedPerson(person.id, "articles", lacking))
                 continue
-            account.set_aside += [RejectedPerson(person.id, reason, {}, tag) for tag, reason in choice.lacking.items()]
+            account.set_aside += [RejectedPerson(person.id, reason, {}, tag) for tag, reason in lacking.items()]
             account.chosen += 1
-            yield choice
+            yield person, articles
 
 
 _Reason = Literal["empty", "undetected", "language"]
@@ -354,22 +340,22 @@ class Labels:
     """
 
     def __init__(self, samples: Iterable[Sample] = ()) -> None:
-        self._given = {sample.id: (sample.response, sample.annotations) for sample in samples if sample.annotations}
-        self._used: set[str] = set()
-        self._other_text: set[str] = set()
+        self._given = {sample.id: sample for sample in samples if sample.annotations}
+        self._used: dict[str, bool] = {}  # whether the text is the row's, by id
 
     def of(self, sample: Sample) -> tuple[Annotation, ...]:
         """The annotations of a response; none where nobody labelled it, or another text under its id."""
-        response, annotations = self._given.get(sample.id, (sample.response, ()))
-        if annotations:
-            (self._used if response == sample.response else self._other_text).add(sample.id)
-        return annotations if response == sample.response else ()
+        labelled = self._given.get(sample.id)
+        if labelled is None:
+            return ()
+        self._used[sample.id] = labelled.response == sample.response
+        return labelled.annotations if self._used[sample.id] else ()
 
     def account(self) -> dict[str, int]:
         """How many were given and used, belong to another text, or to no row of the set."""
-        rest = len(self._given) - len(self._used) - len(self._other_text)
-        counts = {"given": len(self._given), "used": len(self._used)}
-        return counts | {"of_another_text": len(self._other_text), "of_no_row": rest}
+        given, used = len(self._given), sum(self._used.values())
+        counts = {"given": given, "used": used, "of_another_text": len(self._used) - used}
+        return counts | {"of_no_row": given - len(self._used)}
 
 
 @dataclass
@@ -400,7 +386,7 @@ class _SetJob:
         for _, rows in groupby(samples, key=lambda sample: sample.meta["query"]):
             self._prompt(model, list(rows))
         tags = sorted(self.languages, key=len, reverse=True)
-        for line in JsonLines(path.with_name(path.name + ".failed.jsonl")).lines():
+        for line in JsonLines(beside(path, ".failed.jsonl")).lines():
             failed = msgspec.json.decode(line, type=FailedRow)
             query = (failed.id or "").rpartition(f"/{model}/")[0]
             cell = self._cell(model, next((tag for tag in tags if query.endswith(f"-{tag}")), ""))
@@ -446,11 +432,11 @@ class _SetJob:
             annotations = self.labels.of(sample)
             cell.labelled += bool(annotations)
             evidence = (article.evidence,) if article is not None else ()
-            against = msgspec.structs.replace(sample, evidence=evidence, annotations=annotations)
+            against = replace(sample, evidence=evidence, annotations=annotations)
             self._write("reference.jsonl", against)
             if other is not None:
                 id_, meta = f"{sample.id}/{self.cross}", {**sample.meta, "response": sample.id}
-                crossed = msgspec.structs.replace(sample, id=id_, evidence=(other.evidence,), meta=meta)
+                crossed = replace(sample, id=id_, evidence=(other.evidence,), meta=meta)
                 self._write(f"{self.cross}.jsonl", crossed)
                 cell.cross += 1
             self.without_cross += crosses and other is None
@@ -464,14 +450,14 @@ def _marked(sample: Sample, verdict: Verdict) -> Sample:
     notes = {"group": sample.meta["person"], "identified": verdict.language, "identified_with": verdict.confidence}
     if refuses(sample.response, sample.language):
         notes["refused"] = True
-    return msgspec.structs.replace(sample, meta={**sample.meta, **notes})
+    return replace(sample, meta={**sample.meta, **notes})
 
 
 def _pair(sample: Sample, sister: Sample) -> Sample:
     """A response with one sister in place of evidence."""
     meta = {key: sample.meta[key] for key in ("group", "person", "name", "query")}
     suffix = f"{sister.generator.seed}" if sister.generator is not None else sister.id
-    return msgspec.structs.replace(
+    return replace(
         sample,
         id=f"{sample.id}/vs/{suffix}",
         evidence=(Evidence(sister.response, language=sister.language),),
@@ -552,7 +538,7 @@ def write_sets(
         InputError: a row of responses is no sample.
     """
     path, order = root / "manifest.json", account["made_by"]
-    failed = [output.with_name(f"{output.name}.failed.jsonl") for output in responses.values()]
+    failed = [beside(output, ".failed.jsonl") for output in responses.values()]
     sources = [root / "articles.jsonl", *responses.values(), *failed, *labelled]
     hashes = [file_sha256(str(source)) if source.exists() else "-" for source in sources]
     made_from = digest([*hashes, msgspec.json.encode({**settings, "order": order}, order="deterministic")])

@@ -11,10 +11,11 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from veriglot.llm.client import Answer, Client, Message, Reply, Request, Settings, ask_all, schema_of
-from veriglot.records import encode
+from veriglot.records import Sample, encode
 from veriglot.records.settings import Record, StrictRecord
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Option, Row, Tally, Usage, failed_rows
-from veriglot.storage.files import final_path, open_whole, write_json
+from veriglot.storage.files import beside, final_path, open_whole, write_json
+from veriglot.text.identification import identify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -94,7 +95,7 @@ def generate(
         run: see `RunOptions`.
 
     Raises:
-        UsageError: the output was begun otherwise.
+        UsageError: the output was begun differently.
     """
     simple = {
         key: value if value is None or isinstance(value, str | int | float) else _line_of(value).decode()
@@ -131,6 +132,11 @@ class LanguageModel(StrictRecord):
     model: str
     settings: Settings = Settings()
     seed: int | None = None
+
+    @property
+    def described(self) -> dict[str, object]:
+        """What a job says of it among its settings."""
+        return {"model": self.model, "settings": self.settings, "seed": self.seed}
 
     def asked(self, prompt: str, *, attempt: int = 1, answer: type[msgspec.Struct] | None = None) -> Request:
         """What is sent to it.
@@ -219,6 +225,16 @@ def converse(
             next(answered, None)  # so that its threads end now
 
 
+def in_its_language(sample: Sample, texts: Iterable[str], refusal: str) -> Sample | FailedRow:
+    """The sample with its language, told from the first text that tells it where none is stated; or the refusal."""
+    if sample.language is not None:
+        return sample
+    identified = next(filter(None, map(identify, filter(str.strip, texts))), None)
+    if identified is None:
+        return FailedRow(refusal, field="language", remedy="Write its BCP 47 tag into `language`.", id=sample.id)
+    return replace(sample, language=identified.tag)
+
+
 class UsageFields(Record, kw_only=True):
     """A record that says what it cost, in fields of its own; see `Usage`."""
 
@@ -279,9 +295,19 @@ def ranked(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
+def apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
+    """Whole numbers in proportion to weights that sum to `whole`, by largest remainders (the first of equal ones)."""
+    total = sum(weights.values())
+    exact = {name: whole * weight / total for name, weight in weights.items()} if total else {}
+    parts = {name: int(share) for name, share in exact.items()}
+    for name in sorted(exact, key=lambda name: parts[name] - exact[name])[: whole - sum(parts.values())]:
+        parts[name] += 1
+    return parts
+
+
 def account_path(output: Path) -> Path:
     """Where the account of an output is."""
-    return output.with_name(output.name + ".account.json")
+    return beside(output, ".account.json")
 
 
 def read_account(output: Path, type_: type[T]) -> T:
@@ -291,7 +317,7 @@ def read_account(output: Path, type_: type[T]) -> T:
 
 def rejected_path(output: Path) -> Path:
     """Where the rejections of an output are."""
-    return output.with_name(output.name + ".rejected.jsonl")
+    return beside(output, ".rejected.jsonl")
 
 
 def _split(type_: type[msgspec.Struct], counts: Callable[[], _Counts] | None, rows: Path, target: Path) -> None:

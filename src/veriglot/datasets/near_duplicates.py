@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections import Counter, defaultdict
 from functools import cache
-from itertools import pairwise
+from hashlib import blake2b
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from veriglot.signatures import digest
 from veriglot.storage.cache import Recent
 from veriglot.text.normalization import fold_codes
 from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.arrays import Bools, Float64s, Int64s, Numbers, UInt32s, UInt64s
+    from veriglot.records import Sample
 
 __all__ = [
     "BANDS",
@@ -29,12 +33,13 @@ __all__ = [
     "Buckets",
     "NearIndex",
     "ShingleCache",
-    "UnionFind",
     "dense_table",
     "equal_runs",
     "groups_of",
     "minhash",
     "mixed",
+    "text_keys",
+    "texts_of",
 ]
 
 
@@ -119,6 +124,15 @@ def jaccard_with(text: UInt64s, others: Sequence[UInt64s]) -> Float64s:
     return np.asarray(shared / (len(text) + sizes - shared))
 
 
+def hash64(*texts: str) -> int:
+    """64 bits that stand for texts; each is framed by its length. Of 50 million two collide with p = 7e-5."""
+    hasher = blake2b(digest_size=8)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(4, "little") + data)
+    return int.from_bytes(hasher.digest(), "little")
+
+
 def mixed(values: UInt64s) -> UInt64s:
     """Every bit of a number spread over all bits of the result; one to one (the finaliser of splitmix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
@@ -148,6 +162,23 @@ class UnionFind(Generic[K]):
         low, high = sorted((self.root(first), self.root(second)))
         if low != high:
             self._parents[high] = low
+
+
+def text_keys(sample: Sample) -> list[str]:
+    """What a sample has in common with others of its text: the response, a named group, any passage of evidence."""
+    group = sample.meta.get("group")
+    named = [f"group:{group}"] if isinstance(group, str | int) else []
+    passages = [digest(["evidence", passage])[:16] for passage in sample.passages if passage.strip()]
+    return [digest(["response", sample.response])[:16], *named, *passages]
+
+
+def texts_of(keys: Sequence[Sequence[str]]) -> list[str]:
+    """The text of each sample from its keys, of which one that two share is enough: the least key of all of them."""
+    groups = UnionFind[str]()
+    for first, *others in keys:
+        for other in others:
+            groups.unite(first, other)
+    return [groups.root(first) for first, *_ in keys]
 
 
 def equal_runs(ordered: Numbers) -> Iterator[tuple[int, int]]:
@@ -186,16 +217,14 @@ def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]
             yield first, number
     numbers = sorted(first_of.values())
     sets = shingle_sets([texts[number] for number in numbers])
-    sizes = np.array([len(ngrams) for ngrams in sets], np.int64)
-    ngrams = np.concatenate([np.zeros(0, np.uint64), *sets])
-    order = np.argsort(ngrams, kind="stable")
-    holders, ngrams = np.repeat(np.arange(len(sets)), sizes)[order], ngrams[order]
+    holders: dict[int, list[int]] = defaultdict(list)  # by n-gram, of the texts so far
     for index, own in enumerate(sets):
-        bounds = zip(np.searchsorted(ngrams, own), np.searchsorted(ngrams, own, "right"), strict=True)
-        sharing = np.concatenate([np.zeros(0, np.int64), *(holders[start:end] for start, end in bounds)])
-        shared = np.bincount(sharing, minlength=len(sets))[:index]
-        similar = (shared > 0) & (shared >= near * (len(own) + sizes[:index] - shared) - 1e-9)
-        yield from ((numbers[other], numbers[index]) for other in np.flatnonzero(similar).tolist())
+        shared = Counter(chain.from_iterable(map(holders.__getitem__, own.tolist())))
+        for other, count in shared.items():
+            if count >= near * (len(own) + len(sets[other]) - count) - 1e-9:
+                yield numbers[other], numbers[index]
+        for ngram in own.tolist():
+            holders[ngram].append(index)
 
 
 # MinHash: numbers that two texts share with the probability of their Jaccard similarity (Broder 1997).

@@ -148,8 +148,8 @@ class QualityTally:
     """Counts, response by response; memory does not grow with them."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._languages: Counter[str] = Counter()
+        self._counts = Counter[str]()
+        self._languages = Counter[str]()
 
     def add(self, sample: Sample) -> None:
         """Count one response. `language` is what was asked for; `meta.finish`, where it is there, why it ended."""

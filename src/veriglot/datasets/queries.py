@@ -51,7 +51,7 @@ __all__ = [
 
 Part = Literal["lead", "text"]
 
-_ID_KEYS = ("id", "page_id", "pageid")
+_ID_KEYS = ("id", "page_id", "pageid", "title", "item")  # whom it is about names it as well
 _META = ("page_id", "revision", "item", "categories", "unchecked")  # what of an article goes on with its queries
 
 
@@ -105,12 +105,9 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
         raise InputError("the reference has no text", field=part)
     number = next((data[key] for key in _ID_KEYS if data.get(key) not in (None, "")), None)
     if number is None:
-        number = title or data.get("item")  # whom it is about names it as well
-    if number in (None, ""):
         raise InputError("the reference has neither id nor title", field="id")
-    named = f"{language}-{number}"
     return Reference(
-        id=number if isinstance(number, str) and data.get("id") else named,
+        id=number if isinstance(number, str) and data.get("id") else f"{language}-{number}",
         language=language,
         text=text.strip(),
         title=title if isinstance(title, str) else "",
@@ -204,7 +201,7 @@ def _supported(answer: str, reference: Reference, question: str, detector: Detec
 # Biographies: the same people asked about in every language (Kang et al., section 2.1).
 
 
-_NAMES = ("names", "labels", "titles")
+_NAMES = ("titles", "labels", "names")
 
 
 class NamedPerson(msgspec.Struct, frozen=True):
@@ -250,17 +247,15 @@ def person_from(data: Any) -> NamedPerson:
     id_ = data.get("id") or data.get("item")
     if not isinstance(id_, str):
         raise InputError("the person has no id", field="id")
-    names: dict[str, str] = {}
-    for key in reversed(_NAMES):
-        labels = data.get(key)
-        if isinstance(labels, dict):
-            names.update({tag: name for tag, name in labels.items() if isinstance(name, str) and name.strip()})
+    listed = [texts if isinstance(texts, dict) else {} for texts in map(data.get, _NAMES)]
+    titles, labels, names = (
+        {tag: name for tag, name in texts.items() if isinstance(name, str) and name.strip()} for texts in listed
+    )
+    names = {**titles, **labels, **names}
     if not names:
         raise InputError("the person has no name in any language", field="names")
     meta = {key: value for key, value in data.items() if key not in {"id", "item", *_NAMES} and value is not None}
-    titles = data.get("titles")
-    by_tag = {tag: title for tag, title in titles.items() if isinstance(title, str)} if isinstance(titles, dict) else {}
-    return NamedPerson(id_, names, meta, by_tag)
+    return NamedPerson(id_, names, meta, titles)
 
 
 def biography_languages() -> tuple[str, ...]:
@@ -467,7 +462,7 @@ def queries(
         What became of the references. A reference whose calls gave nothing is a failed row.
 
     Raises:
-        UsageError: the output was begun otherwise.
+        UsageError: the output was begun differently.
         ModelError: what every further call would meet too.
     """
     return generate(
@@ -476,10 +471,8 @@ def queries(
         lambda rows: in_waves(client, rows, lambda reference: _drafts(reference, author, check), jobs=jobs),
         signature=client.signature,
         settings={
-            "model": author.model,
+            **author.described,
             "count": author.count,
-            "seed": author.seed,
-            "settings": author.settings,
             "prompt": prompt_version("queries"),
             "check": check.signature if check is not None else None,
         },

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
+from msgspec.structs import replace
 
-from veriglot.datasets.generation import RunOptions, generate
+from veriglot.datasets.generation import RunOptions, generate, in_its_language
 from veriglot.datasets.prompts import by_language, prompt_version
 from veriglot.errors import UsageError
 from veriglot.llm.client import Client, Message, Reply, Request, Settings, ask_all, split_thoughts
@@ -20,7 +20,6 @@ from veriglot.records.languages import language_name
 from veriglot.records.settings import Record, StrictRecord
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow, Tally
-from veriglot.text.identification import identify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +37,6 @@ __all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "Style", "budget", "
 
 
 Design = Literal["subsets", "runs"]
-_DESIGNS: tuple[Design, ...] = ("subsets", "runs")
 
 MFAVA_SEEDS = (42, 43, 44, 47, 49)  # mFAVA, A.6
 
@@ -69,15 +67,13 @@ def plan(
         neither stated nor to be told from the question. Nothing is set to English.
 
     Raises:
-        UsageError: no seeds, a seed twice, or no such design.
+        UsageError: no seeds, or a seed twice.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise UsageError("A study needs at least one seed, and each seed once.")
-    if design not in _DESIGNS:
-        raise UsageError(f"There is no design {design!r}.", remedy=f"Known: {', '.join(_DESIGNS)}.")
 
     def rows() -> Iterator[Planned | FailedRow]:
-        places: Counter[str] = Counter()
+        places = Counter[str]()
         for row in queries:
             query = row if isinstance(row, FailedRow) else _askable(row)
             if isinstance(query, FailedRow):
@@ -95,17 +91,9 @@ def plan(
 def _askable(query: Sample) -> Sample | FailedRow:
     if not (query.question or "").strip():
         return FailedRow("the query has no question", field="question", id=query.id)
-    if query.language is not None:
-        return query
-    language = identify(query.question or "")
-    if language is None:
-        return FailedRow(
-            "the query states no language, and its question does not tell",
-            field="language",
-            remedy="Write its BCP 47 tag into `language`.",
-            id=query.id,
-        )
-    return msgspec.structs.replace(query, language=language.tag)
+    return in_its_language(
+        query, [query.question or ""], "the query states no language, and its question does not tell"
+    )
 
 
 def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | None:
@@ -166,7 +154,7 @@ class Respondent(StrictRecord):
         if self.style != "open":
             before += f"{words['question']}\n"
         # where a model has begun to write the next question by itself
-        settings = msgspec.structs.replace(self.settings, stop=self.settings.stop or (f"\n{words['question']}",))
+        settings = replace(self.settings, stop=self.settings.stop or (f"\n{words['question']}",))
         text = f"{before}{question}\n\n{words['answer']}\n"
         return Request(self.model, prompt=text, seed=seed, settings=settings)
 
@@ -190,9 +178,7 @@ class Respondent(StrictRecord):
         settings |= {**self.settings.given(), **self.settings.extra}
         generator = Generator(self.name, self.revision, planned.seed, settings)
         meta = {**planned.query.meta, **{key: value for key, value in notes.items() if value is not None}}
-        return msgspec.structs.replace(
-            planned.query, id=planned.id, response=text, generator=generator, annotations=(), meta=meta
-        )
+        return replace(planned.query, id=planned.id, response=text, generator=generator, annotations=(), meta=meta)
 
 
 class Budget(Record):
@@ -239,7 +225,7 @@ def responses(
         What became of all planned responses, those of earlier calls included.
 
     Raises:
-        UsageError: the output was begun otherwise.
+        UsageError: the output was begun differently.
         ModelError: what every further call would meet too; what is done is kept.
     """
 
@@ -271,7 +257,7 @@ def budget(
 ) -> Budget:
     """What `responses` would ask for."""
     impossible = tokens = 0
-    languages: Counter[str] = Counter()
+    languages = Counter[str]()
     for row in plan(queries, respondent.name, design=design, seeds=seeds):
         if isinstance(row, FailedRow) or respondent.refuses(row.query):
             impossible += 1

@@ -74,7 +74,7 @@ def fast_tokenizer_of(model: str) -> Any:
         return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer_of(path))
     if path != Path(model) and path.suffix != ".json":
         raise WeightsError(
-            f"The tokenizer of {model!r} is inside its file and does not say where its tokens stand.",
+            f"The tokenizer of {model!r} is inside its file and does not give the offsets of its tokens.",
             remedy="Give a tokenizer.json, the folder of a checkpoint, its name on the hub, or e5-multilingual.",
         )
     with loading("tokenizer", model):
@@ -127,7 +127,7 @@ def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Seque
 def _require_offsets(tokenizer: Any) -> None:
     if not getattr(tokenizer, "is_fast", False):
         raise UsageError(
-            "This tokenizer does not know where its tokens stand.",
+            "This tokenizer does not give the offsets of its tokens.",
             remedy="Give one that the tokenizers library runs (with a tokenizer.json).",
         )
 
@@ -219,7 +219,7 @@ def label_samples(
     Raises:
         MissingExtraError: transformers is not installed, or pyarrow for Parquet.
         WeightsError: the tokenizer cannot be loaded.
-        UsageError: it does not know where its tokens stand, or the output was begun otherwise.
+        UsageError: it does not know where its tokens stand, or the output was begun differently.
     """
     if output.suffix == ".parquet":
         parquet_module()
@@ -276,16 +276,12 @@ def _labelled(
 
 def _layer(sample: Sample, annotator: str | None) -> Annotation:
     """The annotation that is meant; a type that a known taxonomy does not have is refused."""
-    marked = [
-        annotation
-        for annotation in sample.annotations
-        if annotation.spans is not None and annotator in (None, annotation.annotator)
-    ]
+    marked = [layer for layer in sample.annotations if layer.spans is not None and annotator in (None, layer.annotator)]
     if not marked:
         raise InputError("nobody marked spans" if annotator is None else f"{annotator} marked no spans")
     if len(marked) > 1:
-        names = ", ".join(sorted({annotation.annotator for annotation in marked}))
-        raise InputError(f"spans of several annotators ({names})", remedy="Say whose count: --annotator NAME.")
+        names = ", ".join(sorted({layer.annotator for layer in marked}))
+        raise InputError(f"spans of several annotators ({names})", remedy="Choose one: --annotator NAME.")
     (layer,) = marked
     known = taxonomies().get(layer.taxonomy)
     for span in layer.spans or ():
@@ -294,7 +290,7 @@ def _layer(sample: Sample, annotator: str | None) -> Annotation:
                 f"the span at {span.start} to {span.end} has the type {span.type!r}, which is none of the taxonomy"
                 f" {known.name!r} ({', '.join(known.types)})",
                 field="annotations",
-                remedy="Mend the type, or name a taxonomy of your own; `veriglot dataset check` counts such spans.",
+                remedy="Correct the type, or name a taxonomy of your own; `veriglot dataset check` counts such spans.",
             )
     return layer
 
@@ -302,15 +298,13 @@ def _layer(sample: Sample, annotator: str | None) -> Annotation:
 def _finish(rows: Path, target: Path) -> None:
     """Write the rows as they were asked for, and the account."""
     output = final_path(target)
-    counts, tokens, spans, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    counts, tokens, spans, named = (Counter[str]() for _ in range(4))
 
     def counted() -> Iterator[LabelledRow]:
-        decoder = msgspec.json.Decoder(LabelledRow)
         with rows.open("rb") as lines:
-            for line in lines:
-                row = decoder.decode(line)
+            for row in map(msgspec.json.Decoder(LabelledRow).decode, lines):
                 counts.update(rows=1, clean=int(not row.spans), cut=int(row.cut is not None))
-                tokens.update(label for label in row.labels if label is not None)
+                tokens.update(filter(None, row.labels))
                 spans.update(row.spans)
                 named[row.taxonomy] += 1
                 yield row
@@ -320,7 +314,7 @@ def _finish(rows: Path, target: Path) -> None:
     else:
         with target.open("wb") as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in counted())
-    names = ["O", *sorted((label for label in tokens if label != "O"), key=lambda label: (label[2:], label))]
+    names = ["O", *sorted(tokens.keys() - {"O"}, key=lambda label: (label[2:], label))]
     account = LabelAccount(
         counts["rows"],
         counts["clean"],

@@ -161,7 +161,7 @@ class Versioned(Record, kw_only=True):
             raise InputError(
                 f"a {cls.what} of format {content.format!r}, where {cls.known!r} is known",
                 path=str(path),
-                remedy=f"Make it anew with {cls.command}.",
+                remedy=f"Make it again with {cls.command}.",
             )
         return content
 

@@ -98,9 +98,23 @@ def load_detector(
             for that strictness.
         WeightsError: a model is missing or damaged.
     """
-    if threshold is not None and not 0.0 <= threshold <= 1.0:
-        raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
     return at_strictness(partial(DETECTORS.make, name, words=words, **options), strictness, threshold)
+
+
+def as_detector(detector: str | Detector, **options: Any) -> Detector:
+    """A detector that was loaded before as it is; of a name, the one that `load_detector` loads with these options.
+
+    Raises:
+        UsageError: it is no detector. Other errors are those of `load_detector`.
+    """
+    if isinstance(detector, str):
+        return load_detector(detector, **options)
+    if isinstance(detector, type) or not isinstance(detector, Detector):
+        raise UsageError(
+            f"{detector!r:.100} is no detector: it lacks some of name, taxonomy, threshold, signature and predict.",
+            remedy="Give a name, what veriglot.load_detector(NAME) gives, or what has veriglot.records.Detector.",
+        )
+    return detector
 
 
 STRICTNESS = ("low", "normal", "high")
@@ -111,8 +125,10 @@ def at_strictness(make: Callable[..., Detector], strictness: str, threshold: flo
 
     Raises:
         UnknownNameError: there is no such strictness.
-        UsageError: both are given, or the detector states no threshold for that strictness.
+        UsageError: both are given, the threshold is no probability, or the detector states none for that strictness.
     """
+    if threshold is not None and not (isinstance(threshold, int | float) and 0.0 <= threshold <= 1.0):
+        raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold!r} was given.")
     if strictness not in STRICTNESS:
         raise UnknownNameError("strictness", strictness, STRICTNESS)
     if strictness != "normal" and threshold is not None:
@@ -148,13 +164,11 @@ def load_named(name: str, *, threshold: float | None, words: bool, **options: An
         sys.path.append(os.getcwd())  # noqa: PTH109
     try:
         factory = getattr(import_module(match["module"]), match["attribute"])
-    except ModuleNotFoundError as error:
+    except (ModuleNotFoundError, AttributeError) as error:
         raise UsageError(
             f"The detector {name!r} cannot be loaded: {error}.",
-            remedy="Is the module in the working folder, or installed?",
+            remedy="Is its module in the working folder, or installed?",
         ) from error
-    except AttributeError as error:
-        raise UsageError(f"The detector {name!r} cannot be loaded: {error}.") from error
     try:
         detector = factory(threshold=threshold, words=words, **options)
     except TypeError as error:
@@ -162,9 +176,4 @@ def load_named(name: str, *, threshold: float | None, words: bool, **options: An
             f"The detector {name!r} cannot be made: {error}.",
             remedy="Its class has to take the keyword arguments threshold and words, and those of --set.",
         ) from error
-    if not isinstance(detector, Detector):
-        raise UsageError(
-            f"{name!r} is no detector: it lacks some of name, taxonomy, threshold, signature and predict.",
-            remedy="See the protocol veriglot.records.Detector.",
-        )
-    return detector
+    return as_detector(detector)

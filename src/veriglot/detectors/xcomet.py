@@ -115,7 +115,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
             self._companion.close()
             raise WeightsError(
                 f"{model!r} ({about['class']}) gives a score, and marks no errors.",
-                remedy="Take an XCOMET, or use the scorer comet.",
+                remedy="Use an XCOMET model, or the scorer comet.",
             )
 
     @cached_property

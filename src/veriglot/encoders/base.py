@@ -176,7 +176,7 @@ class Encoder(Configured, ABC):
 
     def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
         if not cache_mb >= 0:
-            raise UsageError(f"The cache is to hold {cache_mb} MiB.", remedy="Give cache_mb 0 or more.")
+            raise UsageError(f"The cache size is {cache_mb} MiB.", remedy="Give cache_mb 0 or more.")
         self._recent: Recent[Piece] = Recent(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
         measured = measured_in(self.name) if languages is None else languages
         self._measured = frozenset(get_language(tag).tag for tag in measured)
@@ -381,13 +381,13 @@ def fast_tokenizer(tokenizer: Any, model: str) -> Any:
     """The tokenizer inside one of transformers, set to cut and to pad nothing.
 
     Raises:
-        UsageError: it is written in Python and does not say where its tokens stand.
+        UsageError: it is written in Python and does not give the offsets of its tokens.
     """
     inner = getattr(tokenizer, "backend_tokenizer", None)
     if inner is None or not hasattr(inner, "no_truncation"):
         raise UsageError(
-            f"The tokenizer of {model!r} does not say where its tokens stand.",
-            remedy="Take a model whose folder has a tokenizer.json.",
+            f"The tokenizer of {model!r} does not give the offsets of its tokens.",
+            remedy="Use a model whose folder has a tokenizer.json.",
         )
     inner.no_truncation()
     inner.no_padding()

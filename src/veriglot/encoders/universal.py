@@ -32,7 +32,7 @@ __all__ = []
 # The Universal Sentence Encoder's ONNX graph, cut behind its tokenizer, in memory.
 #
 # The graph of the file begins with a SentencePiece tokenizer, an operator that only onnxruntime-extensions has and that
-# does not say where its tokens stand. Cut behind it, the rest runs on plain ONNX Runtime, on token ids that the
+# does not give the offsets of its tokens. Cut behind it, the rest runs on plain ONNX Runtime, on token ids that the
 # sentencepiece library makes, with offsets, from the same SentencePiece model: that is an attribute of the operator.
 # One more output is named on the way, the vectors of the tokens before they are pooled.
 

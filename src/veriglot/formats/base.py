@@ -547,7 +547,7 @@ def need(data: Any, key: str, kind: type[T], *, within: str = "") -> T:
         raise InputError(f"an object is expected here, but this is {_kind_of(data)}", field=within or None)
     value: Any = data.get(key)
     if value is None:
-        raise InputError("the field is missing", field=path, remedy="Is the file in another format? Name it.")
+        raise InputError("the field is missing", field=path, remedy="If the file is in another format, name it.")
     if kind is float and type(value) is int:
         value = float(value)
     if not isinstance(value, kind) or isinstance(value, bool):
@@ -586,8 +586,9 @@ _ROLES = {"response": ("assistant", "ai", "model"), "question": ("user", "human"
 
 
 def plain_value(value: Any) -> Any:
-    """A value as Python has it, if it is numpy's; None for a missing one: NaN, or pandas' NA, which equals nothing."""
-    value = value.tolist() if hasattr(value, "tolist") else value
+    """A value as Python has it, if it is of numpy or a column; None for what is missing, as NaN and pandas' NA are."""
+    if as_list := getattr(value, "tolist", None) or getattr(value, "to_list", None):
+        value = as_list()
     return value if (value != value) is False else None
 
 

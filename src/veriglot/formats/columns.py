@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -150,7 +151,9 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
         )
     for part in columns:
         if part not in _PARTS:
-            raise UnknownNameError("part of a sample", str(part), _PARTS)
+            parts, names = ("response", "evidence", "question"), _table().names
+            meant = next((known for known in parts if part in chain(*names[known])), None)
+            raise UnknownNameError("part of a sample", str(part), _PARTS, renamed=meant)
     return dict(columns)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeAlias, cast
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records import decode_json, decode_text
@@ -70,8 +70,7 @@ class Head:
 
 def _binary_head(kind: str, source: Source) -> Head:
     parquet_module()
-    # standard input can be read once only: the columns stay unknown
-    record = next(read_container(kind, source), None) if source.file is not None else None
+    record = next(read_container(kind, source), None)
     return Head(kind, frozenset(record.data), record.data) if isinstance(record, Record) else Head(kind)
 
 
@@ -142,10 +141,10 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _GZIP = b"\x1f\x8b"
+_BINARY = (b"PAR1", _ARROW_FILE, _ARROW_STREAM, _GZIP)  # what standard input is read into memory for
 _NO_TEXT = {
     b"PK\x03\x04": "an Excel workbook or a zip archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    _GZIP: "compressed (gzip)",  # on standard input; files are unpacked
     b"BZh": "compressed (bzip2)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"\xfd7zXZ": "compressed (xz)",
@@ -296,7 +295,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
             header = None if row == ["sep=", ""] else _unique(row)
         elif len(row) != len(header):
             detail = f"the row has {len(row)} columns, but the header {len(header)}"
-            wrong = InputError(detail, remedy="Is a quote left open?")
+            wrong = InputError(detail, remedy="Check for a quote that is left open.")
             yield _bad(source, line, wrong, delimiter.join(row)[:_SHOWN_OF_TOO_LONG])
         else:
             yield Record(line, dict(zip(header, row, strict=True)))
@@ -332,7 +331,11 @@ def _from_batches(source: Source, what: str, batches: Callable[[BinaryIO], Itera
                         yield Record(number, data)
         except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
             message = str(error).splitlines()[0]
-            yield _bad(source, 0, InputError(f"this is not readable as {what}: {message}", remedy="Was it cut off?"))
+            yield _bad(
+                source,
+                0,
+                InputError(f"this is not readable as {what}: {message}", remedy="Check that the file is complete."),
+            )
 
 
 def parquet_module() -> Any:
@@ -344,7 +347,7 @@ def parquet_module() -> Any:
     try:
         import pyarrow.parquet
     except ModuleNotFoundError as error:
-        raise MissingExtraError("Parquet", "parquet") from error
+        raise MissingExtraError("Parquet or Arrow", "parquet") from error
     return pyarrow.parquet
 
 
@@ -452,7 +455,9 @@ class _Unpacked(gzip.GzipFile):
         try:
             return super().read(size)
         except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"this gzip file is damaged: {error}", remedy="Was it cut off?", path=self.name) from error
+            raise InputError(
+                f"this gzip file is damaged: {error}", remedy="Check that the file is complete.", path=self.name
+            ) from error
 
 
 class Source:
@@ -473,6 +478,7 @@ class Source:
         self.recoded = False
         self._consumed = False
         self._begun = b""  # what was read of standard input
+        self._is_whole = False  # whether that is all of it, as it is no text
 
     def recode(self) -> None:
         """Read it in its own encoding from now on.
@@ -486,17 +492,23 @@ class Source:
             # In the languages of cp1252 most letters of a word with such a letter are plain, elsewhere hardly any.
             words = "".join(word for word in re.findall(r"[^\W\d_]{2,}", text) if not word.isascii())
             if "\ufffd" in text or sum(char > "\x7f" for char in words) > len(words) / 2:
-                raise InputError(
-                    "this is neither UTF-8 nor cp1252", path=self.path, remedy="Save it as UTF-8 (in Excel: CSV UTF-8)."
-                )
+                self.refuse_encoding()
+
+    def refuse_encoding(self) -> NoReturn:
+        """Raise the error of bytes that are no text in an encoding that is read."""
+        remedy = "Save it as UTF-8 (in Excel: CSV UTF-8)."
+        raise InputError("this is neither UTF-8 nor cp1252", path=self.path, remedy=remedy)
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes, up to `HEAD_BYTES`."""
         if self.file is None:
             self._begun, whole = _beginning(cast("io.BufferedReader", sys.stdin.buffer))
-            return self._begun[:whole]
-        with self._open_file() as stream:
+            if not self._begun.startswith(_BINARY):
+                return self._begun[:whole]
+            self._begun += sys.stdin.buffer.read()
+            self._is_whole = True
+        with self.open_seekable() as stream:
             return stream.read(HEAD_BYTES)
 
     def look(self) -> Head:
@@ -548,27 +560,23 @@ class Source:
 
     def open(self) -> BinaryIO:
         """The bytes from the beginning, as UTF-8 where it is `recoded`. Standard input can be opened once."""
-        if self.file is not None:
-            stream = self._open_file()
+        assert self.head is not None  # of standard input, what was read with it is kept
+        if self.file is not None or self._is_whole:
+            stream = self.open_seekable()
         elif self._consumed:
             raise InputError("standard input was already read", path=self.path)
         else:
             self._consumed = True
-            assert self.head is not None  # it was read, and what came with it
             stream = _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
         if self.recoded and self.encoding != "utf-8":
             return cast("BinaryIO", _Recoded(stream, self.encoding, "surrogateescape", newline="\n"))
         return stream
 
     def open_seekable(self) -> BinaryIO:
-        """The bytes as a stream that can jump; standard input is read into memory for that."""
-        if self.file is not None:
-            return self._open_file()
-        with self.open() as stream:
-            return io.BytesIO(stream.read())
-
-    def _open_file(self) -> BinaryIO:
-        assert self.file is not None
+        """The bytes as a stream that can jump, unpacked; of standard input, where it is no text."""
+        if self.file is None:
+            whole = io.BytesIO(self._begun)
+            return io.BufferedReader(_Unpacked(self.path, fileobj=whole)) if self._begun.startswith(_GZIP) else whole
         try:
             stream = self.file.open("rb")
         except FileNotFoundError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
-from veriglot.storage.checkpoint import FailedRow
+from veriglot.storage.checkpoint import FailedRow, without_traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +32,9 @@ __all__ = [
 ]
 
 
-# Which format a file or folder is in, from its content, and why.
+_LOG = logging.getLogger(__name__)
+
+# Which format a file is in, from its content, and why.
 
 
 _ENOUGH = 0.5
@@ -54,31 +57,18 @@ class Guess(NamedTuple):
 
 
 def guess(path: str | Path) -> Guess:
-    """Guess the format of a file, of standard input ("-"), or of the files of a folder (the most frequent one).
+    """Guess the format of a file, or of standard input ("-").
 
     Raises:
         InputError: no format is recognised, or the file is empty or missing.
     """
-    if str(path) != "-" and Path(path).is_dir():
-        return _guess_folder(Path(path))
     return _guess_source(Source(path))
-
-
-def _guess_folder(folder: Path) -> Guess:
-    by_format: dict[str, list[tuple[str, Guess]]] = {}
-    for source, guessed in readable_files(folder, {}):
-        by_format.setdefault(guessed.format, []).append((source.name, guessed))
-    if not by_format:
-        raise InputError("no file of this folder is in a known format", path=str(folder), remedy=_remedy())
-    most = max(by_format.values(), key=len)
-    file, guessed = most[0]
-    return guessed._replace(why=f"{len(most)} of the folder's files, such as {file}: {guessed.why}")
 
 
 def _head(source: Source) -> Head:
     head = source.look()
     if head.container == "empty":
-        raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
+        raise InputError("the file is empty", path=source.path, remedy="Check that it is the right file.")
     return head
 
 
@@ -100,9 +90,11 @@ def _guess_source(source: Source) -> Guess:
             try:
                 check_columns(head, {})
             except InputError as error:
-                remedy = f"{error.remedy} {_remedy()}" if "=COLUMN" in error.remedy else error.remedy
-                raise InputError(error.detail, path=source.path, remedy=remedy) from error
-        raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=_remedy())
+                if "\ufffd" in error.detail:
+                    source.refuse_encoding()
+                raise error.at(path=source.path) from error
+        remedy = f"Name it (--format of convert, format= in Python): {', '.join(FORMATS.names())}."
+        raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=remedy)
     return best
 
 
@@ -123,21 +115,20 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def readable_files(folder: Path, unread: dict[str, str], named: str | None = None) -> Iterator[tuple[Source, Guess]]:
-    """The files of a folder in a known format (or `named`); of the others `unread` is told why they are left aside."""
-    for file in files_in(folder):
+    """The files of a folder in a known format (or `named`); of the others `unread` is told why they are left aside.
+
+    What runs left beside their output is none of either.
+    """
+    for file in without_traces(files_in(folder)):
         owner = next((name for name in FORMATS.names() if load_format(name).reads_beside(file)), None)
         if owner is not None:
-            unread[str(file)] = f"it is read with the files of the format {owner}"
+            unread[str(file)] = f"it has no samples of its own, and is read with those of the format {owner}"
             continue
         try:
             source = Source(file)
             yield source, _as_named(source, named) if named else _guess_source(source)
         except InputError as error:
             unread[str(file)] = error.detail
-
-
-def _remedy() -> str:
-    return f"For another format, name it (--format of convert, format= in Python): {', '.join(FORMATS.names())}."
 
 
 class SeenIds:
@@ -252,7 +243,9 @@ def read_rows(
             yield row
         if guessed.format == "columns" and not file_report.samples + file_report.bad:
             file_report.bad += 1
-            empty = InputError("it has columns, but no row", path=source.path, remedy="Is it the right file?")
+            empty = InputError(
+                "it has columns, but no row", path=source.path, remedy="Check that it is the right file."
+            )
             yield FailedRow.of(empty)
 
 
@@ -286,9 +279,11 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
         else:
             any_read = True
             yield source, guessed
+    for file, why in report.unread.items():
+        _LOG.info("%s is left aside: %s", file, why)
     if not any_read:
         wanted = f"in the format {name!r}" if name else "in a known format"
-        raise InputError(f"no file of this folder is {wanted}", path=str(path), remedy="Name a file, or --from.")
+        raise InputError(f"no file of this folder is {wanted}", path=str(path), remedy="Name a file, or a format.")
 
 
 def _as_named(source: Source, name: str) -> Guess:
@@ -296,7 +291,7 @@ def _as_named(source: Source, name: str) -> Guess:
     if container not in containers:
         if container != "text" or containers[0] not in {"jsonl", "csv", "tsv"}:
             detail = f"the format {name!r} lies in {' or '.join(containers)}, but this looks like {container}"
-            raise InputError(detail, path=source.path, remedy="Is it another format?")
+            raise InputError(detail, path=source.path, remedy="Check the format.")
         container = containers[0]  # so damaged that it does not look like it; each line says what is wrong
     return Guess(name, "named by the caller", 1.0, container)
 
@@ -311,8 +306,11 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
     container = source.look().container
     if container == "empty":
         return
-    if container not in {"jsonl", "json", "parquet"}:
+    if container == "text":
         container = "jsonl"  # each line will say what is wrong with it
+    if container not in {"jsonl", "json", "parquet"}:
+        remedy = "Predictions are what `veriglot detect -o` writes, as JSON lines or Parquet."
+        raise InputError(f"this holds no predictions: it is {container}", path=source.path, remedy=remedy)
     for record in read_container(container, source):
         if isinstance(record, FailedRow):
             raise record.as_error()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 from msgspec import inspect
 
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError, InputTypeError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Losses, Reading, load_format
 from veriglot.formats.containers import Source, parquet_module
 from veriglot.records import Annotation, Prediction, Sample, Task
@@ -247,15 +248,13 @@ def write(
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002  the word that users type
-    kind: str = "samples",
 ) -> Losses:
     """Write samples or predictions to a file ("-": standard output).
 
     Args:
-        samples: consumed one at a time.
+        samples: samples; or predictions, such as `veriglot.detect_many` gives. Consumed one at a time.
         path: the file.
         format: its format; by the suffix of the name where None. Predictions are `jsonl` or `parquet`.
-        kind: `samples` or `predictions`.
 
     Returns:
         What the format could not hold, by kind, with counts: each sample is read back as it was written and compared.
@@ -264,9 +263,12 @@ def write(
         UsageError: no format is named, or it cannot be written.
         InputError: the file cannot be written.
     """
+    rows = iter(samples)
+    first = list(islice(rows, 1))
+    kind = "predictions" if first and not isinstance(first[0], Sample) else "samples"
     with Writer(path, format=format, kind=kind) as writer:
-        for sample in samples:
-            writer.write(sample)
+        for row in chain(first, rows):
+            writer.write(row)
     return writer.losses
 
 
@@ -306,9 +308,16 @@ class Writer:
 
         Raises:
             InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
+            InputTypeError: it is neither a sample nor a prediction.
         """
+        record = getattr(record, "record", record)  # of what `veriglot.detect` gives
+        if not isinstance(record, Sample | Prediction):
+            raise InputTypeError(
+                f"a Sample or a Prediction is expected, and this is one {type(record).__name__}",
+                "Write what veriglot.read or veriglot.detect_many gives.",
+            )
         if isinstance(record, Prediction):
-            self._sink.write(msgspec.to_builtins(record) if self._name == "parquet" else record)
+            self._sink.write(msgspec.to_builtins(record))
         elif self._name in _NATIVE:
             self._sink.write(self._format.record(record))
         elif (row := self._checked(record)) is not None:

@@ -270,7 +270,12 @@ class Guard:
         host, length = headers.get("host", ""), headers.get("content-length", "0")
         if not self.settings.knows_host(host):
             message = "This server is not reached by this name."
-            raise CallRefused(400, "unknown_host", message, "Whoever runs it sets its address as its public URL.")
+            raise CallRefused(
+                400,
+                "unknown_host",
+                message,
+                "Whoever runs it sets its address as its public URL, or adds it to `hosts`.",
+            )
         if not (length.isascii() and length.isdigit()) or int(length[:18]) > self.settings.max_body:
             raise _too_large(self.settings.max_body)
         if headers.get("content-encoding", "identity").lower() != "identity":
@@ -281,7 +286,9 @@ class Guard:
         ours = origin is None or self.settings.is_ours(origin, scope.get("scheme", "http"), host)
         if scope["method"] in _WRITES and not trusted and not (ours and site in {"same-origin", "none"}):
             message = "This did not come from this server's own page."
-            raise CallRefused(403, "foreign_origin", message, "Reload the page.")
+            raise CallRefused(
+                403, "foreign_origin", message, "Reload the page. Whoever runs this can let other sites call (origins)."
+            )
 
     def _add_headers(self, message: Message, path: str, trusted: str | None) -> None:
         """The headers that go with each answer."""
@@ -316,7 +323,9 @@ class _LimitedBody:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
         except TimeoutError:
-            raise CallRefused(408, "too_slow", "The request did not arrive in time.", connection="close") from None
+            raise CallRefused(
+                408, "too_slow", "The request did not arrive in time.", "Send it in smaller calls.", connection="close"
+            ) from None
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             raise _too_large(self._most)
@@ -486,10 +495,10 @@ def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:
     try:
         server.run()
     except SystemExit as error:  # how uvicorn ends while it handles the error of the address
-        reason = str(error.__context__).rpartition(": ")[2]
+        reason = getattr(error.__context__, "strerror", None) or "the address is refused"
         raise VeriglotError(
-            f"The server cannot listen at {server.config.host}:{server.config.port}: {reason}.",
-            "Choose another with --port, or check --host.",
+            f"The server cannot listen at {server.config.host}:{server.config.port}: {reason.rpartition(': ')[2]}.",
+            "Choose another with --port, or give --host an address of this machine; 0.0.0.0 is for the network.",
         ) from error
     finally:
         close()

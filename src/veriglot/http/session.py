@@ -8,6 +8,7 @@ import math
 import os
 import random
 import re
+import socket
 import threading
 import time
 import weakref
@@ -192,7 +193,8 @@ class HttpError(VeriglotError):
     Attributes:
         status: the HTTP status, or None where no answer arrived.
         retryable: whether the same request may succeed later.
-        trouble: a `status` that is no success, no `connection` or a cut one, `timeout`, no `json`, session `closed`.
+        trouble: a `status` that is no success, an unknown `host`, no `connection` or a cut one, `timeout`, no `json`,
+            session `closed`.
         body: the beginning of what the server said, with secrets blacked out; empty where it said nothing.
         retry_after: the seconds that the server asked to wait, or None.
         attempts: how many times the request was sent.
@@ -205,7 +207,7 @@ class HttpError(VeriglotError):
         remedy: str = "",
         status: int | None = None,
         retryable: bool = False,
-        trouble: Literal["status", "connection", "timeout", "json", "closed"] = "status",
+        trouble: Literal["status", "host", "connection", "timeout", "json", "closed"] = "status",
         body: str = "",
         retry_after: float | None = None,
     ) -> None:
@@ -336,7 +338,14 @@ _USER_AGENT = f"veriglot/{__version__}"
 _EXCERPT = 2000
 _SHORT = 300
 _LONGEST_BACKOFF = 30.0
+_UNKNOWN_HOST = 2  # retries of a name that no server answered to yet: mistyped, or no network
 _FINAL = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")  # not trusted; a server that speaks no TLS
+
+
+def _is_unknown_host(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, socket.gaierror):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 class Session:
@@ -344,7 +353,8 @@ class Session:
 
     What can succeed later is tried again, after a wait drawn at random below a bound that doubles ("full jitter"):
     statuses 408, 409, 425, 429 and 5xx, connections that are refused or cut, time-outs, and answers that should be JSON
-    and are not. Where the server names a wait (`Retry-After`, seconds or a date), all threads wait so long.
+    and are not; an unknown host twice at most. Where the server names a wait (`Retry-After`, seconds or a date), all
+    threads wait so long.
 
     Args:
         base_url: the address that every path is put behind, such as `http://127.0.0.1:8000/v1`.
@@ -358,6 +368,7 @@ class Session:
         user_agent: who asks; public services want an address to write to in it.
         backoff: seconds; the bound of the first wait.
         longest_wait: seconds; where a server asks for a longer wait than this, the request fails at once and says so.
+        remedy: what to do where no answer comes.
 
     Raises:
         UsageError: an address that is none or holds a password, a rate or time-out that is no positive number, a
@@ -377,11 +388,12 @@ class Session:
         user_agent: str = _USER_AGENT,
         backoff: float = 0.5,
         longest_wait: float = 120.0,
+        remedy: str = "Check the address, and that the server is running.",
     ) -> None:
         if not timeout > 0:
             raise UsageError(f"A time-out of {timeout} s is not above 0.")
         if rate is not None and not rate > 0:
-            raise UsageError(f"A rate of {rate} requests a second is not above 0.", "Leave it out for no bound.")
+            raise UsageError(f"A rate of {rate} requests a second is not above 0.", "Leave it out for no limit.")
         if retries < 0:
             raise UsageError(f"{retries} retries are below 0.")
         self.base_url = checked_address(base_url)
@@ -391,6 +403,8 @@ class Session:
         self._retries = retries
         self._backoff = backoff
         self.longest_wait = longest_wait
+        self._remedy = remedy
+        self._answered = False
         self._stopped = threading.Event()
         self._pace = _Pace(rate, self._stopped)
         self._client = self._open({"user-agent": user_agent, **(headers or {})})
@@ -465,7 +479,9 @@ class Session:
                 assert isinstance(outcome, Response)
                 return outcome
             too_long = (error.retry_after or 0.0) > self.longest_wait
-            if not error.retryable or too_long or attempt > self._retries or self._stopped.is_set():
+            few = error.trouble == "host" and not self._answered
+            retries = min(self._retries, _UNKNOWN_HOST) if few else self._retries
+            if not error.retryable or too_long or attempt > retries or self._stopped.is_set():
                 raise error.after(attempt)
             wait = random.uniform(0.0, min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (attempt - 1)))  # noqa: S311 (no secret)
             if error.retry_after is not None:
@@ -489,7 +505,7 @@ class Session:
         except ValueError:
             return HttpError(
                 f"{where} did not answer with whole JSON: {self._excerpt(answer.data, _SHORT)}",
-                remedy="Check that the address is that of an API, and what stands between it and here.",
+                remedy="Check that the address is that of an API, and check any proxy.",
                 status=answer.status,
                 retryable=True,
                 trouble="json",
@@ -506,6 +522,7 @@ class Session:
         deadline = time.monotonic() + self._timeout
         try:
             with self._client.stream(method, url, **parts) as answer:
+                self._answered = True
                 data = bytearray()
                 for block in answer.iter_bytes():
                     data += block
@@ -535,9 +552,9 @@ class Session:
         )
         return HttpError(
             f"{where} got no answer: {reason}",
-            remedy="Check the address, and that the server is running.",
+            remedy=self._remedy,
             retryable=not final and not any(sign in reason for sign in _FINAL),
-            trouble="connection",
+            trouble="host" if _is_unknown_host(error) else "connection",
         )
 
     def _refused(self, where: str, answer: Response) -> HttpError:

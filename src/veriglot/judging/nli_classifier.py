@@ -42,9 +42,9 @@ def labels_of(names: Mapping[int, str] | Sequence[str] | str, model: str) -> tup
     if len(set(labels)) == len(labels) and set(labels) in _LABELS:
         return labels
     raise WeightsError(
-        f"Which outputs of {model!r} mean entailment, neutral and contradiction cannot be told from its labels:"
+        f"The labels of {model!r} do not show which outputs mean entailment, neutral and contradiction:"
         f" {', '.join(map(repr, given)) or 'none'}.",
-        remedy="Take a model trained on natural language inference; where you know the order, give it, such as"
+        remedy="Use a model trained on natural language inference. If you know the order, give it, such as"
         " labels='entailment,neutral,contradiction'.",
     )
 
@@ -159,7 +159,7 @@ class SequenceClassifier(Configured):
 
     Raises:
         WeightsError: the model cannot be loaded, has no trained classifier, or its labels do not say what they mean.
-        UsageError: an option that makes no sense, or a tokenizer that does not say where its tokens stand.
+        UsageError: an option that makes no sense, or a tokenizer that does not give the offsets of its tokens.
         UnknownNameError: no such language.
     """
 

@@ -47,7 +47,7 @@ def reply_of(answer: Any, parameters: dict[str, Any]) -> Reply:
         shown = str(answer)[:_EXCERPT]
     raise ModelError(
         f"The server's answer is not that of an OpenAI-compatible API: {shown}",
-        remedy="Check the address, and what stands between the server and here.",
+        remedy="Check the address, and any proxy.",
     )
 
 
@@ -210,7 +210,13 @@ class OpenAI(Client):
                 path, {"model": asked.model, **text, **parameters}, headers={"Idempotency-Key": key}
             )
         except HttpError as error:
-            raise _model_error(error) from None
+            raise ModelError(
+                error.message,
+                remedy=error.remedy,
+                retryable=error.retryable,
+                fatal=error.status in _FATAL or (error.trouble == "connection" and not error.retryable),
+                status=error.status,
+            ) from None
         return reply_of(answer.json(), parameters)
 
     def _parameters(self, request: Request) -> dict[str, Any]:
@@ -249,14 +255,3 @@ def _server(name: str) -> _Server:
         return _servers()[name]
     except KeyError:
         raise UnknownNameError("kind of server", name, _servers()) from None
-
-
-def _model_error(error: HttpError) -> ModelError:
-    unreachable = error.trouble == "connection" and not error.retryable
-    return ModelError(
-        error.message,
-        remedy=error.remedy,
-        retryable=error.retryable,
-        fatal=error.status in _FATAL or unreachable,
-        status=error.status,
-    )

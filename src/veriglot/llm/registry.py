@@ -83,24 +83,20 @@ class Limits:
         tokens: the most tokens of prompts and replies together; None for no bound.
         spent: what was spent before, such as `spent_in` the folder of a run that goes on.
 
+    Attributes:
+        spent: what was spent so far, calls under way not counted.
+
     Raises:
         UsageError: a limit below 0.
     """
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, *, spent: Usage | None = None) -> None:
         if (calls is not None and calls < 0) or (tokens is not None and tokens < 0):
-            raise UsageError("A spending limit below 0 cannot be kept.", remedy="Leave it out for no bound.")
-        self.calls = calls
-        self.tokens = tokens
-        self._spent = spent or Usage()
+            raise UsageError("A spending limit is at least 0.", remedy="Leave it out for no limit.")
+        self.calls, self.tokens, self.spent = calls, tokens, spent or Usage()
         self._reserved: dict[int, int] = {}
         self._refused = ""
         self._changed = threading.Condition()
-
-    @property
-    def spent(self) -> Usage:
-        """What was spent so far, calls under way not counted."""
-        return self._spent
 
     def ask(self, client: Client, request: Request) -> Reply:
         """Ask, if it may be paid for.
@@ -112,7 +108,7 @@ class Limits:
         try:
             reply = client.ask(request)
             with self._changed:
-                self._spent = self._spent + reply.usage(request)
+                self.spent += reply.usage(request)
             return reply
         finally:
             with self._changed:
@@ -137,36 +133,41 @@ class Limits:
 
     def _lacking(self, cost: int) -> str:
         """Why a call of this cost cannot start now; empty where it can."""
-        if self.calls is not None and self._spent.calls + len(self._reserved) >= self.calls:
-            return f"The limit of {self.calls:,} calls is reached ({self._spent.calls:,} made)"
-        after = self._spent.tokens + sum(self._reserved.values()) + cost
+        if self.calls is not None and self.spent.calls + len(self._reserved) >= self.calls:
+            return f"The limit of {self.calls:,} calls is reached ({self.spent.calls:,} made)"
+        after = self.spent.tokens + sum(self._reserved.values()) + cost
         if self.tokens is not None and after > self.tokens:
             return (
                 f"The limit of {self.tokens:,} tokens is reached "
-                f"({self._spent.tokens:,} spent, and the next call may take {cost:,})"
+                f"({self.spent.tokens:,} spent, and the next call may take {cost:,})"
             )
         return ""
 
 
-class Limited(Client):
+class _Around(Client):
+    """A client that asks another one."""
+
+    def __init__(self, client: Client) -> None:
+        self.name, self.signature, self._client = client.name, client.signature, client
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+
+class Limited(_Around):
     """A client that spends within limits.
 
     Put it inside `Cached`, not around it: what is in the cache costs nothing.
     """
 
     def __init__(self, client: Client, limits: Limits) -> None:
-        self.name = client.name
-        self.signature = client.signature
+        super().__init__(client)
         self.limits = limits
-        self._client = client
 
     def ask(self, request: Request) -> Reply:
         """As the client, and an error where the limit is reached."""
         return self.limits.ask(self._client, request)
-
-    def close(self) -> None:
-        """Close the client."""
-        self._client.close()
 
 
 # Finished calls in one SQLite file, for several threads and processes at once.
@@ -190,7 +191,7 @@ CREATE TABLE IF NOT EXISTS replies (
 # A client that never asks the same twice: finished calls are kept, calls under way are shared.
 
 
-class Cached(Client):
+class Cached(_Around):
     """Answers from a folder of finished calls, and asks the client only what is not there.
 
     A call is known by the client's signature and the whole request (`Request.key`), so that another model, setting,
@@ -207,9 +208,7 @@ class Cached(Client):
     """
 
     def __init__(self, client: Client, folder: str | Path) -> None:
-        self.name = client.name
-        self.signature = client.signature
-        self._client = client
+        super().__init__(client)
         self._folder = Path(folder)
         self._calls = _open_calls(self._folder)
 
@@ -223,7 +222,9 @@ class Cached(Client):
         key = request.key(self.signature)
         reply = self._read(key)
         if reply is None:
-            with self._claim(key):
+            with self._calls.guarded():  # the right to ask, over threads and processes; keys that begin alike share one
+                claim = Lock(self._folder / "claims" / key[:_CLAIM], waiting=lambda: None)
+            with claim:
                 reply = self._read(key)  # another may have kept it while we waited for our turn
                 if reply is None:
                     reply = self._client.ask(request)
@@ -234,13 +235,8 @@ class Cached(Client):
 
     def close(self) -> None:
         """Close the client; the folder stays."""
-        self._client.close()
+        super().close()
         self._calls.close()
-
-    def _claim(self, key: str) -> Lock:
-        """The right to ask for a call, over threads and processes; calls whose keys begin alike share one."""
-        with self._calls.guarded():
-            return Lock(self._folder / "claims" / key[:_CLAIM], waiting=lambda: None)
 
     def _read(self, key: str) -> Reply | None:
         rows = self._calls.read("SELECT reply FROM replies WHERE key = ?", (key,))

@@ -52,12 +52,17 @@ class Rule(StrictRecord, omit_defaults=True):
                 raise ValueError(f"{expression!r} is no regular expression: {error}") from error
         try:
             match = re.compile(f"{self.match or ''}|").match("")  # the empty alternative matches: all groups are known
-            for reply in (self.reply,) if isinstance(self.reply, str) else self.reply:
+            for reply in self.replies:
                 match and match.expand(reply)
         except (re.error, IndexError) as error:
             raise ValueError(f"a reply names a group that `match` does not have: {error}") from error
-        if (self.error is None) == (not self.reply and self.reply != ""):
+        if (self.error is None) == (not self.replies):
             raise ValueError("a rule has either a reply or an error")
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        """What may be said."""
+        return (self.reply,) if isinstance(self.reply, str) else self.reply
 
 
 class Scripted(Client):
@@ -108,34 +113,26 @@ def _follow(rule: Rule, match: re.Match[str], request: Request) -> Reply:
         time.sleep(rule.delay)
     if rule.error is not None:
         raise ModelError(rule.error, retryable=rule.retryable)
-    replies = (rule.reply,) if isinstance(rule.reply, str) else rule.reply
-    template = replies[(request.seed or 0) % len(replies)]
+    template = rule.replies[(request.seed or 0) % len(rule.replies)]
     seed = "" if request.seed is None else str(request.seed)
     text = match.expand(template) if "\\" in template else template
     text = text.replace("{model}", request.model).replace("{seed}", seed)
-    text, finish = _cut(text, rule.finish, request.settings.max_tokens)
+    words, bound, finish = list(re.finditer(r"\S+", text)), request.settings.max_tokens, rule.finish
+    if bound is not None and len(words) > bound:
+        text, finish = text[: words[bound - 1].end()], "length"
     used = {**request.settings.given(), **request.settings.extra}
     return Reply(text, finish, len(request.text.split()), len(text.split()), model=request.model, settings=used)
 
 
-def _cut(text: str, finish: str, bound: int | None) -> tuple[str, str]:
-    words = list(re.finditer(r"\S+", text))
-    if bound is None or len(words) <= bound:
-        return text, finish
-    return text[: words[bound - 1].end()], "length"
-
-
 def _read(path: Path) -> tuple[Rule, ...]:
+    kind = "TOML" if path.suffix == ".toml" else "JSON"
     try:
         data = path.read_bytes()
+        content = msgspec.toml.decode(data) if kind == "TOML" else msgspec.json.decode(data)
     except OSError as error:
         raise InputError(f"The script cannot be read: {error.strerror}", path=str(path)) from error
-    try:
-        content = msgspec.toml.decode(data) if path.suffix == ".toml" else msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"The script is no {'TOML' if path.suffix == '.toml' else 'JSON'}: {error}", path=str(path)
-        ) from error
+        raise InputError(f"The script is no {kind}: {error}", path=str(path)) from error
     return _checked(content["rules"] if isinstance(content, dict) and [*content] == ["rules"] else content, str(path))
 
 

@@ -153,7 +153,7 @@ class Local(Client):
         if room is not None and room < 1:
             raise ModelError(
                 f"The prompt has {prompt:,} tokens, and the context of {self.model} holds {context:,}.",
-                remedy="Give less evidence, or another model: nothing is cut in silence.",
+                remedy="Give less evidence, or use another model. Prompts are never truncated.",
             )
         if wanted is None and room is None:
             raise UsageError(f"{self.model} names no length.", remedy="Set max_tokens.")

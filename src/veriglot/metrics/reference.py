@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
-from veriglot.records import Annotation, Kind, Prediction, Sample, Span, Status
+from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status
 from veriglot.records.taxonomy import taxonomies
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from veriglot.arrays import Bools, Float64s, Int32s
 
@@ -36,6 +37,8 @@ __all__ = [
     "check_pair",
     "labelled",
     "reference",
+    "require_annotator",
+    "source_of",
 ]
 
 
@@ -70,9 +73,25 @@ class Reference:
     soft: Float64s | None
 
 
+def source_of(hashes: Iterable[str], kinds: Collection[Kind]) -> DataSource:
+    """What labels came from: a digest of the hashes of samples, and `gold`, `silver`, `mixed` or `none`."""
+    names = {"gold" if kind is Kind.HUMAN else "silver" for kind in kinds}
+    return DataSource(digest(hashes), names.pop() if len(names) == 1 else "mixed" if names else "none")
+
+
 def labelled(sample: Sample) -> list[Annotation]:
     """The annotations of a sample that mark spans or units, in order."""
     return [a for a in sample.annotations if a.spans is not None or a.units is not None]
+
+
+def require_annotator(asked: str | None, known: Collection[str]) -> None:
+    """Refuse an annotator that nobody of those who labelled the samples is called.
+
+    Raises:
+        UnknownNameError: there are others; the error suggests the nearest.
+    """
+    if asked and known and asked not in {*known, *COMBINED}:
+        raise UnknownNameError("annotator", asked, {*known, *COMBINED})
 
 
 def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
@@ -104,7 +123,7 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
         names = ", ".join(a.annotator for a in pool)
         raise UsageError(
             f"The sample {sample.id!r} has labels of several models ({names}) and of no person.",
-            remedy="Say which to hold it against with --annotator.",
+            remedy="Choose one with --annotator.",
         )
     return _combined(sample, pool, "majority")
 
@@ -195,7 +214,7 @@ def check_pair(sample: Sample, prediction: Prediction) -> None:
         InputError: the ids differ.
     """
     if prediction.id != sample.id:
-        raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
+        raise InputError(f"the prediction of {prediction.id!r} cannot be compared with the sample {sample.id!r}")
 
 
 class Answer(NamedTuple):

@@ -217,18 +217,18 @@ class Companion:
                 protocol = hello.protocol if isinstance(hello, _Hello) else "none"
                 raise VeriglotError(
                     f"{name} speaks protocol {protocol}, and this version of Veriglot {PROTOCOL}.",
-                    remedy="Take the engine of this version.",
+                    remedy="Use the engine of this version.",
                 )
             process.send({"type": "open", "options": self._options})
             ready = process.answer(self._start_timeout)
             if isinstance(ready, _Refused):
                 raise WeightsError(f"{name} cannot load its model: {ready.message}", remedy=ready.remedy)
             if not isinstance(ready, _Ready):
-                raise VeriglotError(f"{name} said something else than that it is ready.")
+                raise VeriglotError(f"{name} did not report that it is ready.")
         except _GoneError as gone:
             raise VeriglotError(
                 f"{name} does not start: {gone}.{process.last_words()}",
-                remedy="Look at what it said; is there enough memory, and are its packages installed?",
+                remedy="Read its output, and check the memory and its packages.",
             ) from gone
         except VeriglotError:
             process.close()
@@ -245,7 +245,7 @@ class Companion:
             results = process.answer(self._timeout)
             if not isinstance(results, _Results) or results.id != self._number or len(results.rows) != len(rows):
                 process.close()
-                raise _GoneError("it answered something else than was asked")
+                raise _GoneError("its answer does not match the request")
             return [_checked(row) for row in results.rows]
         except VeriglotError as error:  # it started before, and now it does not
             return [Answer(error=error.message) for _ in rows]

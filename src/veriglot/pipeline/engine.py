@@ -443,7 +443,8 @@ class Service:
             if self._deaths_at_start >= _DEATHS_AT_START:
                 raise VeriglotError(
                     f"Worker processes die while they load the detector ({_how(code)}).",
-                    remedy="Is there enough memory? Try --processes 1.",
+                    remedy="Check the memory, or try --processes 1. In a script, call it under `if __name__ =="
+                    " '__main__':`, because every process runs the rest of the script.",
                 )
         share, worker.share = worker.share, None
         worker.process.close()

@@ -530,8 +530,8 @@ def fit_findings(distance: float, expected: float) -> list[str]:
     if distance <= max(expected, _LEAST_MISFIT):
         return []
     return [
-        f"the confidences are distributed unlike the profile's: {distance:.0%} of the units lie elsewhere than any"
-        f" mixture of its supported and unsupported units puts them (chance: {expected:.0%})"
+        f"the confidences are distributed unlike the profile's: {distance:.0%} of the units fit no mixture of its"
+        f" supported and unsupported units (by chance: up to {expected:.0%})"
     ]
 
 

@@ -251,6 +251,7 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
         meta: everything else that the source held.
 
     Raises:
+        TypeError: a passage is no `Evidence`.
         ValueError: two passages share an id, or a span or unit ends beyond the response. Decoding reports it as an
             `InputError` with file, line and field.
     """
@@ -266,10 +267,11 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
     meta: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        if any(passage.id is None for passage in self.evidence):
-            numbered = enumerate(self.evidence)
-            named = tuple(p if p.id is not None else msgspec.structs.replace(p, id=f"p{i}") for i, p in numbered)
-            msgspec.structs.force_setattr(self, "evidence", named)
+        if not all(isinstance(passage, Evidence) for passage in self.evidence):
+            raise TypeError("`evidence` of a Sample is a list of Evidence: evidence=[Evidence(text)]")
+        numbered = enumerate(self.evidence)
+        named = tuple(p if p.id is not None else msgspec.structs.replace(p, id=f"p{i}") for i, p in numbered)
+        msgspec.structs.force_setattr(self, "evidence", named)
         if len({passage.id for passage in self.evidence}) < len(self.evidence):
             raise ValueError("two passages share an id at `evidence`")
         for index, annotation in enumerate(self.annotations):
@@ -733,7 +735,7 @@ def decode_json(line: bytes | str) -> Any:
     try:
         return _decoder.decode(decode_text(line) if isinstance(line, bytes) else line)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"this is not valid JSON: {error}", remedy="Was the line cut off?") from error
+        raise InputError(f"this is not valid JSON: {error}", remedy="Check that the line is complete.") from error
 
 
 def from_mapping(data: Any, type_: type[T]) -> T:

@@ -95,6 +95,18 @@ def require(fits: object, message: str, field: str, remedy: str = "") -> None:
         raise InputError(message, field=field, remedy=remedy)
 
 
+def check_ranges(settings: msgspec.Struct, **ranges: tuple[float, float]) -> None:
+    """Refuse a number out of its range, both ends included; None is none.
+
+    Raises:
+        UsageError: it names the setting.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        if value is not None and not low <= value <= high:
+            raise UsageError(f"{name} is {value}; it lies from {low} to {high}.")
+
+
 def require_unique(names: Iterable[str], field: str) -> None:
     """Refuse a name that occurs twice."""
     twice = [name for name, count in Counter(names).items() if count > 1]

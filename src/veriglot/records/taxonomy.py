@@ -56,8 +56,8 @@ class Taxonomy(msgspec.Struct, frozen=True):
             if mapping.source == self.name and mapping.target == other:
                 return dict(mapping.types)
         raise UsageError(
-            f"No mapping leads from the taxonomy {self.name!r} to {other!r}.",
-            remedy=f"From it one can go to: {', '.join(m.target for m in _mappings() if m.source == self.name)}.",
+            f"There is no mapping from the taxonomy {self.name!r} to {other!r}.",
+            remedy=f"It maps to: {', '.join(m.target for m in _mappings() if m.source == self.name)}.",
         )
 
 

@@ -42,6 +42,9 @@ _FEW = "‡"
 """Stands beside an interval over few texts."""
 
 
+_NOTHING = Cell("–", kind="absent")
+
+
 def _ends(low: float | None, high: float | None, texts: int, *, percent: bool = False) -> str:
     """An interval over so many texts, with its mark where they are few; empty for none, or of too few."""
     if low is None or high is None or too_few(texts) is not None:
@@ -66,7 +69,7 @@ def _board_table(view: View, board: Board) -> Table:
     rows = []
     for row in board.rows:
         cells = [_figure_cell(row.cells[data.name]) for data in board.data]
-        mean = Cell("–", kind="absent")
+        mean = _NOTHING
         if row.mean is not None:
             mean = Cell(number(row.mean), f"(of {len(row.unseen)})", value=row.mean)
         cells += [mean] if several else []
@@ -94,7 +97,7 @@ def _figure_cell(figure: BenchFigure | None) -> Cell:
 def _win_cell(win: BenchWin | None, texts: int) -> Cell:
     """A win rate with its interval, which is over so many texts, and what it is counted over."""
     if win is None or win.rate is None:
-        return Cell("–", kind="absent")
+        return _NOTHING
     ties = f", {win.ties} tied" if win.ties else ""
     played = f", played {win.played}" if win.played < win.cells else ""
     interval = _ends(win.low, win.high, texts, percent=True)
@@ -278,7 +281,7 @@ def _statistics_table(view: View) -> Table:
     rows = [
         (data.name, *(_statistic(name, data.statistics.get(name)) for name in _SHOWN_STATISTICS))
         for data in view.results.data
-        if data.labelled
+        if not _SHOWN_STATISTICS.keys().isdisjoint(data.statistics)
     ]
     return _without_dashes("Statistics of the test parts", ("data", *_SHOWN_STATISTICS.values()), rows)
 
@@ -310,7 +313,7 @@ def _correlation_tables(view: View, levels: Iterable[str]) -> list[Table]:
 
 def _correlation_cell(value: float | None, cells: int) -> Cell:
     if value is None:
-        return Cell("–", kind="absent")
+        return _NOTHING
     return Cell(number(value, 2), value=value, heat=abs(value), hint=f"mean over {cells} cells")
 
 
@@ -353,7 +356,7 @@ def _type_table(confusion: BenchConfusion) -> Table:
 def _type_cell(confusion: BenchConfusion, row: int, column: int) -> Cell:
     number_of, whole = confusion.counts[row][column], sum(confusion.counts[row])
     if not whole:
-        return Cell("–", kind="absent")
+        return _NOTHING
     return Cell(
         f"{number_of:,}",
         f"({100 * number_of / whole:.0f}%)",

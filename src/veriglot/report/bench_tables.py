@@ -250,13 +250,11 @@ def _board_rows(board: Board) -> Table:
 def _languages(view: View) -> Table:
     """The ranking measure of every language: what win rates are counted over."""
     rank_by = view.results.rank_by
-    rows = [
-        (f.level, f.data, f.language, f.system, f.value, f.low, f.high, f.items, f.positives, f.seen, f.clusters)
-        for f in view.results.figures
-        if f.measure == rank_by and f.at == view.at(rank_by) and f.language != MEAN
-    ]
-    columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen", "texts")
-    return Table(f"{rank_by} in each language", columns, rows)
+    at, figures = view.at(rank_by), view.results.figures
+    chosen = [f for f in figures if f.measure == rank_by and f.at == at and f.language != MEAN]
+    fields = "level data language system value low high items positives seen clusters"
+    columns = f"level data language system {rank_by} low high items positives seen texts"
+    return Table.of(f"{rank_by} in each language", chosen, fields, columns)
 
 
 def _correlations(view: View) -> Table:

@@ -112,26 +112,26 @@ class _View:
         return {name: grid for name, grid in tables if grid.rows}
 
     def _findings(self) -> Table:
-        rows = tuple(
+        rows = [
             (
                 checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,}", finding.unit,
                 _percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
             )
             for finding in self.findings()
-        )  # fmt: skip
+        ]  # fmt: skip
         heads = ("finding", "level", "number", "of", "unit", "share", "by", "in a cleaned copy", "name of the check")
         return Table("Findings", heads, rows)
 
     def by_file(self, finding: Finding) -> Table:
         """One finding, file by file."""
-        rows = tuple(
+        rows = [
             (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
             for path, count in finding.files.items()
-        )
+        ]
         return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
 
     def _agreement(self) -> Table:
-        rows = tuple(
+        rows = [
             (
                 language_with_tag(agreement.language), "people" if agreement.kind == "human" else "models",
                 f"{agreement.texts:,}",
@@ -140,7 +140,7 @@ class _View:
                 number(agreement.alpha, 2), number(agreement.same_type, 2),
             )
             for agreement in self.report.agreement
-        )  # fmt: skip
+        ]  # fmt: skip
         heads = (
             "language", "by", "texts", "annotations", "pairs", "the same", "overlap (Dice)", "Krippendorff's alpha",
             "same type",
@@ -148,7 +148,7 @@ class _View:
         return Table("Agreement of several annotations of one text, in code points", heads, rows)
 
     def _labels(self) -> Table:
-        rows = tuple(
+        rows = [
             (
                 self.file(labels.file), f"{labels.annotator} ({labels.kind})", language_with_tag(labels.language),
                 f"{labels.responses:,}", f"{labels.clean:,}", _percent(labels.clean, labels.responses),
@@ -156,7 +156,7 @@ class _View:
                 f"{sum(labels.types.values()):,}",
             )
             for labels in self.report.labels
-        )  # fmt: skip
+        ]  # fmt: skip
         heads = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
         return Table("Labels", heads, rows)
 
@@ -171,43 +171,41 @@ class _View:
             total = sum(counts.values())
             cells = (f"{counts[type_]:,} ({_percent(counts[type_], total)})" for type_ in names)
             rows.append((name, f"{total:,}", *cells))
-        return Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), tuple(rows))
+        return Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), rows)
 
     def _shared(self) -> Table:
-        rows = tuple(
+        rows = [
             (
                 self.file(pair.first), self.file(pair.second), f"{pair.shared:,}", f"{100 * pair.share:.1f}%",
                 "yes" if pair.foreign else "no",
             )
             for pair in self.report.shared
-        )  # fmt: skip
+        ]  # fmt: skip
         heads = ("file", "and", "passages in both", "of the smaller", "different languages")
         return Table("Files with references in common", heads, rows)
 
     def _leaks(self) -> Table:
-        rows = tuple(
-            (leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks
-        )
+        rows = [(leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks]
         return Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
 
     def _files(self) -> Table:
-        rows = tuple(
+        rows = [
             (
                 self.file(file.path), file.format, file.split or "–",
                 ", ".join(language_name(tag) if tag else "none" for tag in file.languages),
                 f"{file.samples:,}", f"{file.labelled:,}", f"{file.queries:,}", f"{file.unreadable:,}",
             )
             for file in self.report.files
-        )  # fmt: skip
+        ]  # fmt: skip
         heads = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
         return Table("Files", heads, rows)
 
     def _skipped(self) -> Table:
-        rows = tuple((checks()[name].title, why) for name, why in self.report.not_looked_for.items())
+        rows = [(checks()[name].title, why) for name, why in self.report.not_looked_for.items()]
         return Table("Not looked for: nothing is known about these", ("check", "why"), rows)
 
     def _unread(self) -> Table:
-        rows = tuple((self.file(path), why) for path, why in self.report.unread.items())
+        rows = [(self.file(path), why) for path, why in self.report.unread.items()]
         return Table("Files left aside", ("file", "why"), rows)
 
     def cleaned(self) -> list[str]:

@@ -172,18 +172,18 @@ def _yield_table(summary: Summary) -> Table:
         counts = (part.pages, used, part.asked, part.facts, part.pairs)
         types = (f"{each.taken:,} of {each.asked:,}" for each in part.types.values())
         rows.append((name, *(f"{n:,}" for n in counts), *types, number(part.balance, 3), f"{part.people:,}"))
-    return Table("Yield", heads, tuple(rows))
+    return Table("Yield", heads, rows)
 
 
 def _word_table(summary: Summary) -> Table:
     """Words of the pairs (HalluVerse25, Table 2)."""
-    rows = tuple(
+    rows = [
         (
             name, f"{part.pairs:,}", f"{part.words_original:,}", f"{part.words_edited:,}",
             *(number(n / part.pairs if part.pairs else None, 2) for n in (part.words_original, part.words_edited)),
         )
         for name, part in _rows(summary)
-    )  # fmt: skip
+    ]  # fmt: skip
     heads = ("language", "pairs", "words, original", "words, edited", "a sentence, original", "a sentence, edited")
     return Table("Words", heads, rows)
 
@@ -196,9 +196,9 @@ def _reason_table(summary: Summary) -> Table:
         for what, reasons in _reasons(part):
             for reason, times in reasons.items():
                 by_reason.setdefault((what, reason), {})[language] = times
-    rows = tuple(
+    rows = [
         (what, reason, *(f"{counts.get(tag, 0):,}" for tag in tags)) for (what, reason), counts in by_reason.items()
-    )
+    ]
     return Table("Not taken, by reason", ("what", "reason", *tags), rows)
 
 
@@ -236,7 +236,7 @@ def _diversity_table(groups: dict[str, Diversity]) -> Table:
                 else f"{_year(births.earliest)} to {_year(births.latest)}",
             )
         )  # fmt: skip
-    return Table("Diversity in figures", heads, tuple(rows))
+    return Table("Diversity in figures", heads, rows)
 
 
 def _figures(spread: Spread) -> tuple[str, ...]:
@@ -255,8 +255,8 @@ def _spread_table(groups: dict[str, Diversity], which: str, title: str) -> Table
     spreads: dict[str, Spread] = {name: getattr(group, which) for name, group in groups.items()}
     counts = {name: {item.item: item.people for item in spread.categories} for name, spread in spreads.items()}
     widest = spreads.get("people given") or spreads["in the set"]
-    rows = tuple(
+    rows = [
         (item.label, item.item, *(f"{counts[name].get(item.item, 0):,}" for name in groups))
         for item in widest.categories
-    )
+    ]
     return Table(title, ("name", "item", *groups), rows)

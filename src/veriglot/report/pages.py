@@ -480,23 +480,18 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
     return written
 
 
-def fragment(prediction: Prediction, sample: Sample | None) -> str:
+def fragment(prediction: Prediction, sample: Sample) -> str:
     """One prediction as a piece of HTML for a notebook: the response with its marks, the evidence beside it.
 
     Args:
         prediction: what a detector says.
-        sample: what it says it of; without it, only the marked texts are shown.
+        sample: what it says it of.
     """
     spans, tag = prediction.spans or (), prediction.language
     head = prediction.verdict.replace("_", " ")
-    note = prediction.reason or f"{likelihood(prediction.score)} {prediction.detector}"
+    why = prediction.reason or f"{likelihood(prediction.score)} likely that any part is unsupported"
+    note = " · ".join([why, prediction.detector, *map(note_words, prediction.notes)])
     labels = [f"{span.type or UNTYPED} {likelihood(span.confidence)}" for span in spans]
-    if sample is None:
-        marked: list[tuple[str, str, bool]] = []
-        for span, label in zip(spans, labels, strict=True):
-            marked += [(span.text or f"[{span.start}, {span.end})", label, True), ("\n", "", False)]
-        shown = {"dir": "auto", "tag": tag, "parts": marked}
-        return str(macro("fragment", "fragment.html")(head, note, shown, []))
     check_pair(sample, prediction)
     response = _run(sample.response, spans, labels, tag or sample.language)
     passages = []

@@ -46,7 +46,7 @@ class View:
 
     def __init__(self, results: StudyResults) -> None:
         self.results = results
-        self._cells = {(cell.model, cell.language): cell for cell in results.cells}
+        self._cells = {(cell.model, cell.language): cell for cell in results.cells if cell.coverage.planned}
         self._averages = {average.name: average for average in (*results.by_language, *results.by_model)}
         self.models = self._ordered(model.name for model in results.models)
         self.languages = self._ordered(results.languages)
@@ -62,7 +62,7 @@ class View:
         return tuple(sorted(names, key=key))
 
     def cell(self, model: str, language: str) -> Cell | None:
-        """The cell of one model in one language; None where the study has none."""
+        """The cell of one model in one language; None where no response was asked for or given."""
         return self._cells.get((model, language))
 
     @property
@@ -152,7 +152,7 @@ class View:
             ranks = f"Ranks compare them in {count(shared, 'language')} that every model has a rate in."
         return (
             f"Do not order the models by their means: they are not of the same languages ({reach} of"
-            f" {len(self.languages)}), because rates that the data do not support are left out. {ranks}"
+            f" {len(self.languages)}), as only reliable rates count. {ranks}"
         )
 
     @cached_property
@@ -183,7 +183,7 @@ class View:
     @property
     def all_judged(self) -> bool:
         """Whether coverage says nothing: every rate is of all the responses."""
-        return all(rate.coverage >= 1 for cell in self.results.cells for rate in cell.rates)
+        return all(rate.coverage >= 1 for cell in self.cells for rate in cell.rates)
 
     @property
     def judged_of_planned(self) -> tuple[int, int]:

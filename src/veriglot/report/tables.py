@@ -247,7 +247,7 @@ def open_console(file: TextIO | None = None) -> Console:
 
 
 _DIGIT = re.compile(r"\d").search
-_FIGURE = re.compile(r"(about )?[(\[]?[<>+\N{MINUS SIGN}-]?\.?\d|[–-]?$").match
+_FIGURE = re.compile(r"(?!.{49})(about )?[(\[]?[<>+\N{MINUS SIGN}-]?\.?\d|[–-]?$").match
 _STYLES = {"strong": "bold", "doubtful": "bold yellow", "absent": "dim", "watch": "bold", "right": "bold"}
 
 

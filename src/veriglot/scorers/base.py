@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, has_evidence, text_language
@@ -13,7 +13,7 @@ from veriglot.records.languages import get_language
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 __all__ = [
@@ -22,10 +22,15 @@ __all__ = [
     "Pair",
     "PairScorer",
     "SampleScorer",
+    "answered",
     "codes_of",
     "one_of",
     "pair_languages",
 ]
+
+
+PlanT = TypeVar("PlanT")
+ResultT = TypeVar("ResultT")
 
 
 class Measured(NamedTuple):
@@ -34,6 +39,14 @@ class Measured(NamedTuple):
     value: float
     parts: dict[str, float]
     language: str | None = None
+
+
+def answered(
+    plans: Sequence[PlanT | NotScored], ask: Callable[[list[PlanT]], Iterable[ResultT]]
+) -> list[ResultT | NotScored]:
+    """What `ask` gives of the plans, in order, with those that are no plans as they are."""
+    results = iter(ask([plan for plan in plans if not isinstance(plan, NotScored)]))
+    return [plan if isinstance(plan, NotScored) else next(results) for plan in plans]
 
 
 class BaseScorer(Configured, ABC):

@@ -14,7 +14,7 @@ from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Direction, Status
 from veriglot.records.languages import tag_of, translation_codes
-from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, pair_languages
+from veriglot.scorers.base import Measured, Pair, PairScorer, answered, codes_of, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, file_sha256, signature
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ class _CompanionScorer(PairScorer):
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
         rows = [self._row(pair) for pair in pairs]
-        asked = [row for row in rows if not isinstance(row, NotScored)]
-        answers = iter(self._companion.ask(asked))
-        return [row if isinstance(row, NotScored) else self._read(next(answers)) for row in rows]
+        return answered(rows, lambda asked: map(self._read, self._companion.ask(asked)))
 
     def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
         """What the engine is given of a pair; or why it is not asked."""

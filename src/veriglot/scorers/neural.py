@@ -18,7 +18,7 @@ from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status
 from veriglot.records.languages import find_language, translation_codes
-from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, one_of, pair_languages
+from veriglot.scorers.base import Measured, Pair, PairScorer, answered, codes_of, one_of, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, signature
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
@@ -58,11 +58,12 @@ class _ClaimScorer(PairScorer):
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        plans = [self._plan(pair) for pair in pairs]
-        asked = [plan for plan in plans if not isinstance(plan, NotScored)]
-        distinct = list(dict.fromkeys(judged for plan in asked for claim in plan for judged in claim))
+        return answered([self._plan(pair) for pair in pairs], self._results)
+
+    def _results(self, plans: list[list[list[_Judged]]]) -> list[Measured]:
+        distinct = list(dict.fromkeys(judged for plan in plans for claim in plan for judged in claim))
         known = dict(zip(distinct, self._probabilities(distinct) if distinct else [], strict=True))
-        return [plan if isinstance(plan, NotScored) else _measured(plan, known) for plan in plans]
+        return [_measured(plan, known) for plan in plans]
 
     def _plan(self, pair: Pair) -> list[list[_Judged]] | NotScored:
         """For each claim, the windows that it is held against."""
@@ -326,29 +327,26 @@ class MetricX(PairScorer):
         if config.vocab_size <= _READ:
             raise WeightsError(
                 f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_READ:,}.",
-                remedy="Take a checkpoint of MetricX.",
+                remedy="Use a checkpoint of MetricX.",
             )
         self._longest = max_length
         self.signature = signature(scorer=self.name, window=max_length, **self._network.about)
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        rows = [self._ids(pair) for pair in pairs]
-        short = [row for row in rows if len(row) <= self._longest]
+        return answered([self._ids(pair) for pair in pairs], self._scores)
 
-        scores = iter(self._network.first_scores(short, lambda logits: logits[:, _READ]))
-        return [self._read(next(scores)) if len(row) <= self._longest else self._too_long(row) for row in rows]
-
-    def _ids(self, pair: Pair) -> list[int]:
+    def _ids(self, pair: Pair) -> list[int] | NotScored:
         ids = self._network.ids(f"source: {pair.source} candidate: {pair.response}")
-        return ids[:-1] if ids and ids[-1] == self._network.tokenizer.eos_token_id else ids
-
-    def _read(self, raw: float) -> Measured:
-        return Measured(min(max(raw, 0.0), _WORST), {"raw": raw})
-
-    def _too_long(self, row: list[int]) -> NotScored:
-        reason = f"source and translation have {len(row):,} tokens, and the model takes {self._longest:,}"
+        ids = ids[:-1] if ids and ids[-1] == self._network.tokenizer.eos_token_id else ids
+        if len(ids) <= self._longest:
+            return ids
+        reason = f"source and translation have {len(ids):,} tokens, and the model takes {self._longest:,}"
         return NotScored(Status.TOO_LONG, reason)
+
+    def _scores(self, rows: list[list[int]]) -> list[Measured]:
+        scores = self._network.first_scores(rows, lambda logits: logits[:, _READ])
+        return [Measured(min(max(raw, 0.0), _WORST), {"raw": raw}) for raw in scores]
 
 
 _FAITHFUL = ("faithful", "consistent", "correct", "supported", "entailment", "factual", "true", "yes")
@@ -522,11 +520,11 @@ class LogProbability(PairScorer):
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        plans = [self._row(pair) for pair in pairs]
-        rows = [row for row in plans if not isinstance(row, NotScored)]
+        return answered([self._row(pair) for pair in pairs], self._sums)
+
+    def _sums(self, rows: list[_Ids]) -> list[Measured]:
         lengths = [len(ids) + (0 if self._codes is None else len(labels)) for ids, labels in rows]
-        sums = iter(in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most))
-        return [row if isinstance(row, NotScored) else next(sums) for row in plans]
+        return in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most)
 
     def _row(self, pair: Pair) -> _Ids | NotScored:
         """What the model reads, and what it is to say: of a causal model as long, the response at its end."""

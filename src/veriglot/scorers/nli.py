@@ -8,7 +8,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules, text_language
 from veriglot.judging.nli import ClaimReader, Claims, Entailment, Support
 from veriglot.records import Direction, Sample, Status
-from veriglot.scorers.base import BaseScorer, Measured
+from veriglot.scorers.base import BaseScorer, Measured, answered
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ class NLI(BaseScorer):
 
     def _measured(self, samples: Sequence[Sample]) -> list[Measured | NotScored]:
         plans = [self._plan(sample) for sample in samples]
-        supports = iter(self._reader.hold([claims for claims in plans if not isinstance(claims, NotScored)]))
-        return [claims if isinstance(claims, NotScored) else self._numbers(claims, next(supports)) for claims in plans]
+        return answered(plans, lambda claims: map(self._numbers, claims, self._reader.hold(claims)))
 
     def _plan(self, sample: Sample) -> Claims | NotScored:
         if not has_evidence(sample):

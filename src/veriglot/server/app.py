@@ -121,9 +121,9 @@ def _check_size(data: Any) -> None:
     """Refuse a row that would keep everybody waiting; bytes alone do not tell, as a passage takes three at least."""
     evidence, response = (data.get("evidence"), data.get("response")) if isinstance(data, dict) else (None, None)
     if isinstance(evidence, list) and len(evidence) > _MOST_PASSAGES:
-        raise InputError(f"a row has at most {_MOST_PASSAGES:,} passages", field="evidence")
+        raise InputError(f"a row has at most {_MOST_PASSAGES:,} passages", "Join some.", field="evidence")
     if isinstance(response, str) and len(response) > _MOST_RESPONSE:
-        raise InputError(f"a response has at most {_MOST_RESPONSE:,} characters", field="response")
+        raise InputError(f"a response has at most {_MOST_RESPONSE:,} characters", "Send it in parts.", field="response")
 
 
 def _unread(data: Any, number: int, error: VeriglotError) -> dict[str, Any]:
@@ -302,7 +302,9 @@ def _decoded(text: bytes | bytearray) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise CallRefused(422, "malformed", str(error), "Send JSON in UTF-8.") from None
+        raise CallRefused(
+            422, "malformed", str(error), "Send JSON in UTF-8; JSON lines as application/x-ndjson."
+        ) from None
 
 
 _WINDOW = 64  # rows of one stream that are read and not yet answered
@@ -471,13 +473,16 @@ def _respond(error: BaseException) -> Response:
         case CallRefused():
             return error_json(error.status, error.code, error.message, error.remedy, headers=error.headers)
         case InputError():
-            return error_json(422, "unfit", error.detail, error.remedy, field=error.field)
+            return error_json(422, "unfit", error.message, error.remedy, field=error.field)
         case VeriglotError():
             return error_json(422, "refused", error.message, error.remedy)
         case RecursionError():
             return error_json(422, "malformed", f"The JSON is {_TOO_DEEP}.")
         case HTTPException(status_code=405):
-            return error_json(405, "no_such_call", "This cannot be called in this way.", headers=error.headers)
+            allowed = (error.headers or {}).get("Allow", "another method")
+            return error_json(
+                405, "no_such_call", f"This takes {allowed} only.", "See /openapi.json.", headers=error.headers
+            )
         case HTTPException():
             return error_json(404, "not_found", "There is no such page.", "See /openapi.json.")
         case asyncio.CancelledError():

@@ -240,8 +240,17 @@ class Manifest(msgspec.Struct, frozen=True):
                 if old.sha256 != new.sha256
             ]
         if self.signature != other.signature:
-            differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
+            before, now = _parts(self.signature), _parts(other.signature)
+            if before.keys() & now.keys():
+                differences.append(f"the {maker} differs ({', '.join(differing_settings(before, now))})")
+            else:
+                differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
         return [*differences, *differing_settings(self.options, other.options)]
+
+
+def _parts(signature: str) -> dict[str, str]:
+    """What a signature says by name: `threshold:0.5|unit:word`."""
+    return {name: value for name, _, value in (part.partition(":") for part in signature.split("|")) if value}
 
 
 def differing_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -443,15 +452,11 @@ class Checkpoint:
                 raise UsageError(f"{given} is an input and would be overwritten.", remedy="Name another output.")
         before = self._before()
         if before is None:
-            for path in () if self.restart else (self.output, self.rows.path):
-                if path.exists():
-                    raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
+            for path in () if self.restart else self._written():
+                raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
             return
-        differences = before.differences(self._present(before), maker=self.maker)
-        if "-" in self.inputs:
-            differences.append("standard input cannot be compared with what it was")
-        if differences:
-            raise UsageError(f"{self.output} was begun otherwise: {'; '.join(differences)}.", remedy=_RESTART)
+        if differences := self._differences(before):
+            raise UsageError(f"{self.output} was begun differently: {'; '.join(differences)}.", remedy=_RESTART)
 
     def open(self) -> None:
         """Take hold of the output: begin it, continue it, or find it finished (`finished` is then true).
@@ -585,9 +590,18 @@ class Checkpoint:
         return self.tally
 
     def _before(self) -> Manifest | None:
+        """Of an earlier call, None where nothing binds this one: all its rows failed, say, at a mistyped address."""
         before = None if self.restart else Manifest.load(self.output)
-        begun = any(path.exists() for path in (self.output, self.rows.path, self.failures.path))
-        return before if begun else None  # the first call may have failed before its first row: nothing binds the next
+        if before is None or not (self._written() or self.failures.path.exists()):
+            return None
+        return None if not self._written() and self._differences(before) else before
+
+    def _written(self) -> list[Path]:
+        return [path for path in (self.output, self.rows.path) if path.exists() and path.stat().st_size]
+
+    def _differences(self, before: Manifest) -> list[str]:
+        differences = before.differences(self._present(before), maker=self.maker)
+        return differences + ["standard input cannot be compared with what it was"] * ("-" in self.inputs)
 
     def _present(self, before: Manifest | None) -> Manifest:
         known = {file.path: file for file in before.inputs} if before is not None else {}

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from sqlalchemy import Connection, Table, select, text
 
 from veriglot.studio import tables
-from veriglot.studio.store import Store, newest, open_store, revision_of
+from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import StoreError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _copy(store: Store, path: Path) -> None:
 
 def _dump(store: Store, path: Path) -> None:
     with store.reading() as tx, _opened(path, "wb") as file:
-        file.write(_line({"format": _FORMAT, "version": _VERSION, "revision": revision_of(tx.connection)}))
+        file.write(_line({"format": _FORMAT, "version": _VERSION, "revision": tables.VERSION}))
         rows, whole = _digest(_write_through(_rows(_queried(tx.connection)), file))
         file.write(_line({"rows": rows, "sha256": whole}))
 
@@ -147,9 +147,9 @@ def _verified(path: Path) -> tuple[dict[str, int], str]:
     try:
         contents, seal = _read_copy(path) if _is_copy(path) else _read_lines(path)
     except (OSError, EOFError, zlib.error, sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is no backup, or damaged: {error}.", remedy="Take another backup.") from error
+        raise StoreError(f"{path} is no backup, or damaged: {error}.", remedy="Use another backup.") from error
     if {"rows": contents[0], "sha256": contents[1]} != seal:
-        raise StoreError(f"{path} does not hold what its digest says: it is damaged.", remedy="Take another backup.")
+        raise StoreError(f"{path} does not hold what its digest says: it is damaged.", remedy="Use another backup.")
     return contents
 
 
@@ -174,8 +174,10 @@ def _lines(path: Path, tail: dict[str, Any] | None = None) -> Iterator[Row]:
         head = json.loads(file.readline())
         if head["format"] != _FORMAT or head["version"] != _VERSION:
             raise ValueError("it has another format")
-        if head["revision"] != newest():
-            raise ValueError(f"it was made at step {head['revision']} of the store, and this version is at {newest()}")
+        if head["revision"] != tables.VERSION:
+            raise ValueError(
+                f"it was made at step {head['revision']} of the store, and this version is at {tables.VERSION}"
+            )
         for line in file:
             data = json.loads(line)
             if isinstance(data, dict):

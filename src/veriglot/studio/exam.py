@@ -145,8 +145,8 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
     ]
     if not chosen:
         raise Refused(
-            "There is an exam here, and no item for it in this person's languages.",
-            remedy="Name files under [exam] path, or data with a layer to hold answers against.",
+            "The exam has no item in your languages.",
+            remedy="Ask the lead to name files under [exam] path, or to take [exam] out of the project file.",
         )
     given = [tx.assign(tx.item(id_), person.id, Purpose.EXAM, round=round_) for id_ in chosen]
     return given[0]
@@ -251,12 +251,18 @@ def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> s
 
 
 def missing_items(tx: ReadTransaction, project: Project, project_id: int) -> list[str]:
-    """What the exam lacks, in words, by language; empty where it can be held as the project file asks."""
+    """What the exam lacks, in words, by language; empty where it can be held as the project file asks.
+
+    Where its items are drawn from the data and nobody was given one yet, all that could be drawn count.
+    """
     entry = project.entries.exam
     if entry is None:
         return []
     by_language: dict[str, list[Candidate]] = {}
-    for item in tx.items(project_id, role=ItemRole.EXAM):
+    items = tx.items(project_id, role=ItemRole.EXAM)
+    if not (items or entry.path):
+        items = [item for item in tx.items(project_id) if _reference(tx, entry, item.id) is not None]
+    for item in items:
         by_language.setdefault(item.language or "", []).append(_candidate(tx, project, entry, item))
     languages = {language or "" for (language,) in tx.tally(project_id, "items", "language")}
     return [

@@ -1,4 +1,4 @@
-"""The store: SQLite or PostgreSQL behind one behaviour, its migrations, and what a transaction reads and writes.
+"""The store: SQLite or PostgreSQL behind one behaviour, and what a transaction reads and writes.
 
 Whatever changes a row adds the event that says so.
 """
@@ -17,10 +17,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from zlib import crc32
 
 import msgspec
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import (
     URL,
     ColumnElement,
@@ -74,9 +70,7 @@ __all__ = [
     "ReadTransaction",
     "Store",
     "WriteTransaction",
-    "newest",
     "open_store",
-    "revision_of",
     "sha256",
     "transactional",
 ]
@@ -475,50 +469,44 @@ class WriteTransaction(ReadTransaction):
             self.connection.execute(update(table).where(table.c.id == id_).values(**changes))
 
 
-# Numbered migrations, run when a store is opened. A database that a newer version has touched is refused.
+_LOCK_KEY = 0x7665_7269  # "veri", so that no two processes make the tables of one PostgreSQL database at once
+_ONLY_ADDED = {  # by database: the triggers that keep events from being changed
+    "sqlite": [
+        f"CREATE TRIGGER events_no_{word} BEFORE {word} ON events"
+        " BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END"
+        for word in ("update", "delete")
+    ],
+    "postgresql": [
+        "CREATE FUNCTION veriglot_events_only_added() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'events are only ever added'; END $$",
+        "CREATE TRIGGER events_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON events"
+        " FOR EACH STATEMENT EXECUTE FUNCTION veriglot_events_only_added()",
+    ],
+}
 
 
-_FOLDER = Path(__file__).parent / "migrations"
-_ONE_AT_A_TIME = threading.Lock()  # alembic's context is one for the process
-_LOCK_KEY = 0x7665_7269  # "veri", so that no two processes migrate one PostgreSQL database at once
-
-
-def _config(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config
-
-
-def newest() -> str | None:
-    """The number of the last step that this version knows."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
-
-
-def revision_of(connection: Connection) -> str | None:
-    """The number of the last step that was run on a database, or None for an empty one."""
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def _migrate(connection: Connection) -> None:
-    """Bring a database to this version, in the transaction that the connection is in."""
-    if connection.dialect.name == "postgresql":
+def _make_tables(connection: Connection) -> None:
+    """Make the tables where there are none; a database that a newer version has touched is refused."""
+    database = connection.dialect.name
+    if database == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
-    at = revision_of(connection)
-    if at == newest():
+    if inspect(connection).has_table(tables.versions.name):
+        version = connection.execute(select(tables.versions.c.version_num)).scalar()
+        if version != tables.VERSION:
+            raise StoreError(
+                f"This database was made by a newer version of Veriglot (step {version}; this version knows"
+                f" {tables.VERSION}).",
+                remedy="Update Veriglot. Nothing was changed.",
+            )
         return
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-    if at is None and inspect(connection).has_table("events"):
+    if inspect(connection).has_table("events"):
         raise StoreError(
             "This database holds tables that are not Veriglot's.", remedy="Name an empty database, or another file."
         )
-    if at is not None and at not in known:
-        raise StoreError(
-            f"This database was made by a newer version of Veriglot (step {at}; this version knows {newest()}).",
-            remedy="Update Veriglot. Nothing was changed.",
-        )
-    with _ONE_AT_A_TIME:
-        command.upgrade(_config(connection), "head")
+    tables.METADATA.create_all(connection, checkfirst=False)
+    connection.execute(insert(tables.versions).values(version_num=tables.VERSION))
+    for statement in _ONLY_ADDED[database]:
+        connection.exec_driver_sql(statement)
 
 
 _WAIT = 60.0  # seconds that a writer of SQLite waits for another before it gives up
@@ -612,7 +600,7 @@ def transactional(
 
 
 def open_store(database: str | Path, *, create: bool = True) -> Store:
-    """Open a store, and bring its tables to this version.
+    """Open a store, and make its tables where there are none.
 
     Args:
         database: a path of an SQLite file, `sqlite:///PATH`, or `postgresql://...`.
@@ -634,7 +622,7 @@ def open_store(database: str | Path, *, create: bool = True) -> Store:
         for turn in range(_TRIES):  # two that make one file at once
             try:
                 with store.engine.begin() as connection:
-                    _migrate(connection)
+                    _make_tables(connection)
                 break
             except OperationalError as error:
                 if "locked" not in str(error) or turn == _TRIES - 1:
@@ -707,5 +695,5 @@ def _unreachable(url: URL, error: DBAPIError) -> StoreError:
     lines = str(error.orig).strip().splitlines()
     return StoreError(
         f"The database {url.render_as_string(hide_password=True)} cannot be used: {lines[0] if lines else error}",
-        remedy="Is it running, is the name right, and may this user write to it?",
+        remedy="Check that it runs, that the name is right, and that this user may write to it.",
     )

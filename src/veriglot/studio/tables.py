@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy import Column, ColumnElement, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from veriglot.errors import UsageError, VeriglotError
@@ -21,6 +21,7 @@ from veriglot.studio.layers import Layer
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
+    from sqlalchemy.schema import SchemaItem
 
     from veriglot.studio.project import Project
 
@@ -379,7 +380,7 @@ class NewEvent(StrictRecord):
     def __post_init__(self) -> None:
         """Refuse clocks that are out of all reason: their times cannot be told in UTC."""
         if self.at is not None and not 1970 <= self.at.year <= 9000:
-            raise ValueError("no clock says this")
+            raise ValueError("this is no time")
 
 
 class EventResult(Record):
@@ -390,7 +391,10 @@ class EventResult(Record):
     repeated: bool
 
 
-# The tables. Their lengths, keys and indexes stand in `migrations`, which make them.
+# The tables. A change of them needs another `VERSION`, and a step that brings databases of the one before to it.
+
+
+VERSION = "0001"
 
 
 _FORM = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -430,36 +434,69 @@ class _Json(TypeDecorator[Any]):
 
 
 _TYPES: dict[Any, TypeEngine[Any]] = {int: Integer(), float: Float(), datetime: _Moment()}
-_METADATA = MetaData()
+_REFERENCES = {
+    "project_id": "projects.id",
+    "batch_id": "batches.id",
+    "item_id": "items.id",
+    "person_id": "people.id",
+    "assignment_id": "assignments.id",
+    "subject_id": "assignments.id",
+}
+_UNIQUE = {"slug", "public_id", "key_hash", "event_id"}
+METADATA = MetaData()
 
 
-def _table(name: str, record: type[msgspec.Struct], *more: Column[Any]) -> Table:
+def _table(name: str, record: type[msgspec.Struct], *more: SchemaItem) -> Table:
     """A table with a column for each field of a record, but for those that are computed: the truth values."""
     columns: list[Column[Any]] = []
     for field in msgspec.structs.fields(record):
         kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
         kind = next(kind for kind in kinds if kind is not NoneType)
-        text = isinstance(kind, type) and issubclass(kind, str)
-        type_ = _TYPES.get(kind) or (Text() if text else _Json())
         if kind is not bool:
-            columns.append(Column(field.name, type_, primary_key=field.name == "id", nullable=NoneType in kinds))
-    return Table(name, _METADATA, *columns, *more)
+            is_text = isinstance(kind, type) and issubclass(kind, str)
+            columns.append(
+                Column(
+                    field.name,
+                    _TYPES.get(kind) or (Text() if is_text else _Json()),
+                    *([ForeignKey(_REFERENCES[field.name])] if field.name in _REFERENCES else []),
+                    primary_key=field.name == "id",
+                    unique=field.name in _UNIQUE,
+                    nullable=NoneType in kinds,
+                )
+            )
+    return Table(name, METADATA, *columns, *more)
 
 
 projects = _table("projects", ProjectRow)
-batches = _table("batches", Batch)
-people = _table("people", Person)
-items = _table("items", Item, Column("sample", _Json, nullable=False), Column("gold", _Json), Column("silver", _Json))
-assignments = _table("assignments", Assignment)
-events = _table("events", Event)
+batches = _table("batches", Batch, Index("batch_number", "project_id", "number", unique=True))
+people = _table("people", Person, Index("people_of_project", "project_id"))
+items = _table(
+    "items",
+    Item,
+    *(Column("sample", _Json, nullable=False), Column("gold", _Json), Column("silver", _Json)),
+    Index("item_key", "project_id", "key", unique=True),
+    Index("items_by_role", "project_id", "role", "language", "position"),
+)
+assignments = _table(
+    "assignments",
+    Assignment,
+    Index("assignments_of_person", "person_id", "state"),
+    Index("assignments_of_item", "item_id", "purpose"),
+    Index("assignments_of_project", "project_id", "purpose", "state"),
+    Index("assignments_of_subject", "subject_id"),
+    Index("assigned_once", "item_id", "person_id", "purpose", "round", text("coalesce(subject_id, 0)"), unique=True),
+)
+events = _table(
+    "events", Event, *(Index(f"events_of_{name}", f"{name}_id", "id") for name in ("assignment", "item", "project"))
+)
 sessions = Table(
     "sessions",
-    _METADATA,
+    METADATA,
     Column("token_hash", Text, primary_key=True),
-    Column("person_id", Integer, nullable=False),
-    Column("created_at", _Moment, nullable=False),
-    Column("seen_at", _Moment, nullable=False),
-    Column("expires_at", _Moment, nullable=False),
+    Column("person_id", Integer, ForeignKey("people.id"), nullable=False),
+    *(Column(name, _Moment, nullable=False) for name in ("created_at", "seen_at", "expires_at")),
 )
+versions = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
+"""The `VERSION` that a database is of, in one row; called as Alembic calls it, which made the first ones."""
 TABLES = {table.name: table for table in (projects, batches, people, items, assignments, events)}
 """Tables by name, each after those that it refers to; without `sessions`, which pass."""

@@ -34,7 +34,7 @@ from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.storage.files import write_whole
-from veriglot.study.responses import Plan, all_files, pairs, rows_of
+from veriglot.study.responses import Plan, pairs, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -213,18 +213,30 @@ class Gold:
         format_name: str | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Gold:
-        """The labels in files of labelled samples; none where there are no files.
+        """The labels in files of labelled samples; errors as for `of`, and of files that cannot be read."""
+        rows = rows_of(paths, format_name=format_name, language=None, columns=columns) if paths else ()
+        return cls.of(rows, unit=unit, annotator=annotator, path=str(paths[0]) if paths else None)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Sample | FailedRow],
+        *,
+        unit: str,
+        annotator: str | None = None,
+        path: str | None = None,
+    ) -> Gold:
+        """The labels of samples; none where there are no samples.
 
         Raises:
-            InputError: a file cannot be read, or no row of it has labelled spans.
+            InputError: a row could not be read, or none has labelled spans.
             UsageError: several annotators labelled, and nobody says whose labels count.
         """
-        if not paths:
-            return cls()
         segment = segmenter(unit)
         counts: dict[str, tuple[int, int]] = {}
         kinds: set[Kind] = set()
-        for row in rows_of(all_files(paths), format_name=format_name, language=None, columns=columns):
+        row: Sample | FailedRow | None = None
+        for row in rows:
             if isinstance(row, FailedRow):
                 raise row.as_error()
             labels = reference(row, annotator)
@@ -232,9 +244,9 @@ class Gold:
                 bounds = segment(row.response, row.language)
                 kinds.add(labels.kind)
                 counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
-        if not counts:
-            what = "no row of it has labelled spans, and labels of whole responses do not say which words are wrong"
-            raise InputError(what, path=str(paths[0]), field="annotations")
+        if row is not None and not counts:
+            what = "no row has labelled spans, and labels of whole responses do not say which words are wrong"
+            raise InputError(what, path=path, field="annotations")
         return cls(counts, frozenset(kinds))
 
     def __bool__(self) -> bool:
@@ -429,7 +441,7 @@ def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estim
         return "the error profile does not hold this language"
     if method.needs_labels and (counted.labels is None or not len(counted.labels.response)):
         return "no response is labelled"
-    if method.needs_confidences and counted.joined.confidences is None:
+    if method.needs_confidences and counted.joined.confidences is None and counted.joined.units.any():
         return "the predictions have no confidence of every word"
     return None
 

@@ -54,10 +54,10 @@ def all_files(paths: Sequence[Path]) -> list[Path]:
 def rows_of(
     paths: Sequence[Path], *, format_name: str | None, language: str | None, columns: Mapping[str, str] | None = None
 ) -> Iterator[Sample | FailedRow]:
-    """The rows of several files in any readable format; those that cannot be read come as `FailedRow`.
+    """The rows of files and folders in any readable format; those that cannot be read come as `FailedRow`.
 
     Args:
-        paths: the files.
+        paths: the files and folders.
         format_name: their format; None to recognise it.
         language: of samples that state none.
         columns: part of a sample to the column that holds it, where any are stated.
@@ -89,9 +89,7 @@ def pairs(responses: Path, predictions: Path) -> Iterator[tuple[Sample, Predicti
     for prediction in _decoded(predictions, Prediction):
         sample = next(samples, None)
         if sample is None or sample.id != prediction.id:
-            raise InputError(
-                f"the prediction of {prediction.id!r} stands beside another response", path=str(predictions)
-            )
+            raise InputError(f"the prediction of {prediction.id!r} belongs to another response", path=str(predictions))
         yield sample, prediction
     if next(samples, None) is not None:
         raise InputError("there are fewer predictions than responses", path=str(predictions))
@@ -171,7 +169,7 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
 
     Raises:
         InputError: a file cannot be read, or a response names no model.
-        UsageError: the responses were begun otherwise; a model that the study lists gave no response, or one that it
+        UsageError: the responses were begun differently; a model that the study lists gave no response, or one that it
             does not list did.
         ModelError: what every further call would meet too, such as a spending limit; what is done is kept.
     """
@@ -206,7 +204,7 @@ def data_hashes(config: Config) -> list[str]:
 
 def _queries(config: Config) -> Iterator[Sample | FailedRow]:
     """The queries in the languages of the study, in the order of the files; rows that cannot be read among them."""
-    rows = rows_of(_query_files(config), format_name=config.asked.format, language=None)
+    rows = rows_of(config.places(config.asked.path), format_name=config.asked.format, language=None)
     return (row for row in rows if isinstance(row, FailedRow) or _is_wanted(row, config.languages))
 
 
@@ -304,7 +302,7 @@ def _key(config: Config, entry: ModelEntry) -> str:
 def _given_rows(config: Config) -> Iterator[Sample | FailedRow]:
     entry = config.responses
     assert entry is not None
-    paths = all_files(config.places(entry.path))
+    paths = config.places(entry.path)
     return rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns)
 
 
@@ -357,8 +355,8 @@ def _all_there(declared: Collection[str], present: Collection[str]) -> None:
     missing = [name for name in declared if name not in present]
     if missing:
         raise UsageError(
-            f"No response is of the model {missing[0]!r}.",
-            remedy="Its name has to be that of `generator.name` in the responses.",
+            f"No response is by the model {missing[0]!r}.",
+            remedy="Use the name in `generator.name` of the responses.",
         )
     if not present:
         raise UsageError("There are no responses in the languages that the study asks for.")

@@ -568,6 +568,7 @@ def warnings_in_words(config: Config, cells: Sequence[Cell], estimated: Estimate
 
 
 def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
+    cells = [cell for cell in cells if cell.coverage.planned]
     bad = sum(cell.rates[0].status is not Reliability.OK for cell in cells)
     if bad:
         yield f"{bad} of {len(cells)} rates are unreliable, and stand in no mean, rank or comparison; each says why."
@@ -706,7 +707,8 @@ def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: st
 
 
 def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated, level: float) -> Average:
-    rated = [estimated.cells[cell] for cell in places]
+    every = [estimated.cells[cell] for cell in places]
+    rated = [each for each in every if any(each.counted[0].given.values())] or every
     values = [cell_rates.made[0].value if _reliable(cell_rates) else math.nan for cell_rates in rated]
     draws = np.array([cell_rates.made[0].draws for cell_rates in rated])
     over = average(values, draws, confidence=level)

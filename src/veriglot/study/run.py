@@ -152,8 +152,8 @@ def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools)
         write_whole(stored, config.place(entry.profile).read_bytes())
         return profile
     assert entry.labelled is not None
-    paths = all_files([config.place(entry.labelled)])
-    key = digest([encode(entry), unit, *(file_sha256(path) for path in paths)])
+    paths = [config.place(entry.labelled)]
+    key = digest([encode(entry), unit, *(file_sha256(path) for path in all_files(paths))])
     mark = stored.with_name(stored.name + ".key")
     if stored.exists() and mark.exists() and mark.read_text("utf-8") == key:
         return read_profile(stored)
@@ -229,7 +229,7 @@ def _read_plan(folder: Folder) -> Plan:
         raise InputError(
             "this is not the folder of a study's run",
             path=str(folder.path),
-            remedy="Name what -o named; without -o, `veriglot study run FILE.toml` makes the folder FILE beside it.",
+            remedy="Name the folder of -o. Without -o, `veriglot study run FILE.toml` makes the folder FILE beside it.",
         ) from None
     except msgspec.DecodeError as error:
         raise InputError(f"it is damaged: {error}", path=str(folder.plan)) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import numpy as np
 
 from veriglot.arrays import Bools, Float64s, Int64s, Numbers
-from veriglot.datasets.near_duplicates import UnionFind
+from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.detectors.calibration import (
     ByScript,
     Calibration,
@@ -31,10 +31,10 @@ from veriglot.detectors.calibration import (
 )
 from veriglot.detectors.ensemble import Member, Mix, Stacked, Stacking, features, mean_of
 from veriglot.detectors.grounding.detector import Line
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import UsageError
 from veriglot.metrics.estimate import percentile
 from veriglot.metrics.measures import RESAMPLES, unit_draws
-from veriglot.metrics.reference import COMBINED, labelled, reference
+from veriglot.metrics.reference import labelled, reference, require_annotator, response_label, source_of
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
 from veriglot.records import DataSource, Detector, Kind, Prediction, Sample, Status, encode
@@ -90,18 +90,6 @@ def best_threshold(confidences: Float64s, targets: Bools) -> float:
 FOLDS = 5
 
 
-def texts_of(keys: Sequence[Sequence[str]]) -> Int64s:
-    """The number of the text of each response, in order of first appearance; a shared key makes two of one text."""
-    groups = UnionFind[int]()
-    first: dict[str, int] = {}
-    for response, own in enumerate(keys):
-        for key in own:
-            groups.unite(response, first.setdefault(key, response))
-    numbers: dict[int, int] = {}
-    roots = map(groups.root, range(len(keys)))
-    return np.array([numbers.setdefault(root, len(numbers)) for root in roots], dtype=np.int64)
-
-
 def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     """The fold of each response, 0 to `FOLDS` - 1: whole texts, spread evenly inside each stratum."""
     home: dict[int, str | None] = {}
@@ -119,14 +107,11 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     return np.asarray(fold[texts])
 
 
-_KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
-
-
 @dataclass(frozen=True)
 class Row:
     """One labelled response."""
 
-    keys: tuple[str, ...]
+    keys: list[str]
     language: str | None
     script: str | None
     confidences: Float64s
@@ -164,9 +149,11 @@ class Rows:
         """
         self._seen.update(labels.annotator for labels in labelled(sample))
         chosen = reference(sample, self.annotator)
-        why = _unusable(predictions) if chosen is not None else "no labels"
-        if chosen is None or why:
-            self.left_out[why or "no labels"] += 1
+        if chosen is None:
+            self.left_out["labelled as a whole" if response_label(sample, self.annotator) else "no labels"] += 1
+            return
+        if why := _unusable(predictions):
+            self.left_out[why] += 1
             return
         scored = [prediction for prediction in predictions if prediction is not None]
         read = readings or [read_words(sample, scored[0])]
@@ -175,7 +162,7 @@ class Rows:
         tag, script = predicted_language(sample, scored[0])
         self.rows.append(
             Row(
-                keys=_keys(sample),
+                keys=text_keys(sample),
                 language=tag,
                 script=script,
                 confidences=np.stack([reading.confidences for reading in read], axis=1),
@@ -190,8 +177,7 @@ class Rows:
     @property
     def data(self) -> DataSource:
         """Hash and kind of the labels."""
-        kinds = {_KINDS[kind] for kind in self._kinds}
-        return DataSource(digest(self._hashes), kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none")
+        return source_of(self._hashes, self._kinds)
 
     def texts(self, fewest: int, needs: str) -> Int64s:
         """The text of each response: responses that say the same, share a passage or a named group are one.
@@ -200,13 +186,14 @@ class Rows:
             UnknownNameError: the annotator that was asked for labelled nothing.
             UsageError: there are fewer texts than the fit `needs`, or all words are of one kind.
         """
-        if self.annotator and self.annotator not in COMBINED and self._seen and self.annotator not in self._seen:
-            raise UnknownNameError("annotator", self.annotator, {*self._seen, *COMBINED})
-        texts = texts_of([row.keys for row in self.rows])
-        count = len(set(texts.tolist()))
-        if count < fewest:
+        require_annotator(self.annotator, self._seen)
+        numbers: dict[str, int] = {}  # in order of first appearance
+        texts = np.array([numbers.setdefault(text, len(numbers)) for text in texts_of([row.keys for row in self.rows])])
+        if len(numbers) < fewest:
             reasons = ", ".join(f"{why} {number}" for why, number in self.left_out.most_common())
-            raise UsageError(f"{needs}, but there are {count}" + (f" (left out: {reasons})." if reasons else "."))
+            raise UsageError(
+                f"{needs}, but there are {len(numbers)}" + (f" (left out: {reasons})." if reasons else ".")
+            )
         target = np.concatenate([row.target for row in self.rows])
         if target.all() or not target.any():
             kind = "unsupported" if target.any() else "supported"
@@ -221,16 +208,6 @@ def _unusable(predictions: Sequence[Prediction | None]) -> str:
         if prediction.status is not Status.SCORED:
             return str(prediction.status)
     return ""
-
-
-def _keys(sample: Sample) -> tuple[str, ...]:
-    """What a sample has in common with others of its text; one passage that two share is enough."""
-    group = sample.meta.get("group")
-    keys = [f"response:{digest([sample.response])[:16]}"]
-    keys += [f"evidence:{digest([passage])[:16]}" for passage in sample.passages if passage.strip()]
-    if isinstance(group, str | int):
-        keys.append(f"group:{group}")
-    return tuple(keys)
 
 
 # What calibration and stacking have in common: fits by script, each measured on texts that it did not see.
@@ -472,13 +449,15 @@ def fit_calibration(
     source = _source(rows)
     texts = rows.texts(FEWEST_TEXTS, f"A calibration takes at least {FEWEST_TEXTS} labelled texts that were scored")
     words, responses = Units.words(rows.rows), Units.responses(rows.rows)
-    fitting = _Curves(rows.rows, texts, seed, method)
-    crossed = fitting.calibrated(words, _PULL_OF_WORDS, source)
+    fitting = ScriptFits[WordCurve](rows.rows, texts, seed, _TEXTS_FOR_A_CURVE[method])
+    of_words = partial(_curve, method, words, _PULL_OF_WORDS, source)
+    crossed = fitting.crossed(words, of_words, partial(_calibrated, words, source))
     quality = _quality(fitting, "word", words, crossed, seed)
     level = None
     if responses.target.any() and not responses.target.all():
-        level = fitting.fit(responses, partial(fitting.curve, responses, _PULL_OF_RESPONSES, "words"))
-        across = fitting.calibrated(responses, _PULL_OF_RESPONSES, "words")
+        of_responses = partial(_curve, method, responses, _PULL_OF_RESPONSES, "words")
+        level = fitting.fit(responses, of_responses)
+        across = fitting.crossed(responses, of_responses, partial(_calibrated, responses, "words"))
         quality += _quality(fitting, "response", responses, across, seed)
     threshold = best_threshold(crossed, words.target)
     data = rows.data
@@ -489,7 +468,7 @@ def fit_calibration(
         source=source,
         method=method,
         threshold=threshold,
-        words=fitting.fit(words, partial(fitting.curve, words, _PULL_OF_WORDS, source)),
+        words=fitting.fit(words, of_words),
         responses=level,
         quality=tuple(quality),
         data=data,
@@ -510,51 +489,39 @@ def _source(rows: Rows) -> Source:
     return "spans" if kinds == {True} else "words"
 
 
-class _Curves(ScriptFits[WordCurve]):
-    """Fits curves by script on any part of the responses."""
+def _calibrated(units: Units, source: Source, curve: WordCurve, here: Bools, _: Bools) -> Float64s:
+    return curve.probabilities(units.given[here, 0], units.inside[here, 0], source)
 
-    def __init__(self, rows: Sequence[Row], texts: Int64s, seed: int, method: Method) -> None:
-        super().__init__(rows, texts, seed, _TEXTS_FOR_A_CURVE[method])
-        self._method = method
 
-    def calibrated(self, units: Units, pull: float, source: Source) -> Float64s:
-        """The calibrated confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
-        return self.crossed(
-            units,
-            partial(self.curve, units, pull, source),
-            lambda curve, here, _: curve.probabilities(units.given[here, 0], units.inside[here, 0], source),
-        )
+def _curve(
+    method: Method,
+    everything: Units,
+    pull: float,
+    source: Source,
+    mask: Bools,
+    default: WordCurve | None,
+    languages: tuple[str, ...],
+) -> WordCurve:
+    """A curve of some of the units."""
+    units = everything.of(mask)
+    some = units.of(~np.isnan(units.given[:, 0]))
+    curve = default.curve if default is not None else None
+    if len(some.target):
+        logits = logit(some.given[:, 0])
+        curve = fit_isotonic(logits, some.target) if method == "isotonic" else _platt(logits, some.target, curve, pull)
+    if source == "words":
+        return WordCurve(curve, languages=languages)
+    inside = units.inside[:, 0]
+    return WordCurve(curve, _share(units.target[~inside]), _share(units.target[inside]), languages)
 
-    def curve(
-        self,
-        everything: Units,
-        pull: float,
-        source: Source,
-        mask: Bools,
-        default: WordCurve | None,
-        languages: tuple[str, ...],
-    ) -> WordCurve:
-        """A curve of some of the units."""
-        units = everything.of(mask)
-        some = units.of(~np.isnan(units.given[:, 0]))
-        curve = default.curve if default is not None else None
-        if len(some.target):
-            curve = self._fitted(logit(some.given[:, 0]), some.target, curve, pull)
-        if source == "words":
-            return WordCurve(curve, languages=languages)
-        inside = units.inside[:, 0]
-        return WordCurve(curve, _share(units.target[~inside]), _share(units.target[inside]), languages)
 
-    def _fitted(self, logits: Float64s, target: Bools, default: Curve | None, pull: float) -> Curve:
-        if self._method == "isotonic":
-            return fit_isotonic(logits, target)
-        features = np.stack([logits, np.ones_like(logits)], axis=1)
-        start = np.array([default.slope, default.offset]) if isinstance(default, Platt) else np.array([1.0, 0.0])
-        weight = pull if isinstance(default, Platt) else 0.0
-        slope, offset = logistic_rising(
-            features, target.astype(np.float64), np.ones(len(target)), start=start, pull=weight
-        )
-        return Platt(float(slope), float(offset))
+def _platt(logits: Float64s, target: Bools, default: Curve | None, pull: float) -> Platt:
+    features = np.stack([logits, np.ones_like(logits)], axis=1)
+    start, weight = np.array([1.0, 0.0]), 0.0
+    if isinstance(default, Platt):
+        start, weight = np.array([default.slope, default.offset]), pull
+    slope, offset = logistic_rising(features, target.astype(np.float64), np.ones(len(target)), start=start, pull=weight)
+    return Platt(float(slope), float(offset))
 
 
 def _share(target: Bools) -> float:
@@ -562,7 +529,7 @@ def _share(target: Bools) -> float:
     return round(float((target.sum() + 0.5) / (len(target) + 1.0)), 4)
 
 
-def _quality(fitting: _Curves, level: str, units: Units, crossed: Float64s, seed: int) -> list[Measured]:
+def _quality(fitting: ScriptFits[WordCurve], level: str, units: Units, crossed: Float64s, seed: int) -> list[Measured]:
     """What was given and what was made of it, for each script and for all."""
     rows = []
     for script, mask in fitting.parts(units):
@@ -633,9 +600,10 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
     needs = f"Weights take at least {FEWEST_FOR_STACKING} labelled texts that every member scored"
     texts = rows.texts(FEWEST_FOR_STACKING, needs)
     read = rows.rows
-    fitting = _Mixes(read, texts, seed, _TEXTS_FOR_WEIGHTS)
+    fitting = ScriptFits[Mix](read, texts, seed, _TEXTS_FOR_WEIGHTS)
     words = Units.words(read)
-    crossed = fitting.combined(words, _PULL_OF_WEIGHTS)
+    of_words = partial(_fitted, words, _PULL_OF_WEIGHTS)
+    crossed = fitting.crossed(words, of_words, partial(_combined, words))
     threshold = best_threshold(crossed, words.target)
     names = [detector.name for detector in detectors]
     quality = _stack_quality(fitting, words, crossed, names, [detector.threshold for detector in detectors], seed)
@@ -645,7 +613,7 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
         format=Stacking.known,
         members=tuple(_stacked(*pair, rows) for pair in zip(range(len(members)), members, detectors, strict=True)),
         threshold=threshold,
-        words=fitting.fit(words, partial(_fitted, words, _PULL_OF_WEIGHTS)),
+        words=fitting.fit(words, of_words),
         responses=fitting.fit(responses, partial(_fitted, responses, _PULL_OF_RESPONSE_WEIGHTS)) if both else None,
         quality=tuple(quality),
         data=rows.data,
@@ -664,26 +632,10 @@ def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stac
     return Stacked(member, detector.name, settings or "", source)
 
 
-class _Mixes(ScriptFits[Mix]):
-    """Fits weights by script on any part of the responses."""
-
-    def combined(self, units: Units, pull: float) -> Float64s:
-        """The combined confidence of each unit, by weights that no response of its text had a part in; shape (n,)."""
-        everyone = np.ones(units.given.shape[1], dtype=bool)
-
-        def confidences(mix: Mix, here: Bools, learned: Bools) -> Float64s | np.floating[Any]:
-            probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
-            return units.target[learned].mean() if probabilities is None else probabilities
-
-        return self.crossed(units, partial(_fitted, units, pull), confidences)
-
-    def thresholds(self, units: Units, crossed: Float64s) -> Float64s:
-        """From where each unit is marked: where F1 is best in the other folds, shape (n,)."""
-        fold = self.folds[units.row]
-        result = np.zeros(len(fold))
-        for number in range(FOLDS):
-            result[fold == number] = best_threshold(crossed[fold != number], units.target[fold != number])
-        return result
+def _combined(units: Units, mix: Mix, here: Bools, learned: Bools) -> Float64s | np.floating[Any]:
+    everyone = np.ones(units.given.shape[1], dtype=bool)
+    probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
+    return units.target[learned].mean() if probabilities is None else probabilities
 
 
 def _fitted(units: Units, pull: float, mask: Bools, default: Mix | None, languages: tuple[str, ...]) -> Mix:
@@ -701,7 +653,7 @@ def _fitted(units: Units, pull: float, mask: Bools, default: Mix | None, languag
 
 
 def _stack_quality(
-    fitting: _Mixes,
+    fitting: ScriptFits[Mix],
     words: Units,
     crossed: Float64s,
     names: Sequence[str],
@@ -718,7 +670,10 @@ def _stack_quality(
     if len(systems) == len(names):
         together = mean_of(words.given, np.ones(len(names)))
         systems.append((_MEAN, together, np.full(total, 0.5)))
-    systems.append((_STACK, crossed, fitting.thresholds(words, crossed)))
+    fold, best = fitting.folds[words.row], np.zeros(total)  # where F1 is best in the other folds
+    for number in range(FOLDS):
+        best[fold == number] = best_threshold(crossed[fold != number], words.target[fold != number])
+    systems.append((_STACK, crossed, best))
     rows = []
     for script, mask in fitting.parts(words):
         texts = fitting.texts[words.row[mask]]

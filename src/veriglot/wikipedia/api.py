@@ -156,7 +156,7 @@ def user_agent(contact: str | None) -> str:
         return f"veriglot/{__version__}"
     contact = contact.strip()
     if not (contact.isascii() and contact.isprintable() and ("@" in contact or contact.startswith("http"))):
-        raise UsageError(f"{contact!r} is no way to reach somebody.", remedy="Give an e-mail or web address.")
+        raise UsageError(f"{contact!r} is no contact address.", remedy="Give an e-mail or web address.")
     return f"veriglot/{__version__} ({contact})"
 
 
@@ -193,10 +193,11 @@ def _session(server: str, contact: str | None, rate: float | None, **options: An
     host = urlsplit(server).hostname or ""
     if contact is None and host.endswith(("wikipedia.org", "wikimedia.org", "wikidata.org")):
         raise UsageError(
-            "Wikimedia's servers refuse programs that do not say whom to write to.",
+            "Wikimedia's servers refuse programs without a contact address.",
             remedy="Add --contact with an e-mail or web address of yours; it is sent to them with each request.",
         )
-    return Session(server, user_agent=user_agent(contact), rate=rate, **options)
+    remedy = "Check your connection. Without one, give files: --help names --dump, --people or --articles."
+    return Session(server, user_agent=user_agent(contact), rate=rate, remedy=remedy, **options)
 
 
 # The action API of a MediaWiki server: queries with continuation, `maxlag`, and errors that come with status 200.
@@ -235,7 +236,6 @@ _CONTENT = {
     "exsectionformat": "wiki",  # headings keep their marks, which shows where the lead ends
     "exlimit": "1",  # all that TextExtracts gives at once of whole texts
     "cllimit": "max",
-    "clprop": "hidden",
     "tllimit": "max",
     "tlnamespace": "10",
     "inprop": "url",
@@ -265,7 +265,7 @@ class Wikipedia:
     def __init__(self, language: str, session: Session, *, cache: AnswerCache | None = None) -> None:
         self.language = get_language(language).tag
         self.edition = edition_of(language)
-        self.warnings: Counter[str] = Counter()
+        self.warnings = Counter[str]()
         self._answers = JsonClient(session, cache)
 
     def random(self, *, seed: int = 0) -> Iterator[Article | Absent]:
@@ -280,11 +280,9 @@ class Wikipedia:
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen: set[int] = set()
         for batch in self._query({**_CONTENT, **params}, label=f"draw {seed}"):
-            fresh = {key: page for key, page in batch["pages"].items() if key not in seen}
-            if batch["pages"] and not fresh:
+            if batch["pages"] and seen.issuperset(batch["pages"]):
                 return  # the whole order was gone through
-            seen.update(fresh)
-            yield from map(self._article, fresh.values())
+            yield from self._new_articles(batch, seen)
 
     def category(self, name: str, *, depth: int = 0) -> Iterator[Article | Absent]:
         """Pages of a category, and of its subcategories down to a depth; each page once.
@@ -297,9 +295,7 @@ class Wikipedia:
         for title in self._subcategories(name, depth):
             params = {"generator": "categorymembers", "gcmtitle": title, "gcmtype": "page", "gcmnamespace": "0"}
             for batch in self._query({**_CONTENT, **params, "gcmlimit": str(_BATCH)}):
-                fresh = {key: page for key, page in batch["pages"].items() if key not in seen}
-                seen.update(fresh)
-                yield from map(self._article, fresh.values())
+                yield from self._new_articles(batch, seen)
 
     def titles(self, titles: Iterable[str]) -> Iterator[Article | Absent]:
         """The pages of these titles; redirects are followed. One result for each different page, in order."""
@@ -446,6 +442,13 @@ class Wikipedia:
                             below.append(member["title"])
             level = below
 
+    def _new_articles(self, batch: Json, seen: set[int]) -> Iterator[Article | Absent]:
+        """The pages of a batch that were not seen yet, from now on they are."""
+        for number, page in batch["pages"].items():
+            if number not in seen:
+                seen.add(number)
+                yield self._article(page)
+
     def _article(self, page: Json) -> Article | Absent:
         title = page.get("title", "")
         properties = page.get("pageprops", {})
@@ -461,7 +464,6 @@ class Wikipedia:
         if reason or not text:
             return Absent(title, reason or "no text")
         (revision, *_) = page.get("revisions") or [{}]
-        categories, templates = page.get("categories", ()), page.get("templates", ())
         return Article(
             id=f"{self.language}-{page['pageid']}",
             language=self.language,
@@ -471,9 +473,8 @@ class Wikipedia:
             text=text,
             lead=lead,
             revision=revision.get("revid") or page.get("lastrevid"),
-            categories=tuple(_bare(member["title"]) for member in categories),
-            hidden_categories=tuple(_bare(member["title"]) for member in categories if member.get("hidden")),
-            templates=tuple(_bare(member["title"]) for member in templates),
+            categories=tuple(_bare(member["title"]) for member in page.get("categories", ())),
+            templates=tuple(_bare(member["title"]) for member in page.get("templates", ())),
             timestamp=revision.get("timestamp"),
             size=revision.get("size") or page.get("length"),
             item=properties.get("wikibase_item"),
@@ -532,8 +533,8 @@ def page_views(answers: JsonClient, language: str, title: str, start: date, end:
     """
     if start.day != 1 or end.day != 1 or start >= end:
         raise UsageError(
-            f"Page views from {start} to {end} cannot be had: they are counted by month.",
-            remedy="Give the first of two months, the later one excluded, such as 2022-01-01 and 2023-01-01.",
+            f"Page views from {start} to {end} are not available: they are counted by month.",
+            remedy="Give the first days of two months, such as 2022-01-01 and 2023-01-01; the second is excluded.",
         )
     if (start.year, start.month) < _FIRST:
         raise UsageError("There are no counts of page views before July 2015.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -76,7 +76,6 @@ class Article(Record, omit_defaults=True):
             would show (from a dump), or as TextExtracts gives it (from the API).
         lead: the text before the first heading, which the mFAVA study uses as reference (section A.5).
         categories: names without their namespace, those meant for maintenance included.
-        hidden_categories: those of `categories` that the wiki does not show to readers; empty from a dump.
         templates: names without their namespace of the templates that the page uses; from the API also those that
             templates use.
         timestamp: when the revision was made, ISO 8601.
@@ -97,7 +96,6 @@ class Article(Record, omit_defaults=True):
     lead: str
     revision: int | None = None
     categories: tuple[str, ...] = ()
-    hidden_categories: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     timestamp: str | None = None
     size: int | None = None
@@ -289,10 +287,9 @@ class Maintenance:
         edition, names = edition_of(language), table("maintenance_templates")
         own = {kind: [*names.get(edition, {}).get(kind, ()), *(more or {}).get(kind, ())] for kind in self.kinds}
         self.without_own = tuple(kind for kind in self.kinds if not own[kind])
-        self._kind_of: dict[str, str] = {}
-        for kind in self.kinds:
-            for name in (*own[kind], *names["en"].get(kind, ())):
-                self._kind_of.setdefault(_key(name), kind)
+        self._kind_of = {  # the first kind of a name counts
+            _key(name): kind for kind in reversed(self.kinds) for name in (*own[kind], *names["en"].get(kind, ()))
+        }
         self.rule = f"no template of {', '.join(self.kinds)} ({len(self._kind_of):,} names)"
 
     def judge(self, article: Article) -> FilterDecision:
@@ -306,12 +303,8 @@ class Maintenance:
         Args:
             templates: names without their namespace.
         """
-        by_kind: dict[str, str] = {}
-        for name in templates:
-            kind = self._kind_of.get(_key(name))
-            if kind is not None:
-                by_kind.setdefault(kind, name)
-        return by_kind
+        named = [(self._kind_of.get(_key(name)), name) for name in templates]
+        return {kind: name for kind, name in reversed(named) if kind is not None}
 
 
 def _key(name: str) -> str:
@@ -489,12 +482,8 @@ def draw_diverse(
     drawn = [
         sorted(ordered[start:end], key=lambda item: draw_rank(seed, name(item))) for start, end in pairwise(bounds)
     ]
-    chosen: list[T] = []
-    while len(chosen) < count:  # one of each group in turn; groups that run out are passed over
-        for group in drawn:
-            if group and len(chosen) < count:
-                chosen.append(group.pop(0))
-    return sorted(chosen, key=lambda item: (-size(item), name(item)))
+    in_turn = (item for one_of_each in zip_longest(*drawn) for item in one_of_each if item is not None)
+    return sorted(islice(in_turn, count), key=lambda item: (-size(item), name(item)))
 
 
 def draw_rank(seed: int, name: str) -> int:

@@ -212,11 +212,10 @@ class Wikidata:
                 things[item, row["property"]][value] = Item(_number(value), row.get("label", ""))
         for person in people:
             id_ = person.id
-            own = {tag: titles[person.id][tag] for tag in editions if tag in titles[person.id]}
+            own = {tag: titles[id_][tag] for tag in editions if tag in titles[id_]}
             names = {tag: next(filter(None, map(labels[id_].get, codes[tag])), None) for tag in own}
-            yield Person(
-                id=id_,
-                sitelinks=person.sitelinks,
+            yield msgspec.structs.replace(
+                person,
                 names={tag: names[tag] or without_parentheses(title) for tag, title in own.items()},
                 titles=own,
                 born=min(years[id_], default=None),  # of several dates of birth the earliest

@@ -107,7 +107,7 @@ def test_a_set_of_nobody_says_why_and_asks_nothing(
     done = factual(*given, *script, "-o", tmp_path / "set", "-n", 2)
     assert done.code == 1
     assert "missing in zh-Hans 2, missing in en 1, rows of people or articles that cannot be used 1" in done.err
-    assert "people.set_aside.jsonl, mend" in done.err
+    assert "people.set_aside.jsonl, correct" in done.err
     assert not (tmp_path / "set" / "prompts.jsonl").exists()
 
 
@@ -276,16 +276,16 @@ def test_a_dry_run_asks_and_writes_nothing(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "Which model"),
-        (("-m", "m"), "Which server"),
+        ((), "No model is named"),
+        (("-m", "m"), "No server is named"),
         (("-m", "m", "-m", "m"), "one name"),
-        (("--prompts-only", "--spread", "given"), "no given order"),
-        (("--prompts-only", "--articles", "a.jsonl"), "about people of a file"),
+        (("--prompts-only", "--spread", "given"), "needs a file of people"),
+        (("--prompts-only", "--articles", "a.jsonl"), "need a file of people"),
         (("--prompts-only", "--at-least", 3), "3 of 2 languages"),
         (("--prompts-only", "--views-in", "fr"), "not among --languages"),
         (("--prompts-only", "--views-from", "soon"), "views_from cannot be used"),
-        (("--prompts-only", "--wiki-servers", "http://127.0.0.1:9"), "which Wikipedia"),
-        (("--prompts-only",), "whom to write to"),
+        (("--prompts-only", "--wiki-servers", "http://127.0.0.1:9"), "name its Wikipedia"),
+        (("--prompts-only",), "without a contact address"),
         (("--prompts-only", "--price-in", 1), "both prices"),
     ],
 )

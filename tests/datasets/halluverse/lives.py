@@ -115,9 +115,9 @@ def lines_of(rows: list[dict[str, Any]]) -> str:
 def scripted(body: dict[str, Any]) -> str:
     """What a model says that makes some mistakes: chooses what is no fact, edits nothing, chatters."""
     said = body["messages"][-1]["content"]
-    if said.startswith("Below is a page"):
+    if said.startswith("Below is an encyclopaedia page"):
         return _chosen(said)
-    kind = re.search(r'The kind of error is "(\w+)"', said)
+    kind = re.search(r'The type of error is "(\w+)"', said)
     original = re.search(r"\nOriginal: ([^\n]+)\nEdited:\Z", said)
     assert kind is not None
     assert original is not None

@@ -304,12 +304,12 @@ def test_what_makes_no_sense_is_refused(files: list[str], tmp_path: Path, capfd:
     (tmp_path / "short.jsonl").write_text(lines_of([article(1, "en", 5)]), "utf-8")
     for words, said in (
         ([*files, "-o", output], "--model"),
-        ([*files, "-o", output, "--rules", "-m", "m"], "Rules ask no model"),
+        ([*files, "-o", output, "--rules", "-m", "m"], "--rules uses no model"),
         ([*files, "-o", output, "--rules", "--types", "entity,name"], "name"),
         ([*files, "-o", output, "--rules", "-n", 5], "--count"),
         ([tmp_path / "none.jsonl", "-o", output, "--rules"], "no such file"),
         ([tmp_path / "short.jsonl", "-o", output, "--rules"], "No page gave"),
-        (["-l", "en", "-o", output, "--rules", "--wiki-servers", "http://x"], "says not which Wikipedia"),
+        (["-l", "en", "-o", output, "--rules", "--wiki-servers", "http://x"], "does not name its Wikipedia"),
     ):
         capfd.readouterr()
         assert run(*words) in (1, 2), words

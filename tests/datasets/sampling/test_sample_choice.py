@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.sampling.sample import Choice, Sampling, Scored, choose, sizes_of, split
+from veriglot.datasets.generation import apportioned
+from veriglot.datasets.sampling.sample import Choice, Sampling, Scored, choose, split
 from veriglot.errors import UsageError
 from veriglot.records import Direction
 
@@ -158,7 +159,7 @@ def test_the_bound_draws_from_the_whole_union() -> None:
 
 @pytest.mark.parametrize("total", [0, 1, 2, 7, 9_999, 10_000, 12_345])
 def test_sizes_are_the_parts_or_their_shares(total: int) -> None:
-    sizes = sizes_of(total, HAT)
+    sizes = apportioned(HAT, total)
     assert sum(sizes.values()) == total
     assert all(abs(sizes[name] - total * HAT[name] / 10_000) < 1 for name in HAT)
     if total == 10_000:

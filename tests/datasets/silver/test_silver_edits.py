@@ -182,7 +182,7 @@ def test_prompts_know_every_type_and_show_what_the_model_needs() -> None:
     assert "Question" not in injector.passage_request(msgspec.structs.replace(seed, question=" "), 1).text
     texts = {"statement": "S", "passage": "P", "reference": "R"}
     assert "Statement:\nS" in filled("injection", "support", "xx-unknown", **texts)
-    assert prompt_version("injection") == "injection@1"
+    assert prompt_version("injection") == "injection@2"
 
 
 class _Counting(Client):

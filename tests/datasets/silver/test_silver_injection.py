@@ -33,7 +33,7 @@ TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unver
 
 def rule(type_: str, before: str, after: str, **more: Any) -> dict[str, Any]:
     """Puts an error into whatever passage it is given."""
-    match = rf'kind is "{type_}".*Passage:\n(?P<a>.*){before}(?P<b>.*)\Z'
+    match = rf'error is "{type_}".*Passage:\n(?P<a>.*){before}(?P<b>.*)\Z'
     return {"match": match, "reply": rf"\g<a>{after}\g<b>", **more}
 
 
@@ -270,7 +270,7 @@ def test_a_run_that_stops_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -
     assert part.read_bytes() == whole.read_bytes()
     assert rejected_path(part).read_bytes() == rejected_path(whole).read_bytes()
     assert load_account(part) == load_account(whole)
-    with pytest.raises(UsageError, match="was begun otherwise"):
+    with pytest.raises(UsageError, match="was begun differently"):
         made(part, count=20, clean=0.5)
 
 
@@ -286,7 +286,7 @@ def test_a_call_that_gives_nothing_is_a_failed_row(tmp_path: Path) -> None:
 
 
 def test_what_a_seed_cost_before_it_failed_is_in_the_account(tmp_path: Path) -> None:
-    rules = [{"match": 'kind is "relation".*Passage', "error": "the line is dead"}, *RULES]
+    rules = [{"match": 'error is "relation".*Passage', "error": "the line is dead"}, *RULES]
     injector = Injector("m", types=("entity", "relation"), seed=1, attempts=1)
     costs = {}
     for name, script in (("sound", RULES), ("broken", rules)):

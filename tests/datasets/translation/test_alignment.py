@@ -9,7 +9,8 @@ import pytest
 
 from settings_file import main
 from veriglot import read
-from veriglot.datasets.translation.projection import ENCODERS, side_of
+from veriglot.datasets.translation import projection
+from veriglot.datasets.translation.projection import side_of
 from veriglot.datasets.translation.translators import load_aligner
 from veriglot.hub import registry
 from veriglot.records import Annotation, Kind, Sample, Span, encode
@@ -34,11 +35,13 @@ def translated(folder: Path, *more: str) -> tuple[str, Sample]:
     return json.loads((folder / "out.jsonl.progress").read_text("utf-8"))["options"]["aligner"], made
 
 
-def test_of_two_encoders_the_first_is_taken(use_multilingual: Path) -> None:
+def test_of_two_encoders_the_first_is_taken(use_multilingual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert use_multilingual.is_file()
     by_one = load_aligner("vectors", encoder="use-multilingual").signature
-    assert load_aligner("auto", encoders=["use-multilingual", "e5-multilingual"]).signature == by_one
-    assert load_aligner("auto", encoders=[]).signature == load_aligner("lexical").signature
+    monkeypatch.setattr(projection, "ENCODERS", ("use-multilingual", "e5-multilingual"))
+    assert load_aligner("auto").signature == by_one
+    monkeypatch.setattr(projection, "ENCODERS", ())
+    assert load_aligner("auto").signature == load_aligner("lexical").signature
 
 
 def test_an_output_goes_on_with_the_aligner_that_began_it(use_multilingual: Path, tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ def test_without_the_encoder_it_is_lexical(tmp_path: Path) -> None:
 def test_with_an_encoder_it_is_vectors_unless_another_is_named(use_multilingual: Path, tmp_path: Path) -> None:
     assert use_multilingual.is_file()
     found = load_aligner("auto")
-    here = [name for name in ENCODERS if name == "use-multilingual" or is_here(name)]
+    here = [name for name in projection.ENCODERS if name == "use-multilingual" or is_here(name)]
     assert found.signature == load_aligner("vectors", encoder=here[0]).signature
     links = found.align(side_of("The bridge burnt down.", "en"), side_of("Die Brücke brannte ab.", "de")).links
     assert (1, 1) in {(link.source, link.target) for link in links}

@@ -56,7 +56,7 @@ def test_a_judge_that_fails_leaves_with_the_code_of_failed_rows(tmp_path: Path) 
 
 def test_what_is_missing_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     name = written(tmp_path)
-    for settings, said in (((), "Set the option model"), (("--set", "model=m"), "Set the option url")):
+    for settings, said in (((), "Set model=NAME"), (("--set", "model=m"), "Set the option url")):
         done = veriglot("detect", name, "-o", "x.jsonl", "--detector", "judge:spans", *settings, folder=tmp_path)
         assert done.returncode == 2
         assert said in done.stderr

@@ -123,7 +123,7 @@ def test_without_rules_for_the_language_a_sentence_is_a_fact() -> None:
 
 def parted(*claims: tuple[str, str]) -> dict[str, Any]:
     rows = [{"claim": claim, "before": "", "text": text} for claim, text in claims]
-    return says({"facts": rows}, match="Part the response")
+    return says({"facts": rows}, match="Split the response")
 
 
 def test_the_model_parts_the_response_and_judges_its_own_claims() -> None:
@@ -146,8 +146,8 @@ def test_the_model_parts_the_response_and_judges_its_own_claims() -> None:
     [
         parted(),
         parted(("Made up.", "that stands nowhere")),
-        says("Sorry, no.", match="Part the response"),
-        {"error": "down", "match": "Part the response"},
+        says("Sorry, no.", match="Split the response"),
+        {"error": "down", "match": "Split the response"},
     ],
 )
 def test_a_response_that_was_not_parted_was_not_checked(parting: dict[str, Any]) -> None:
@@ -159,4 +159,4 @@ def test_ways_to_decompose_have_names_and_a_place_in_the_signature() -> None:
     with pytest.raises(UnknownNameError, match="rules"):
         judge("facts", says("x"), decompose="rule")
     assert "facts:rules" in judge("facts", says("x")).signature
-    assert "facts:decompose@1" in judge("facts", says("x"), decompose="model").signature
+    assert "facts:decompose@2" in judge("facts", says("x"), decompose="model").signature

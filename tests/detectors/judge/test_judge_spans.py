@@ -209,9 +209,9 @@ def test_a_finished_call_is_not_asked_again(tmp_path: Any) -> None:
 def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="span"):
         load_detector("judge:span", model="m", url="http://127.0.0.1:1/v1")
-    with pytest.raises(UsageError, match="Which model"):
+    with pytest.raises(UsageError, match="No model is named"):
         load_detector("judge:spans", url="http://127.0.0.1:1/v1")
-    with pytest.raises(UsageError, match="Which server"):
+    with pytest.raises(UsageError, match="No server is named"):
         load_detector("judge:spans", model="m")
     with pytest.raises(UnknownNameError, match="samples"):
         judge("spans", says("x"), sample=3)
@@ -254,5 +254,5 @@ def test_a_judge_travels_as_its_options(tmp_path: Any) -> None:
     again = pickle.loads(pickle.dumps(made))
     assert again.signature == made.signature
     assert again.predict([sample()]) == made.predict([sample()])
-    with pytest.raises(UsageError, match="client of its own"):
+    with pytest.raises(UsageError, match="client object"):
         pickle.dumps(judge("spans", says("x")))

@@ -47,7 +47,7 @@ def test_names_say_what_outputs_mean(
     ],
 )
 def test_what_cannot_be_told_is_refused(names: Any) -> None:
-    with pytest.raises(WeightsError, match="cannot be told from its labels"):
+    with pytest.raises(WeightsError, match="do not show which outputs"):
         labels_of(names, "m")
 
 

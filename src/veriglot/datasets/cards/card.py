@@ -8,7 +8,9 @@ Every figure is from the run; what nothing says is unknown.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter, defaultdict
+from contextlib import suppress
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path, PurePath
@@ -24,9 +26,10 @@ from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import languages
-from veriglot.records.settings import Record, StrictRecord, read_toml_records
+from veriglot.records.settings import Record, read_toml_records
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
+from veriglot.storage.files import beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +47,6 @@ __all__ = ["blank", "card", "card_page", "read_given"]
 
 _UP = 3  # folders above a file in which the account of its whole folder may lie
 _FIRST = 100  # rows of a file among which one says that it was checked
-_BESIDE = (".progress", ".account.json", ".summary.json", ".rejected.jsonl")
 _FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candidates.jsonl"})  # beside those it names
 _REJECTED = "rejected.jsonl"
 
@@ -77,13 +79,11 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
 
 def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
-    if not path.is_file():
-        return None
     try:
-        account = msgspec.json.decode(path.read_bytes())
+        account: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (FileNotFoundError, IsADirectoryError):
+        return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
-        account = None
-    if not isinstance(account, dict):
         damaged.append(path.name)
         return None
     return account
@@ -134,11 +134,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """Every line; an empty mapping for one that cannot be read."""
     with path.open("rb") as file:
         for line in file:
-            try:
-                row = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                row = None
-            yield row if isinstance(row, dict) else {}
+            row: dict[str, Any] = {}
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                row = msgspec.json.decode(line, type=dict[str, Any])
+            yield row
 
 
 class _Source(Record):
@@ -222,24 +221,25 @@ def trace(paths: Iterable[str]) -> tuple[Step, ...]:
 
 
 def _of_file(path: Path) -> tuple[Step, list[Path]]:
-    step, manifest = Step(path.name), None
-    beside = {kind: path.with_name(path.name + kind) for kind in _BESIDE}
+    step, inputs = Step(path.name), tuple[InputFile, ...]()
     try:
         manifest = Manifest.load(path)
     except UsageError:
-        step.damaged.append(beside[".progress"].name)
-    if manifest is not None:
-        step = Step(
-            path.name, manifest.signature, dict(manifest.options), tuple(map(_source, manifest.inputs)),
-            manifest.rows, manifest.failed, manifest.finished, manifest.seconds,
-        )  # fmt: skip
+        step.damaged.append(f"{path.name}.progress")
+    else:
+        if manifest is not None:
+            inputs = manifest.inputs
+            step = Step(
+                path.name, manifest.signature, dict(manifest.options), tuple(map(_source, inputs)),
+                manifest.rows, manifest.failed, manifest.finished, manifest.seconds,
+            )  # fmt: skip
     for kind in (".account.json", ".summary.json"):
-        account = _account_in(beside[kind], step.damaged)
+        account = _account_in(beside(path, kind), step.damaged)
         if account is not None:
-            step.accounts[beside[kind].name] = account
-    if beside[".rejected.jsonl"].is_file():
-        step.add_rejections(beside[".rejected.jsonl"], path)
-    return step, [Path(source.path) for source in manifest.inputs if source.path != "-"] if manifest else []
+            step.accounts[path.name + kind] = account
+    if beside(path, ".rejected.jsonl").is_file():
+        step.add_rejections(beside(path, ".rejected.jsonl"), path)
+    return step, [Path(source.path) for source in inputs if source.path != "-"]
 
 
 def _source(known: InputFile) -> _Source:
@@ -287,7 +287,7 @@ class _Contents(Record):
 
 def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language: str | None, splits: str) -> _Contents:
     """Count what is in files; memory grows with models and languages, not with rows."""
-    cells: Counter[tuple[str, str]] = Counter()
+    cells = Counter[tuple[str, str]]()
     tasks, totals = Counter[str](), Counter[str]()
     models: dict[tuple[str, str | None, bytes], tuple[set[int], Counter[str], Counter[str]]] = {}
     encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
@@ -330,77 +330,23 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
 # What people say of a data set, since no run can know it: a TOML file, read strictly.
 
 
-class _Table(StrictRecord):
-    """A table of the file; what is empty is unknown."""
+def blank() -> str:
+    """The file with every question and no answer."""
+    return files(__package__).joinpath("given.toml").read_text("utf-8")
 
 
-class _About(_Table, frozen=True):
-    """`[about]`: what it is and who made it."""
-
-    title: str = ""
-    summary: str = ""
-    purpose: str = ""
-    creators: tuple[str, ...] = ()
-    funding: str = ""
-    contact: str = ""
-    version: str = ""
-    homepage: str = ""
-    citation: str = ""
+def _record_of(name: str, table: dict[str, Any]) -> Any:
+    """A table of the file as a record of its keys; what is empty, or 0, is unknown."""
+    kinds = {key: _record_of(key, value) if isinstance(value, dict) else type(value) for key, value in table.items()}
+    fields = [(key, kind, kind()) for key, kind in kinds.items()]
+    return msgspec.defstruct(name, fields, frozen=True, forbid_unknown_fields=True)
 
 
-class _Licence(_Table, frozen=True):
-    """`[licence]`: `id` as the Hugging Face Hub writes it, the terms in words, and those of the sources."""
-
-    id: str = ""
-    terms: str = ""
-    sources: str = ""
+Given: Any = _record_of("Given", tomllib.loads(blank()))
 
 
-class _People(_Table, frozen=True):
-    """`[people]`: who annotated, and whose texts these are."""
-
-    annotators: str = ""
-    consent: str = ""
-    sensitive: str = ""
-
-
-class _Uses(_Table, frozen=True):
-    """`[uses]`: what it is for, what it is not for, and its limits."""
-
-    intended: str = ""
-    unsuitable: str = ""
-    limits: str = ""
-
-
-class _Maintenance(_Table, frozen=True):
-    """`[maintenance]`: who keeps it, and when this version was made."""
-
-    plan: str = ""
-    updated: str = ""
-
-
-class Cost(_Table, frozen=True):
-    """`[cost]`: prices of a million tokens in a currency, and seconds; 0 is unknown."""
-
-    currency: str = ""
-    prompts: float = 0.0
-    replies: float = 0.0
-    seconds: float = 0.0
-
-
-class Given(_Table, frozen=True):
-    """The whole file."""
-
-    about: _About = _About()
-    licence: _Licence = _Licence()
-    people: _People = _People()
-    uses: _Uses = _Uses()
-    maintenance: _Maintenance = _Maintenance()
-    cost: Cost = Cost()
-
-
-def read_given(path: Path) -> Given:
-    """Read the file.
+def read_given(path: Path) -> Any:
+    """Read the file: its tables as records, with every key of `given.toml`.
 
     Raises:
         InputError: it is no TOML, has a key that is not known, or a price or a time below 0.
@@ -412,11 +358,6 @@ def read_given(path: Path) -> Given:
     if min(given.cost.prompts, given.cost.replies, given.cost.seconds) < 0:
         raise InputError("prices and seconds are at least 0", path=str(path), field="cost")
     return given
-
-
-def blank() -> str:
-    """The file with every question and no answer."""
-    return files(__package__).joinpath("given.toml").read_text("utf-8")
 
 
 class _CardFile(Record):
@@ -435,13 +376,13 @@ class Card(Record):
     contents: _Contents
     checks: CheckReport
     steps: tuple[Step, ...]
-    given: Given
+    given: Any
 
 
 def card(
     data: Sequence[str],
     *,
-    given: Given | None = None,
+    given: Any = None,
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
     splits: str = "names",
@@ -513,7 +454,7 @@ def card_page(card: Card) -> str:
         "language": _language,
         "title_of": lambda name: checks()[name].title,
     }
-    about, report = card.given.about, card.checks
+    report = card.checks
     tags = {tag for tag, _ in card.contents.cells if tag}
     splits = sorted({split for _, split in card.contents.cells})
     kinds = {"human": "people", "model": "models or rules"}
@@ -524,7 +465,7 @@ def card_page(card: Card) -> str:
     return environment.get_template("page.md.jinja").render(
         card=card,
         given=card.given,
-        about=about,
+        about=card.given.about,
         contents=card.contents,
         checks=report,
         front=_front_matter(card),
@@ -700,10 +641,11 @@ def _translator(step: Step) -> str:
     return name if kind == "translator" else ""
 
 
-def _price(tokens_in: int, tokens_out: int, prices: Cost) -> float | None:
+def _price(tokens_in: int, tokens_out: int, prices: Any) -> float | None:
     if not prices.prompts and not prices.replies:
         return None
-    return (tokens_in * prices.prompts + tokens_out * prices.replies) / 1e6
+    money: float = (tokens_in * prices.prompts + tokens_out * prices.replies) / 1e6
+    return money
 
 
 def _money(money: float | None, currency: str, *, run: bool = False) -> str:
@@ -763,4 +705,4 @@ def _limits(card: Card) -> Iterator[str]:
     if "repeated_text" in levels:
         yield "Texts occur more than once: split by text, never by row."
     if card.contents.totals["with_evidence"] < card.contents.totals["rows"]:
-        yield "Some rows have no evidence to hold the response against."
+        yield "Some rows have no evidence to compare the response with."

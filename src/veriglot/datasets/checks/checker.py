@@ -20,12 +20,10 @@ import numpy as np
 
 from veriglot.datasets.checks.findings import (
     CheckedFile,
-    Example,
     Finding,
     LabelSet,
     checks,
     checks_version,
-    shortened,
 )
 from veriglot.datasets.checks.rows import Fault, Index, repaired
 from veriglot.datasets.checks.scan import FirstPass, Row, Splits, Spool, find_files
@@ -96,8 +94,8 @@ class _CleanedAccount(msgspec.Struct):
     rows: int = msgspec.field(name="kept", default=0)
     repaired: int = 0
     left_out: int = 0
-    repairs: dict[str, int] = {}
-    reasons: dict[str, int] = {}
+    repairs: Counter[str] = msgspec.field(default_factory=Counter)
+    reasons: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class CheckReport(Record):
@@ -181,7 +179,7 @@ class CleanedCopy:
             raise UsageError(f"{', '.join(sorted(self.keep & self.drop))} cannot be kept and dropped.")
         for name in sorted(self.drop):
             if checks()[name].unit not in {"row", "span", "tagged text"} or name == "no_clean_rows":
-                raise UsageError(f"{name!r} is not about single rows, so none can be left out for it.")
+                raise UsageError(f"{name!r} does not check single rows, so it cannot drop any.")
 
     @property
     def one_file(self) -> bool:
@@ -203,7 +201,7 @@ class CleanedCopy:
         for name in inputs:
             read = Path(name).resolve()
             if target == read or target in read.parents:
-                raise UsageError("The cleaned copy lies where the data is.", remedy="Write it somewhere else.")
+                raise UsageError("The cleaned copy would lie inside the data.", remedy="Write it somewhere else.")
         if not self.one_file and target.is_dir() and any(target.iterdir()):
             raise UsageError(f"The folder {self.path} is not empty.", remedy="Name a new one.")
 
@@ -218,10 +216,8 @@ class _Cleaner:
         self._stack = stack
         self._writers: dict[int, Writer] = {}
         self._paths: set[Path] = set()
-        self._ids: Counter[str] = Counter()
-        self._repairs: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._account = _CleanedAccount(cleaning.path, str(cleaning.rejected))
+        self._ids = Counter[str]()
+        self.account = _CleanedAccount(cleaning.path, str(cleaning.rejected))
         cleaning.rejected.parent.mkdir(parents=True, exist_ok=True)
         self._aside = stack.enter_context(cleaning.rejected.open("wb"))
         for check, row in first.bad:
@@ -244,9 +240,9 @@ class _Cleaner:
         if reasons:
             self._reject(_RejectedRow(path, tuple(name for name in checks() if name in reasons), row.sample))
             return
-        self._repairs.update(repairs)
-        self._account.rows += 1
-        self._account.repaired += bool(repairs)
+        self.account.repairs.update(repairs)
+        self.account.rows += 1
+        self.account.repaired += bool(repairs)
         self._writer(row.file).write(self._named(sample, index, row, sorted(repairs)))
 
     def _named(self, sample: Sample, index: int, row: Row, repairs: list[str]) -> Sample:
@@ -280,15 +276,9 @@ class _Cleaner:
         return self._writers[number]
 
     def _reject(self, row: _RejectedRow) -> None:
-        self._account.left_out += 1
-        self._reasons.update(row.reasons)
+        self.account.left_out += 1
+        self.account.reasons.update(row.reasons)
         self._aside.write(msgspec.json.encode(row) + b"\n")
-
-    def account(self) -> _CleanedAccount:
-        """What was written."""
-        self._account.repairs = dict(self._repairs.most_common())
-        self._account.reasons = dict(self._reasons.most_common())
-        return self._account
 
 
 def check(
@@ -349,17 +339,18 @@ class _Checker:
         cleaned = None if clean is None else self._clean(clean, near_texts)
         findings = self._tally.findings()
         names = {finding.check for finding in findings}
-        self._not_looked_for.update({name: why for name, why in few.items() if name not in names})
+        self._not_looked_for.update(few)
         if not self._index.long.any():
             self._not_looked_for.setdefault("near_text", "no response has the 32 letters from which it is compared")
         for name, check_ in checks().items():  # those that looked at nothing did not pass
-            if name not in names and not self._tally.looked_at(name):
+            if not self._tally.looked_at(name):
                 self._not_looked_for.setdefault(name, f"no {check_.unit} here could have it")
+        reasons = {name: why for name, why in self._not_looked_for.items() if name not in names}
         return CheckReport(
             files=tuple(first.checked),
             findings=findings,
-            passed=tuple(name for name in checks() if name not in names and name not in self._not_looked_for),
-            not_looked_for=self._not_looked_for,
+            passed=tuple(name for name in checks() if name not in names and name not in reasons),
+            not_looked_for=reasons,
             labels=first.balance.sets(),
             agreement=agreement,
             shared=_shared_references(self._index, [file.path for file in first.files]),
@@ -442,7 +433,7 @@ class _Checker:
             "leaked_reference_across": passages,
         }
         leaking: set[int] = set()
-        pairs: Counter[tuple[str, int, int]] = Counter()
+        pairs = Counter[tuple[str, int, int]]()
         for check, several in groups.items():
             for file, rows in Counter(index.files[index.splits > 0].tolist()).items():
                 self._tally.looked(check, self._first.files[file].path, rows)
@@ -496,10 +487,8 @@ class _Checker:
                     clean = sum(not annotation.spans for annotation in marked)
                     differing.append((number, kind, 0 < clean < len(marked), len(marked)))
         for number, kind, about_clean, count in sorted(differing):
-            row = self._spool[number]
-            path, text = self._first.files[row.file].path, shortened(row.sample.response)
-            example = Example(path, f"{count} annotations ({kind}) that differ", id=row.sample.id, text=text)
-            self._tally.add("disagreeing_labels", example, kind="clean or not" if about_clean else "where")
+            where = "clean or not" if about_clean else "where"
+            self._add_fault("disagreeing_labels", number, f"{count} annotations ({kind}) that differ", kind=where)
         self._tally.looked("disagreeing_labels", "", texts)
         if not texts:
             self._not_looked_for["disagreeing_labels"] = "no text has several annotations of one kind"
@@ -541,12 +530,10 @@ class _Checker:
             for span, seam, annotator in first.glue.look(row.sample):
                 self._tally.looked("glued_span", path, layer=annotator)
                 if seam is not None:
-                    if "glued_span" in first.drop:
-                        first.reasons[number].add("glued_span")
                     text = row.sample.response[span.start : span.end]
                     shown = text if seam.at is None else f"{text[: seam.at]}|{text[seam.at :]}"
-                    example = Example(path, f"told by {seam.why}", id=row.sample.id, text=shortened(shown))
-                    self._tally.add("glued_span", example, kind=seam.why, layer=annotator)
+                    fault = Fault("glued_span", f"told by {seam.why}", seam.why, shown, layer=annotator)
+                    first.add_fault(fault, number, row.sample, path)
 
     def _clean(self, clean: CleanedCopy, near_texts: list[list[int]]) -> _CleanedAccount:
         keys = self._index.texts  # of near-duplicates the group is the first one's; other texts are one by themselves
@@ -555,7 +542,9 @@ class _Checker:
             cleaner = _Cleaner(clean, self._first, groups, stack)
             for number, row in self._rows("Writing the cleaned copy"):
                 cleaner.take(number, row)
-            return cleaner.account()
+        account = cleaner.account
+        account.repairs, account.reasons = (Counter(dict(c.most_common())) for c in (account.repairs, account.reasons))
+        return account
 
 
 def _first_of(keys: UInt64s) -> Bools:
@@ -587,7 +576,7 @@ def _members(keys: UInt64s, near: list[list[int]]) -> tuple[list[list[int]], lis
 
 def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedReferences, ...]:
     """Pairs of files with passages in common, most first; `files` has their names."""
-    shared: Counter[tuple[int, int]] = Counter()
+    shared = Counter[tuple[int, int]]()
     foreign: set[tuple[int, int]] = set()
     own_file = index.files[index.owners].astype(np.int64)
     distinct = np.unique(np.stack([index.passages, own_file.astype(np.uint64)], axis=1), axis=0)
@@ -620,7 +609,7 @@ class AgreementSums:
     """Sums over the texts of one language and kind of annotator."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._counts = Counter[str]()
         self._overlaps = 0.0
         self._coincidences = np.zeros((2, 2))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import struct
 import unicodedata
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
+from veriglot.datasets.near_duplicates import hash64
 from veriglot.formats.tags import in_order
 from veriglot.records import Annotation, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import base_tag, find_language, same_language
@@ -22,7 +23,7 @@ from veriglot.text.identification import Identified, identify
 from veriglot.text.noise import garbled, looks_glued
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.text.unicode import script_of, script_shares
+from veriglot.text.unicode import script_of, script_shares, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +51,7 @@ def _placed(span: Span, response: str) -> tuple[Span, str] | None:
         except UnicodeDecodeError:
             continue
         if inside == span.text:
-            return msgspec.structs.replace(span, start=start, end=start + len(inside)), unit
+            return replace(span, start=start, end=start + len(inside)), unit
     return None
 
 
@@ -64,9 +65,9 @@ def repaired(sample: Sample, keep: Collection[str] = ()) -> tuple[Sample, Counte
         sample: any sample.
         keep: checks whose faults stay.
     """
-    changes: Counter[str] = Counter()
+    changes = Counter[str]()
     annotations = tuple(_annotation(annotation, sample.response, changes, keep) for annotation in sample.annotations)
-    return (msgspec.structs.replace(sample, annotations=annotations) if changes else sample), changes
+    return (replace(sample, annotations=annotations) if changes else sample), changes
 
 
 def _annotation(annotation: Annotation, response: str, changes: Counter[str], keep: Collection[str]) -> Annotation:
@@ -77,21 +78,20 @@ def _annotation(annotation: Annotation, response: str, changes: Counter[str], ke
         if unit and "text_mismatch" not in keep:
             changes["text_mismatch"] += 1
             span = meant
-        trimmed = _trimmed(span, response)
-        if trimmed is None and "blank_span" not in keep:
+        bare = _trimmed(span, response)
+        if bare is None and "blank_span" not in keep:
             changes["blank_span"] += 1
             continue
-        if trimmed is None or "span_edges" in keep:
-            trimmed = span
-        if trimmed is not span:
+        if bare is not None and bare is not span and "span_edges" not in keep:
             changes["span_edges"] += 1
-        key = (trimmed.start, trimmed.end, trimmed.type)
+            span = bare
+        key = (span.start, span.end, span.type)
         if key in seen and "repeated_span" not in keep:
             changes["repeated_span"] += 1
             continue
         seen.add(key)
-        spans.append(trimmed)
-    return annotation if annotation.spans is None else msgspec.structs.replace(annotation, spans=tuple(spans))
+        spans.append(span)
+    return annotation if annotation.spans is None else replace(annotation, spans=tuple(spans))
 
 
 def _is_blank(text: str) -> bool:
@@ -101,14 +101,12 @@ def _is_blank(text: str) -> bool:
 
 def _trimmed(span: Span, response: str) -> Span | None:
     """Without white space at its edges; None where nothing is left that could be wrong."""
-    text = response[span.start : span.end]
-    if _is_blank(text):
+    if _is_blank(response[span.start : span.end]):
         return None
-    start = span.start + len(text) - len(text.lstrip())
-    end = span.end - (len(text) - len(text.rstrip()))
+    start, end = trimmed(response, span.start, span.end)
     if (start, end) == (span.start, span.end):
         return span
-    return msgspec.structs.replace(span, start=start, end=end, text=None if span.text is None else response[start:end])
+    return replace(span, start=start, end=end, text=None if span.text is None else response[start:end])
 
 
 # What can be told of one sample by itself: its labels, its offsets, its characters.
@@ -370,16 +368,6 @@ def _weight(letters: str, text: str) -> float:
     return len(letters) + (_DENSE_LETTER - 1) * dense
 
 
-def _hash(*parts: str) -> int:
-    """64 bits, never 0; framed, so that joins cannot collide."""
-    hasher = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(data).to_bytes(4, "little"))
-        hasher.update(data)
-    return int.from_bytes(hasher.digest(), "little") or 1
-
-
 class Index:
     """Hashes by row and by passage; `freeze` makes arrays of them.
 
@@ -405,19 +393,19 @@ class Index:
         response, question = _letters(sample.response), _letters(sample.question or "")
         passages = [_letters(passage.text) for passage in sample.evidence]
         is_long = _weight(response, response) >= _ENOUGH
-        text = _hash(response, *(() if is_long else (question, *passages))) if response else 0
+        text = hash64(response, *(() if is_long else (question, *passages))) if response else 0
         labels = self._encode(sample.annotations).decode()
         model = sample.generator.name if sample.generator is not None else ""
         base = _plain_tag(sample.language)
         if base not in self.language_names:
             self.language_names.append(base)
-        whole = _hash(question, *passages, sample.response, model, labels)
+        whole = hash64(question, *passages, sample.response, model, labels)
         self._rows += struct.pack("<Q?QIHH", text, is_long, whole, file, split, self.language_names.index(base))
         for number, passage in enumerate(passages):
             if _weight(passage, passage) >= _ENOUGH:
                 stated = sample.evidence[number].language
                 own = _plain_tag(stated) == base if stated else sample.task is not Task.TRANSLATION
-                self._passages += struct.pack("<QIH?", _hash(passage), self._count, min(number, 0xFFFF), own)
+                self._passages += struct.pack("<QIH?", hash64(passage), self._count, min(number, 0xFFFF), own)
         self._count += 1
 
     def freeze(self) -> None:
@@ -492,9 +480,9 @@ class SeamFinder:
         self._learnt = 0
         self._words = _Counted()
         self._strings = _Counted()  # letters in a row: words, or clauses where no spaces part words
-        self._runs: Counter[str] = Counter()  # of two, three and four letters
-        self._endings: Counter[str] = Counter()
-        self._beginnings: Counter[str] = Counter()
+        self._runs = Counter[str]()  # of two, three and four letters
+        self._endings = Counter[str]()
+        self._beginnings = Counter[str]()
 
     def learn(self, text: str, language: str | None = None) -> None:
         """Take in a text that holds no glue: a reference, or a response outside its marks. Enough is enough."""
@@ -704,18 +692,17 @@ def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample 
         if (spans is None) != (annotation.spans is None) or (units is None) != (annotation.units is None):
             return None
         spans = spans and tuple(
-            span if span.text is None else msgspec.structs.replace(span, text=response[span.start : span.end])
-            for span in spans
+            span if span.text is None else replace(span, text=response[span.start : span.end]) for span in spans
         )
-        annotations.append(msgspec.structs.replace(annotation, spans=spans, units=units))
+        annotations.append(replace(annotation, spans=spans, units=units))
     if not response.strip():
         return None
     meta = {key: value for key, value in sample.meta.items() if key not in _STALE}
-    return msgspec.structs.replace(sample, response=response, annotations=tuple(annotations), meta=meta)
+    return replace(sample, response=response, annotations=tuple(annotations), meta=meta)
 
 
 def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
     """Marks at their new places; None where there are none, or one would be empty."""
     if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
         return None
-    return tuple(msgspec.structs.replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)
+    return tuple(replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)

@@ -6,6 +6,7 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,6 @@ from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record
 from veriglot.records.taxonomy import Taxonomy, taxonomies
-from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.segmentation import word_bounds
 
@@ -71,8 +71,7 @@ class Balance:
             label_set.clean += not spans
             label_set.words += len(words)
             label_set.marked_words += int(marked(words, ranges(spans)).sum())
-            for span in spans:
-                label_set.types[span.type or ""] = label_set.types.get(span.type or "", 0) + 1
+            label_set.types = dict(Counter(label_set.types) + Counter(span.type or "" for span in spans))
 
     def sets(self) -> tuple[LabelSet, ...]:
         """Every set of labels, as they appeared."""
@@ -224,10 +223,8 @@ class Splits:
 
     def number(self, sample: Sample, of_file: str | None) -> int:
         """The number of a sample's split."""
-        name = of_file
-        if self.how == "names":
-            stated = next((sample.meta[key] for key in _META if isinstance(sample.meta.get(key), str)), None)
-            name = stated or of_file
+        stated = (sample.meta.get(key) for key in _META if self.how == "names")
+        name = next((value for value in stated if isinstance(value, str) and value), of_file)
         if name is None:
             return 0
         if name not in self.names:
@@ -355,7 +352,7 @@ class FirstPass:
         self.bad: list[tuple[str, FailedRow]] = []
         self.files: list[DataFile] = []
         self.checked: list[CheckedFile] = []
-        self._hashes: list[bytes] = []
+        self._hasher = sha256()
 
     def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
         """Read every file.
@@ -414,14 +411,11 @@ class FirstPass:
         for what, count in holds.items():
             for check in _COULD_HAVE[what] if count else ():
                 self.tally.looked(check, file.path, count)
-        language = sample.language or ""
-        file.languages[language] = file.languages.get(language, 0) + 1
+        file.languages[sample.language or ""] = file.languages.get(sample.language or "", 0) + 1
         file.samples += 1
         file.queries += not (holds["response"] or holds["annotations"])
         file.labelled += any(annotation.spans is not None for annotation in sample.annotations)
-        self._hashes.append(encode(sample))
-        if len(self._hashes) > 256:
-            self._hashes = [digest(self._hashes).encode()]
+        self._hasher.update(encode(sample) + b"\n")
         self.index.add(sample, number, split)
         self.balance.add(sample, file.path, file.format)
         self.glue.want(sample)
@@ -457,4 +451,4 @@ class FirstPass:
 
     def data_digest(self) -> str:
         """A hash of all samples, in order."""
-        return digest(self._hashes)[:16]
+        return self._hasher.hexdigest()[:16]

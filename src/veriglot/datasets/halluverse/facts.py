@@ -224,10 +224,11 @@ class PageText:
     def take(self, sentence: str, attempt: int = 1) -> None:
         """Take a sentence that was chosen into `facts`, or put it into `rejections`."""
         location = self._place(sentence)
-        fault = (location, _DETAILS[location]) if isinstance(location, str) else self._fault(location[0])
-        if fault is not None:
+        if isinstance(location, str):
+            self.reject(location, _DETAILS[location], sentence, attempt)
+        elif fault := self._fault(location[0]):
             self.reject(*fault, sentence, attempt)
-        elif not isinstance(location, str):
+        else:
             id_ = f"{self._page.id}/{len(self.facts) + 1}"
             self.facts.append(_Fact(id_, self.sentences[location[0]], *location))
 
@@ -315,11 +316,8 @@ class FactSettings(StrictRecord):
             "short": count < self.min_sentences,
         }
         reason = next((reason for reason, applies in reasons.items() if applies), None)
-        return (
-            None
-            if reason is None
-            else PageFacts(page.id, page.language, page.group, page.reference.title, count, reason)
-        )
+        row = PageFacts(page.id, page.language, page.group, page.reference.title, count, reason)
+        return None if reason is None else row
 
 
 class Chooser(LanguageModel, frozen=True):
@@ -402,7 +400,7 @@ def choose_facts(
         What became of the pages. One whose calls gave nothing is a failed row; one without facts is not.
 
     Raises:
-        UsageError: the output was begun otherwise.
+        UsageError: the output was begun differently.
         ModelError: what every further call would meet too.
     """
     return generate(
@@ -411,10 +409,8 @@ def choose_facts(
         lambda rows: in_waves(client, rows, lambda page: _chosen(page, chooser, settings), jobs=jobs),
         signature=client.signature,
         settings={
-            "model": chooser.model,
-            "seed": chooser.seed,
+            **chooser.described,
             "attempts": chooser.attempts,
-            "settings": chooser.settings,
             "facts": settings,
             "prompt": prompt_version("facts"),
             "check": f"choice@{CHOICE_VERSION},{refusals_version()}",

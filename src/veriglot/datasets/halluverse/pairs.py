@@ -12,6 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.generation import RunOptions, UsageFields, generate, in_waves, ranked
 from veriglot.datasets.halluverse.facts import CHOICE_VERSION, FactSettings, Page, PageFacts, PageText, facts_path
@@ -37,8 +38,8 @@ from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
 from veriglot.records.settings import Record
 from veriglot.records.taxonomy import taxonomy
-from veriglot.storage.checkpoint import FailedRow, JsonLines, Tally, Usage, failed_rows
-from veriglot.storage.files import write_json
+from veriglot.storage.checkpoint import FailedRow, JsonLines, Tally, failed_rows
+from veriglot.storage.files import beside, write_json
 from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ class BalancedDraw:
     def __init__(self, types: Sequence[str], key: str) -> None:
         self._types = tuple(types)
         self._key = key
-        self._asked: Counter[str] = Counter()
-        self._taken: Counter[str] = Counter()
+        self._asked = Counter[str]()
+        self._taken = Counter[str]()
         self._block = 0
 
     def block(self, size: int) -> list[str]:
@@ -118,7 +119,7 @@ class BalancedDraw:
         self._block += 1
         most = max(1, round(_MOST * size))
         expected = {type_: float(self._taken[type_]) for type_ in self._types}
-        drawn: Counter[str] = Counter()
+        drawn = Counter[str]()
         for _ in range(size):
             free = [type_ for type_ in self._types if drawn[type_] < most] or list(self._types)
             fewest = min(expected[type_] for type_ in free)
@@ -141,8 +142,7 @@ class BalancedDraw:
 
 def read_facts(path: Path) -> list[PageFacts]:
     """The pages of a finished first step, with their facts."""
-    decoder = msgspec.json.Decoder(PageFacts)
-    return [decoder.decode(line) for line in path.read_bytes().splitlines()]
+    return [msgspec.json.decode(line, type=PageFacts) for line in path.read_bytes().splitlines()]
 
 
 def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Sample]:
@@ -159,7 +159,7 @@ def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Samp
         if reference.meta.get("revision") is not None:
             meta["revision"] = reference.meta["revision"]
         of_page = Sample("", "", Task.BIOGRAPHY, reference.language, evidence=(reference.evidence,), meta=meta)
-        seeds += [msgspec.structs.replace(of_page, id=fact.id, response=fact.text) for fact in row.facts]
+        seeds += [replace(of_page, id=fact.id, response=fact.text) for fact in row.facts]
     return sorted(seeds, key=attrgetter("language"))
 
 
@@ -177,7 +177,7 @@ def _make_pairs(
     **run: Unpack[RunOptions],
 ) -> Tally:
     """Make a pair of every sentence with `make`, one result each; `able` says which errors a sentence can have."""
-    finished = JsonLines(output.with_name(output.name + ".rows.jsonl"))
+    finished = JsonLines(beside(output, ".rows.jsonl"))
 
     def work(rows: Iterator[Sample]) -> Iterator[Made | FailedRow]:
         todo = {row.id for row in rows}
@@ -223,7 +223,7 @@ def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
     if isinstance(made, FailedRow):
         return made
     tag = seed.language or ""
-    rejections = [msgspec.structs.replace(rejection, id=seed.id) for rejection in made.rejections]
+    rejections = [replace(rejection, id=seed.id) for rejection in made.rejections]
     samples, taken = made.samples, made.taken
     long = next((sample for sample in samples if len(sentences(sample.response, tag)) > 1), None)
     if long is not None:
@@ -233,8 +233,8 @@ def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
         samples, taken = (), {**taken, type_: 0}
     page = seed.evidence[0]
     evidence = (Evidence(seed.response, title=page.title, language=tag, url=page.url),)
-    samples = tuple(msgspec.structs.replace(sample, id=seed.id, evidence=evidence) for sample in samples)
-    return msgspec.structs.replace(made, samples=samples, rejections=tuple(rejections), taken=taken)
+    samples = tuple(replace(sample, id=seed.id, evidence=evidence) for sample in samples)
+    return replace(made, samples=samples, rejections=tuple(rejections), taken=taken)
 
 
 def _type_of(pair: Sample) -> str:
@@ -267,7 +267,7 @@ def inject_pairs(
         What became of the sentences. One of which nothing passed is done; one whose calls gave nothing failed.
 
     Raises:
-        UsageError: another taxonomy or form, or the output was begun otherwise.
+        UsageError: another taxonomy or form, or the output was begun differently.
         ModelError: what every further call would meet too.
     """
     if injector.taxonomy != "halluverse" or injector.form != "plain":
@@ -285,9 +285,8 @@ def inject_pairs(
         signature=client.signature,
         seed=injector.seed,
         settings={
-            "model": injector.model,
+            **injector.described,
             "attempts": injector.attempts,
-            "settings": injector.settings,
             "prompt": f"{prompt_version('injection')},{refusals_version()}",
             "support": support.signature if support is not None else None,
         },
@@ -429,7 +428,7 @@ class RuledSet:
         version = f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}"
         made = {"seed": seed.id, "given": True, **quotation.made(edited, version)}
         units = (Unit(0, len(edited.text), edited.changes[0].type),)
-        return msgspec.structs.replace(
+        return replace(
             seed,
             response=edited.text,
             generator=Generator("rules", _PAIR_RULES_VERSION, self._seed),
@@ -585,14 +584,13 @@ class Births(Record):
         return self.known / self.people if self.people else None
 
 
-def births_of(years: Iterable[int | None], *, within: tuple[int, int] | None = None) -> Births:
-    """The years of birth of people."""
+def births_of(years: Iterable[int | None], *, within: Sequence[int] = ()) -> Births:
+    """The years of birth of people; the spans cover those `within` which they are shown too."""
     given = list(years)
     known = sorted(year for year in given if year is not None)
     if not known:
         return Births(len(given))
-    low, high = within or (known[0], known[-1])
-    low, high = min(low, known[0]), max(high, known[-1])
+    low, high = min(known + list(within)), max(known + list(within))
     width = next((w for w in _WIDTHS if high // w - low // w < _MOST_SPANS), _WIDTHS[-1])
     spans = tuple(
         _Years(index * width, width, sum(year // width == index for year in known))
@@ -622,9 +620,8 @@ class Diversity(Record):
     births: Births
 
 
-def diversity_of(people: Iterable[Person], *, within: tuple[int, int] | None = None) -> Diversity:
+def diversity_of(given: Sequence[Person], *, within: Sequence[int] = ()) -> Diversity:
     """How diverse people are; see `births_of` for `within`."""
-    given = list(people)
     labels = {thing.item: thing.label for person in given for thing in (*person.occupations, *person.citizenships)}
     return Diversity(
         len(given),
@@ -731,19 +728,20 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
             sums.add(sample)
         if counts[tag].types[type_] <= _EXAMPLES:
             examples.append(Example(sample.id, tag, type_, sample.evidence[0].text, sample.response))
+    nothing = SilverCounts(()).account()  # of a language without a sentence
     languages = {
-        tag: _language([row for row in rows if row.language == tag], account.languages.get(tag), language_counts)
+        tag: _language(
+            [row for row in rows if row.language == tag], account.languages.get(tag, nothing), language_counts
+        )
         for tag, language_counts in counts.items()
     }
     total = _language(rows, account.total, everything, fact_failures, account.failed)
-    spent = total.usage + failed_rows(facts_path(output))[1]
-    total = msgspec.structs.replace(total, **msgspec.structs.asdict(spent))
+    total = replace(total, **asdict(total.usage + failed_rows(facts_path(output))[1]))
     known = people or {}
     born = [person.born for person in known.values() if person.born is not None]
-    within = (min(born), max(born)) if born else None
 
     def diversity(groups: Iterable[str]) -> Diversity:
-        return diversity_of((known[group] for group in groups if group in known), within=within)
+        return diversity_of([known[group] for group in groups if group in known], within=born)
 
     made = Summary(
         languages,
@@ -754,7 +752,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
         sum(group not in known for group in everything.groups),
         tuple(sorted(examples, key=attrgetter("language", "type", "id"))),
     )
-    write_json(output.with_name(output.name + ".summary.json"), made, indent=2)
+    write_json(beside(output, ".summary.json"), made, indent=2)
     return made
 
 
@@ -762,7 +760,7 @@ class _Counts:
     """Counts over the pairs of a language, or of all."""
 
     def __init__(self) -> None:
-        self.types: Counter[str] = Counter()
+        self.types = Counter[str]()
         self.groups: dict[str, None] = {}
         self.original = self.edited = 0
 
@@ -774,11 +772,9 @@ class _Counts:
 
 
 def _language(
-    rows: list[PageFacts], account: LanguageAccount | None, counts: _Counts, fact_failures: int = 0, failed: int = 0
+    rows: list[PageFacts], account: LanguageAccount, counts: _Counts, fact_failures: int = 0, failed: int = 0
 ) -> LanguageSummary:
-    types = account.types if account is not None else {}
-    parts = [row.usage for row in rows] + ([account.usage] if account is not None else [])
-    taken = [totals.taken for totals in types.values()]
+    taken = [totals.taken for totals in account.types.values()]
     return LanguageSummary(
         len(rows),
         ranked(Counter(row.unfit for row in rows if row.unfit is not None)),
@@ -787,13 +783,13 @@ def _language(
         sum(not fact.exact for row in rows for fact in row.facts),
         ranked(Counter(rejection.reason for row in rows for rejection in row.rejections)),
         fact_failures,
-        account.rows if account is not None else 0,
-        types,
-        account.passages.reasons if account is not None else {},
+        account.rows,
+        account.types,
+        account.passages.reasons,
         failed,
         _evenness(taken) if sum(taken) else None,
         len(counts.groups),
         counts.original,
         counts.edited,
-        **msgspec.structs.asdict(sum(parts, Usage())),
+        **asdict(sum((row.usage for row in rows), account.usage)),
     )

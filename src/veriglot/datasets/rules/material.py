@@ -209,7 +209,7 @@ class Articles:
         self._by_language: dict[str, dict[bytes, Article]] = {}
         self._seen: set[bytes] = set()
         self._garbled: set[bytes] = set()
-        self.left_out: Counter[str] = Counter()
+        self.left_out = Counter[str]()
 
     def languages(self) -> list[str]:
         """The languages that have articles, sorted."""

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, groupby
+from math import inf
 from operator import attrgetter
 from os.path import commonprefix
 from random import Random
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.generation import RunOptions, generate
+from veriglot.datasets.generation import RunOptions, apportioned, generate
 from veriglot.datasets.rules.material import (
     PHRASES_VERSION,
     Article,
@@ -29,15 +30,15 @@ from veriglot.datasets.rules.material import (
 )
 from veriglot.datasets.silver.check import Change, Edited, Violation, check
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, check_ranges
 from veriglot.records.taxonomy import taxonomy
 from veriglot.text.facts import rules_of
 from veriglot.text.segmentation import folded_words, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from typing import Unpack
 
@@ -492,24 +493,16 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.taxonomy not in _TAXONOMIES:
-            raise UsageError(
-                f"Rules make no errors of the taxonomy {self.taxonomy!r}.",
-                remedy=f"Name one of {', '.join(_TAXONOMIES)}.",
-            )
-        strange = sorted(set(self.shares) - set(self.types))
-        if strange:
-            types = ", ".join(self.types)
-            raise UsageError(f"The taxonomy {self.taxonomy} has no type {strange[0]!r}.", remedy=f"It has {types}.")
-        if any(not 0 <= share < float("inf") for share in self.shares.values()) or (
+            raise UnknownNameError("taxonomy of rules", self.taxonomy, _TAXONOMIES)
+        for type_ in sorted(set(self.shares) - set(self.types)):
+            raise UnknownNameError(f"type of {self.taxonomy}", type_, self.types)
+        if any(not 0 <= share < inf for share in self.shares.values()) or (
             self.shares and not sum(self.shares.values())
         ):
             raise UsageError("The shares of types are numbers from 0 up, at least one of them more than 0.")
-        if not (0 <= self.clean <= 1 and 0 <= self.reworded <= 1):
-            raise UsageError("The shares of clean rows and of reworded sentences lie between 0 and 1.")
         if not 1 <= self.fewest <= self.most <= 6:
             raise UsageError("A row has 1 to 6 errors, the fewest no more than the most.")
-        if self.rows < 1 or self.articles < 2:
-            raise UsageError("There is at least one row to make, from at least two articles of a language.")
+        check_ranges(self, clean=(0, 1), reworded=(0, 1), rows=(1, inf), articles=(2, inf))
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -539,27 +532,16 @@ class _Planned(Record):
 
 def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[_Planned]:
     """Every row, language by language; the same for equal arguments."""
-    for tag, rows in _apportioned(dict.fromkeys(languages, 1.0), settings.rows).items():
+    for tag, rows in apportioned(dict.fromkeys(languages, 1.0), settings.rows).items():
         rng = Random(f"plan {settings.seed} {tag}")  # noqa: S311  a seeded draw, not a secret
         can = settings.supported(tag)
         weights = {type_: weight for type_, weight in settings.weights().items() if type_ in can and weight}
         clean = set(rng.sample(range(rows), round(settings.clean * rows) if weights else rows))
         counts = [0 if row in clean else rng.randint(settings.fewest, settings.most) for row in range(rows)]
-        deck = list(Counter(_apportioned(weights, sum(counts))).elements())
+        deck = list(Counter(apportioned(weights, sum(counts))).elements())
         rng.shuffle(deck)
         for row, count in enumerate(counts):
             yield _Planned(f"rules-{tag}-{row:05d}", tag, row, tuple(deck.pop() for _ in range(count)))
-
-
-def _apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
-    """Whole numbers in proportion to weights that sum to `whole`, by largest remainders (the first of equal ones)."""
-    total = sum(weights.values())
-    exact = {name: whole * weight / total for name, weight in weights.items()} if total else {}
-    whole_numbers = {name: int(share) for name, share in exact.items()}
-    left = sorted(exact, key=lambda name: whole_numbers[name] - exact[name])
-    for name in left[: whole - sum(whole_numbers.values())]:
-        whole_numbers[name] += 1
-    return whole_numbers
 
 
 # One row: a quotation of an article, the planned errors in it, and the check.
@@ -708,13 +690,13 @@ def rule_silver(
 
     Raises:
         InputError: no language has two articles.
-        UsageError: the output was begun otherwise.
+        UsageError: the output was begun differently.
     """
     languages = articles.quotable
     if not languages:
         raise InputError(
             "No language has two articles whose passages can be quoted.",
-            remedy="Name files with evidence, and say their language with --language where they do not.",
+            remedy="Name files with evidence, and give their language with --language if they state none.",
         )
 
     def work(rows: Iterator[_Planned]) -> Iterator[Made]:

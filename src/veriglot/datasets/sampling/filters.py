@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.near_duplicates import (
     BANDS,
@@ -28,7 +30,7 @@ from veriglot.datasets.near_duplicates import (
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWriter, key_of, lines_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.records.languages import same_language
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, check_ranges
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow, InputFile, JsonLines, differing_settings
 from veriglot.storage.files import whole_folder, write_whole
@@ -89,7 +91,7 @@ class Cleaning(Record):
             script counts as two.
         max_length: longest source, counted likewise.
         min_confidence: of the language, 0 to 1; less sure ones fall out.
-        near: Jaccard similarity of character n-grams, above 0 to 1, from which a text is a near-duplicate of an earlier
+        near: Jaccard similarity of character n-grams, 0.01 to 1, from which a text is a near-duplicate of an earlier
             one; None keeps near-duplicates.
         skip: keep every line as it is, because the data were cleaned before.
 
@@ -108,10 +110,7 @@ class Cleaning(Record):
     def __post_init__(self) -> None:
         if not 0 <= self.min_length <= self.max_length:
             raise UsageError(f"Lengths from {self.min_length} to {self.max_length} are no range.")
-        if not 0 <= self.min_confidence <= 1:
-            raise UsageError(f"The least confidence is a probability between 0 and 1, not {self.min_confidence}.")
-        if self.near is not None and not 0 < self.near <= 1:
-            raise UsageError(f"A similarity is above 0 and at most 1, not {self.near}.")
+        check_ranges(self, min_confidence=(0, 1), near=(0.01, 1))
 
 
 class _ReadCounts(Record):
@@ -201,7 +200,7 @@ class Stages:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / "stage.json", msgspec.json.encode(marker))
         result = work(folder)
-        done = msgspec.structs.replace(marker, finished=True, result=msgspec.Raw(msgspec.json.encode(result)))
+        done = replace(marker, finished=True, result=msgspec.Raw(msgspec.json.encode(result)))
         write_whole(folder / "stage.json", msgspec.json.encode(done))
         return result
 
@@ -211,9 +210,9 @@ class Stages:
         Raises:
             UsageError: the stage was begun in another way, and `restart` is off.
         """
-        before = self._keys[after] if after is not None else ""
-        folder, key = self.path(name), digest([before, name, msgspec.json.encode(settings, order="deterministic")])
-        self._keys[name] = key
+        encoded = msgspec.json.encode(settings, order="deterministic")
+        folder, key = self.path(name), digest([self._keys.get(after or "", ""), name, encoded])
+        self._keys[name], settings = key, msgspec.json.decode(encoded)
         try:
             marker = msgspec.json.decode((folder / "stage.json").read_bytes(), type=_Marker)
         except FileNotFoundError:
@@ -226,7 +225,7 @@ class Stages:
         if marker.key == key:
             return marker
         if not self._restart:
-            differences = ", ".join(differing_settings(_flat(marker.settings), _flat(settings)))
+            differences = ", ".join(differing_settings(marker.settings, settings))
             raise UsageError(
                 f"{folder} was made in another way: {differences or 'a stage before it was redone'}.",
                 remedy="Rerun the command with --overwrite to redo this stage and those after it, or name another"
@@ -234,13 +233,6 @@ class Stages:
             )
         shutil.rmtree(folder)
         return _Marker(key, settings)
-
-
-def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings as JSON holds them, without those that are only there to hold others."""
-    decoded = msgspec.json.decode(msgspec.json.encode(settings))
-    parts = (value if isinstance(value, dict) else {name: value} for name, value in decoded.items())
-    return {name: value for part in parts for name, value in part.items()}
 
 
 # Does the work on rows `[start, stop)`: arrays, kept as one file each, and what was counted, by name.
@@ -276,22 +268,20 @@ class Shards:
         left = [number for number in range(len(self)) if not self._path(number).is_dir()]
         for _ in range(len(self) - len(left)):
             watch.advance()
-        if jobs == 1 or len(left) < 2:
-            worker = make() if left else None
-            for number in left:
-                assert worker is not None
-                self._do(worker, number)
-                watch.advance()
-            return
         context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
         try:
-            with ProcessPoolExecutor(min(jobs, len(left)), context, _begin, (make, self)) as pool:
-                for _ in pool.map(_do_shard, left):
+            with ExitStack() as stack:
+                if jobs > 1 and len(left) > 1:
+                    pool = ProcessPoolExecutor(min(jobs, len(left)), context, _begin, (make, self))
+                    done = stack.enter_context(pool).map(_do_shard, left)
+                else:
+                    done = map(partial(self._do, make()), left) if left else iter(())
+                for _ in done:
                     watch.advance()
         except BrokenProcessPool as error:
             raise VeriglotError(
                 "A worker process died.",
-                remedy="Is there enough memory? Finished ranges are kept: rerun with fewer --processes.",
+                remedy="Check the memory. Finished ranges are kept: rerun with fewer --processes.",
             ) from error
 
     def __len__(self) -> int:
@@ -309,7 +299,7 @@ class Shards:
 
     def notes(self) -> dict[str, int]:
         """What was counted, added up, by name in alphabetical order."""
-        total: Counter[str] = Counter()
+        total = Counter[str]()
         for number in range(len(self)):
             total.update(msgspec.json.decode((self._path(number) / "notes.json").read_bytes(), type=dict[str, int]))
         return dict(sorted(total.items()))
@@ -349,9 +339,9 @@ def length_of(text: str) -> int:
     return int(seen.sum() + (seen & dense_table()[codes]).sum())
 
 
-def compared_text(line: Line, unique: str) -> str:
+def compared_texts(line: Line, unique: str) -> tuple[str, ...]:
     """What a line is told from others by: its source, or source and target."""
-    return line.source if unique == "source" else f"{line.source}\n{line.target or ''}"
+    return (line.source,) if unique == "source" else (line.source, line.target or "")
 
 
 class LineChecker:
@@ -366,7 +356,7 @@ class LineChecker:
         """Arrays `fates`, `bands` and `sketches` of lines `[start, stop)`; notes count the other languages."""
         drop_reasons: Reasons = np.array(np.load(self._drop_reasons, mmap_mode="r")[start:stop])
         bands, sketches = np.zeros((BANDS, stop - start), np.uint64), np.zeros(stop - start, np.uint64)
-        others: Counter[str] = Counter()
+        others = Counter[str]()
         for first in range(start, stop, _BATCH):
             last = min(first + _BATCH, stop)
             clean = np.flatnonzero(drop_reasons[first - start : last - start] == DropReason.CLEAN)
@@ -378,7 +368,7 @@ class LineChecker:
                     others[other] += 1
             if self._cleaning.near is not None:
                 clean = clean[drop_reasons[clean + first - start] == DropReason.CLEAN]
-                texts = [compared_text(lines[index], self._cleaning.unique) for index in clean.tolist()]
+                texts = ["\n".join(compared_texts(lines[index], self._cleaning.unique)) for index in clean.tolist()]
                 bands[:, clean + first - start], sketches[clean + first - start] = minhash(texts)
         return {"fates": drop_reasons, "bands": bands, "sketches": sketches}, dict(others)
 
@@ -412,9 +402,7 @@ def _script(tag: str) -> str | None:
 
 def in_slice(hashes: Hashes, slice_: int, slices: int) -> Bools:
     """Which hashes belong to range number `slice_` of `slices`."""
-    own: Hashes = ((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32)
-    inside: Bools = own == np.uint64(slice_)
-    return inside
+    return np.asarray(((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32) == np.uint64(slice_))
 
 
 def mark_repeats(store: LineStore, drop_reasons: Reasons) -> None:
@@ -446,7 +434,9 @@ def mark_near_duplicates(
 ) -> int:
     """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
     slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // _AT_ONCE))
-    cache = ShingleCache(lambda rows: [compared_text(line, unique) for line in store.pick(np.array(rows, np.uint32))])
+    cache = ShingleCache(
+        lambda rows: ["\n".join(compared_texts(line, unique)) for line in store.pick(np.array(rows, np.uint32))]
+    )
     uncompared = 0
     for band in range(BANDS):
         for slice_ in range(slices):
@@ -483,49 +473,45 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
     files = [InputFile.of(path) for path in (*paths, *columns.targets)]
     settings = {
         "inputs": [(file.path, file.sha256) for file in files],
-        "columns": columns,
         "unique": cleaning.unique,
+        **asdict(columns),
     }
-    return stages.do("read", settings, partial(_read, paths, columns, cleaning.unique, watch), _ReadCounts)
 
+    def read_lines(folder: Path) -> _ReadCounts:
+        watch.begin("reading", None)
+        failed_path = folder / "failed.jsonl"
+        failed_path.unlink(missing_ok=True)
+        failed, drop_reasons, translated, unreadable = JsonLines(failed_path), bytearray(), 0, 0
+        first_bad: InputError | None = None
+        with LineWriter(folder) as writer:
+            for row in lines_of(paths, columns):
+                watch.advance()
+                if isinstance(row, FailedRow):
+                    failed.append(msgspec.json.encode(row))
+                    first_bad = first_bad or row.as_error()
+                    unreadable += 1
+                    continue
+                line, given = row
+                writer.add(line, key_of(*compared_texts(line, cleaning.unique)), given)
+                reason = DropReason.CLEAN if line.source.strip() else DropReason.NO_SOURCE
+                has_target = bool(line.target and line.target.strip())
+                translated += has_target
+                drop_reasons.append(reason if has_target or reason else DropReason.NO_TARGET)
+        failed.close()
+        if not writer.count and first_bad is not None:
+            raise InputError(
+                f"no line can be read; of {unreadable:,} rows the first: {first_bad.message}",
+                remedy=f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
+            )
+        if not writer.count:
+            raise InputError("there is no line in the inputs")
+        known = np.frombuffer(drop_reasons, np.uint8).copy()
+        if not translated:  # these are sources alone, which are to be translated once they are clean
+            known[known == DropReason.NO_TARGET] = DropReason.CLEAN
+        np.save(folder / "fates.npy", known)
+        return _ReadCounts(writer.count, unreadable, translated)
 
-def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, folder: Path) -> _ReadCounts:
-    watch.begin("reading", None)
-    failed_path = folder / "failed.jsonl"
-    failed_path.unlink(missing_ok=True)
-    failed, drop_reasons, translated, unreadable = JsonLines(failed_path), bytearray(), 0, 0
-    first_bad: InputError | None = None
-    with LineWriter(folder) as writer:
-        for row in lines_of(paths, columns):
-            watch.advance()
-            if isinstance(row, FailedRow):
-                failed.append(msgspec.json.encode(row))
-                first_bad = first_bad or row.as_error()
-                unreadable += 1
-                continue
-            line, given = row
-            writer.add(line, _key(line, unique), given)
-            reason = DropReason.CLEAN if line.source.strip() else DropReason.NO_SOURCE
-            has_target = bool(line.target and line.target.strip())
-            translated += has_target
-            drop_reasons.append(reason if has_target or reason else DropReason.NO_TARGET)
-    failed.close()
-    if first_bad is not None and not writer.count:
-        raise InputError(
-            f"no line can be read; of {unreadable:,} rows the first: {first_bad.message}",
-            remedy=f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
-        )
-    if not writer.count:
-        raise InputError("there is no line in the inputs")
-    known = np.frombuffer(drop_reasons, np.uint8).copy()
-    if not translated:  # these are sources alone, which are to be translated once they are clean
-        known[known == DropReason.NO_TARGET] = DropReason.CLEAN
-    np.save(folder / "fates.npy", known)
-    return _ReadCounts(writer.count, unreadable, translated)
-
-
-def _key(line: Line, unique: str) -> int:
-    return key_of(line.source) if unique == "source" else key_of(line.source, line.target or "")
+    return stages.do("read", settings, read_lines, _ReadCounts)
 
 
 def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: int, watch: Watch) -> Cleaned:
@@ -537,18 +523,16 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
     store, repeats = stages.path("read"), stages.path("repeats")
     shards = Shards(stages.path("lines") / "shards", was_read.lines, _SHARD)
 
-    def find_repeats(folder: Path) -> bool:
+    def find_repeats(folder: Path) -> None:
         watch.begin("looking for repeats", None)
         drop_reasons: Reasons = np.load(store / "fates.npy")
         with LineStore(store) as lines:
             mark_repeats(lines, drop_reasons)
         np.save(folder / "fates.npy", drop_reasons)
-        return True
 
-    def check_lines(_: Path) -> bool:
+    def check_lines(_: Path) -> None:
         watch.begin(f"telling languages and lengths, {_SHARD:,} lines at a time", len(shards))
         shards.run(partial(LineChecker, store, repeats / "fates.npy", cleaning), jobs=jobs, watch=watch)
-        return True
 
     def find_near(folder: Path) -> Cleaned:
         drop_reasons = np.load(store / "fates.npy") if cleaning.skip else shards.joined("fates")
@@ -565,7 +549,7 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
             np.save(folder / "keys.npy", lines.keys(0, lines.count)[clean_lines])
         counts = np.bincount(drop_reasons, minlength=len(DropReason))
         return Cleaned(
-            **msgspec.structs.asdict(was_read),
+            **asdict(was_read),
             drop_reasons={reason.name.lower() if reason else "kept": int(counts[reason]) for reason in DropReason},
             other_languages={} if cleaning.skip else shards.notes(),
             uncompared=uncompared,
@@ -573,7 +557,7 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
 
     if cleaning.skip:
         return stages.do("near", {"skip": True}, find_near, Cleaned, after="read")
-    stages.do("repeats", {}, find_repeats, bool, after="read")
+    stages.do("repeats", {}, find_repeats, type(None), after="read")
     settings: dict[str, Any] = {
         "language": cleaning.language,
         "min_length": cleaning.min_length,
@@ -581,5 +565,5 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
         "min_confidence": cleaning.min_confidence,
         "compares": SHINGLES_VERSION if cleaning.near is not None else None,
     }
-    stages.do("lines", settings, check_lines, bool, after="repeats")
+    stages.do("lines", settings, check_lines, type(None), after="repeats")
     return stages.do("near", {"near": cleaning.near}, find_near, Cleaned, after="lines")

@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
+from veriglot.datasets.generation import apportioned
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, groups_of, mixed
 from veriglot.datasets.sampling.filters import (
     Cleaned,
@@ -41,7 +43,7 @@ from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
 from veriglot.pipeline.progress import Watch
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, check_ranges
 from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
 
@@ -88,17 +90,12 @@ class Sampling(Record):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, count in (("worst", self.worst), ("drawn", self.drawn)):
-            if count < 0:
-                raise UsageError(f"{name} counts lines and is at least 0, not {count}.")
-        if self.worst + self.drawn == 0 or self.most < 1:
-            raise UsageError("A sample has at least one line.", remedy="Raise worst, drawn or most.")
-        if not 0 < self.percentile <= 100:
-            raise UsageError(f"The worst percentile is above 0 and at most 100 per cent, not {self.percentile}.")
+        most = math.inf
+        check_ranges(self, worst=(0, most), drawn=(0, most), most=(1, most), percentile=(1e-6, 100), near=(0.01, 1))
+        if self.worst + self.drawn == 0:
+            raise UsageError("A sample has at least one line.", remedy="Raise worst or drawn.")
         if not self.parts or any(size < 1 for size in self.parts.values()):
             raise UsageError("A split has parts of at least one line each.", remedy="Such as train=5000,dev=2000.")
-        if not 0 < self.near <= 1:
-            raise UsageError(f"A similarity is above 0 and at most 1, not {self.near}.")
 
 
 class MtSample(Record):
@@ -258,7 +255,7 @@ def mt_sample(
         _check(order, was_read.lines, was_read.translated)
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
-        of_sample: dict[str, Any] = {"sampling": order.sampling, "scorers": labels}
+        of_sample: dict[str, Any] = {**asdict(order.sampling), "scorers": labels}
         if was_read.translated:  # a sample is not replaced by another one unasked
             stages.check("sample", of_sample, after="near")
         _clear(folder)
@@ -272,8 +269,8 @@ def mt_sample(
                 scored = [_given_scores(store, near, order, number) for number in range(len(order.given))]
                 scored += [_run_scorer(stages, *scorer, order.languages, scorer_jobs, watch) for scorer in scorers]
                 watch.begin("choosing", None)
-                account = msgspec.structs.replace(account, sample=_sample(order, scored, folder, near, store))
-                stages.do("sample", of_sample, lambda _: True, bool, after="near")
+                account = replace(account, sample=_sample(order, scored, folder, near, store))
+                stages.do("sample", of_sample, lambda _: None, type(None), after="near")
             else:
                 _write_lines(folder / "clean.jsonl", store, np.load(near / "kept.npy", mmap_mode="r"), order)
         write_json(folder / "report.json", account)
@@ -294,8 +291,8 @@ def _check(order: MtSample, lines: int, translated: int) -> None:
     if not translated and (order.scorers or order.given):
         raise UsageError(
             f"None of {lines:,} lines has a translation that could be scored.",
-            remedy=f"They are looked for in the column {order.columns.target!r}, or beside plain text in files of their"
-            " own (--targets). To clean sources alone, name no scorer.",
+            remedy=f"They are read from the column {order.columns.target!r}, or from files beside plain text"
+            " (targets). To only clean sources, name no scorer.",
         )
 
 
@@ -309,7 +306,7 @@ def _check_clean(cleaned: Cleaned) -> None:
     shown = f" ({', '.join(f'{language} {count:,}' for language, count in others)})" if others else ""
     raise InputError(
         f"no line of {cleaned.lines:,} is clean: {drop_reasons}{shown}",
-        remedy="Is the language of the sources the right one?",
+        remedy="Check the language of the sources.",
     )
 
 
@@ -390,12 +387,11 @@ def _run_scorer(
     name = f"scores-{re.sub(r'[^A-Za-z0-9.-]+', '_', label)[:40]}-{digest([label])[:8]}"
     shards = Shards(stages.path(name) / "shards", len(np.load(clean_lines, mmap_mode="r")), _SHARD)
 
-    def score(_: Path) -> bool:
+    def score(_: Path) -> None:
         watch.begin(f"scoring by {label}, {_SHARD:,} lines at a time", len(shards))
         shards.run(partial(_ScorerWorker, stages.path("read"), clean_lines, make, languages), jobs=jobs, watch=watch)
-        return True
 
-    stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, bool, after="near")
+    stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, type(None), after="near")
     return Scored(label, direction, partial(shards.joined, "values"), shards.notes())
 
 
@@ -409,7 +405,7 @@ class _ScorerWorker:
     def __call__(self, start: int, stop: int) -> tuple[dict[str, Numbers], dict[str, int]]:
         """Array `values`, not a number where a line was not scored; notes count why it was not."""
         values = np.full(stop - start, np.nan)
-        notes: Counter[str] = Counter()
+        notes = Counter[str]()
         for first in range(start, stop, _BATCH):
             rows = np.array(np.load(self._clean_lines, mmap_mode="r")[first : min(first + _BATCH, stop)])
             lines = zip(self._store.pick(rows), rows.tolist(), strict=True)
@@ -466,7 +462,7 @@ def choose(scored: Sequence[Scored], keys: UInt64s, sampling: Sampling) -> Choic
     places = np.sort(_drawn(np.array(sorted(chosen), np.int64), keys, sampling.most, _salted(sampling.seed, "most")))
     chosen_by = [chosen[line] for line in places.tolist()]
     accounts = [
-        msgspec.structs.replace(
+        replace(
             account,
             drawn=count,
             missing=sampling.drawn - count,
@@ -517,16 +513,6 @@ def _worst_of(scored: Scored, keys: UInt64s, sampling: Sampling) -> tuple[Int64s
     return ranked, account
 
 
-def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
-    """How many of `total` lines each part gets: its size, where the parts hold just so many; else in proportion."""
-    total_parts = sum(parts.values())
-    exact = {name: total * size / total_parts for name, size in parts.items()}
-    sizes = {name: int(share) for name, share in exact.items()}
-    for name in sorted(parts, key=lambda name: sizes[name] - exact[name])[: total - sum(sizes.values())]:
-        sizes[name] += 1
-    return sizes
-
-
 def split(groups: Int64s, keys: UInt64s, parts: Mapping[str, int], seed: int) -> list[str]:
     """The part of each line.
 
@@ -542,7 +528,7 @@ def split(groups: Int64s, keys: UInt64s, parts: Mapping[str, int], seed: int) ->
     hashes = mixed(min_keys ^ _salted(seed, "split"))
     order = np.argsort(hashes, kind="stable").tolist()
     counts = np.bincount(members).tolist()
-    room, part_of = sizes_of(len(groups), parts), [""] * len(counts)
+    room, part_of = apportioned(parts, len(groups)), [""] * len(counts)
     bounds, names = list(accumulate(room.values())), list(room)
     for group in (group for group in order if counts[group] > 1):
         index = bisect_right(bounds, float(hashes[group]) / 2.0**64 * bounds[-1])
@@ -573,7 +559,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
     samples = _samples_of(order, lines, choice, values, groups)
     for name in order.sampling.parts:
         _write_part(folder, name, [sample for sample, part in zip(samples, parts, strict=True) if part == name])
-    wanted, part_sizes = sizes_of(len(lines), order.sampling.parts), Counter(parts)
+    wanted, part_sizes = apportioned(order.sampling.parts, len(lines)), Counter(parts)
     return SampleAccount(
         scorers=choice.scorers,
         worst=choice.worst,
@@ -623,7 +609,7 @@ def _samples_of(
         if sizes[int(groups[index])] > 1:
             sampling["group"] = ids[int(groups[index])]
         sample = _translation(line, ids[index], order.languages)
-        samples.append(msgspec.structs.replace(sample, meta={"sampling": sampling}))
+        samples.append(replace(sample, meta={"sampling": sampling}))
     return samples
 
 

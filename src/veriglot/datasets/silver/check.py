@@ -259,18 +259,16 @@ def _edge_seam(original: str, text: str, change: Change, inside: tuple[frozenset
         if _UNSPACED.match(left) or _UNSPACED.match(right):
             continue
         joined = offset in inside[1] and old not in inside[0]
-        if joined or (_unparted(left, right) and not _was_unparted(original, old)):
+        if joined or (_unparted(text, offset) and not _unparted(original, old)):
             return text[max(0, offset - 20) : offset + 20]
     return ""
 
 
-def _was_unparted(original: str, offset: int) -> bool:
-    return 0 < offset < len(original) and _unparted(original[offset - 1], original[offset])
-
-
-def _unparted(left: str, right: str) -> bool:
+def _unparted(text: str, offset: int) -> bool:
     """Whether a letter stands right after the end of a sentence or a clause."""
-    return _CLOSING.match(left) is not None and bool(kind_table()[code_points(right)][0] & Kind.LETTER)
+    if not 0 < offset < len(text) or not _CLOSING.match(text[offset - 1]):
+        return False
+    return bool(kind_table()[code_points(text[offset])][0] & Kind.LETTER)
 
 
 _MARKUP = re.compile(
@@ -304,6 +302,17 @@ class Violation(Record, omit_defaults=True):
     detail: str
     start: int = 0
     end: int = 0
+
+
+def reply_fault(answer: str, finish: str) -> Violation | None:
+    """Why a model's answer says nothing at all: `held_back`, `cut` or `no_text`; None where it says something."""
+    if finish == "filter":
+        return Violation("held_back", "the provider held the reply back")
+    if finish == "length":
+        return Violation("cut", "the reply was cut at its length; raise max_tokens")
+    if not any(map(str.isalnum, answer)):
+        return Violation("no_text", "the reply holds no words")
+    return None
 
 
 def check(

@@ -7,12 +7,10 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
-from veriglot.datasets.generation import LanguageModel
+from veriglot.datasets.generation import LanguageModel, in_its_language
 from veriglot.datasets.prompts import filled, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
-from veriglot.datasets.silver.check import Change, Edited, Violation, changes_of
+from veriglot.datasets.silver.check import Change, Edited, Violation, changes_of, reply_fault
 from veriglot.formats.tags import parse_tags
 from veriglot.llm.client import Reply, Request, split_thoughts
 from veriglot.records import Sample, Span
@@ -123,7 +121,7 @@ _TYPED = re.compile(r"</?(?:entity|relation|sentence)_error>", re.IGNORECASE)
 
 
 def read_reply(
-    passage: str, reply: Reply, type_: str, *, form: _Form, taxonomy: str, language: str
+    passage: str, reply: Reply, type_: str, *, form: Form, taxonomy: str, language: str
 ) -> Edited | Violation:
     """The passage with the errors of a reply.
 
@@ -141,13 +139,10 @@ def read_reply(
         taxonomy: of the type.
         language: BCP 47 tag of the passage.
     """
-    if reply.finish == "filter":
-        return Violation("held_back", "the provider held the reply back")
     answer = reply.answer.strip()
-    if not any(c.isalnum() for c in answer):
-        return Violation("no_text", "the reply holds no words")
-    if reply.finish == "length":
-        return Violation("cut", "the reply was cut at its length; raise max_tokens")
+    fault = reply_fault(answer, reply.finish)
+    if fault is not None:
+        return fault
     if form == "plain" and refuses(answer, language):  # anything else is a text that differs
         return Violation("refused", f"the model declines: {answer[:120]!r}")
     faults: list[Violation] = []
@@ -241,14 +236,14 @@ def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edite
 # The prompts of injection: what stands in `prompts/injection.toml`, filled in.
 
 
-_Form = Literal["tags", "plain"]
+Form = Literal["tags", "plain"]
 
 
 def _below(text: str) -> str:
     return f"\n\n{text.strip()}"
 
 
-def _examples(examples: list[tuple[str, str]], form: _Form) -> str:
+def _examples(examples: list[tuple[str, str]], form: Form) -> str:
     if form == "tags":
         return "\n".join(f"- {before}\n  {after}" for before, after in examples)
     types = tuple(taxonomy("fava").types)
@@ -304,8 +299,8 @@ def tasks(
         A `Task`, or a `FailedRow` for a seed that nothing can be made of: no text at all, or a language that is
         neither stated nor to be told. Nothing is set to English.
     """
-    counts: Counter[str] = Counter()
-    dirty: Counter[str] = Counter()
+    counts = Counter[str]()
+    dirty = Counter[str]()
     for row in seeds:
         usable = row if isinstance(row, FailedRow) else _usable(row)
         if isinstance(usable, FailedRow):
@@ -339,20 +334,8 @@ def _usable(seed: Sample) -> Sample | FailedRow:
     evidence = any(passage.text.strip() for passage in seed.evidence)
     if not seed.response.strip() and not evidence:
         return FailedRow("the seed has neither a response nor evidence", field="evidence", id=seed.id)
-    if seed.language is not None:
-        return seed
-    seed_texts = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
-    identified = next(
-        (candidate for candidate in map(identify, filter(str.strip, seed_texts)) if candidate is not None), None
-    )
-    if identified is None:
-        return FailedRow(
-            "the seed states no language, and its text does not tell",
-            field="language",
-            remedy="Write its BCP 47 tag into `language`.",
-            id=seed.id,
-        )
-    return msgspec.structs.replace(seed, language=identified.tag)
+    texts = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
+    return in_its_language(seed, texts, "the seed states no language, and its text does not tell")
 
 
 def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | None:
@@ -367,10 +350,9 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
     """
     tag = seed.language or ""
     passage_words = folded_words(passage, tag)
-    if finish == "filter":
-        return Violation("held_back", "the provider held the passage back")
-    if finish == "length":
-        return Violation("cut", "the passage was cut at its length")
+    fault = reply_fault(passage, finish)
+    if fault is not None:
+        return fault
     if len(passage_words) < _FEWEST_WORDS:
         return Violation("no_text", f"the passage holds fewer than {_FEWEST_WORDS} words")
     if refuses(passage, tag):
@@ -400,7 +382,7 @@ class Injector(LanguageModel, frozen=True, kw_only=True):
 
     taxonomy: str = "fava"
     types: tuple[str, ...] = ()
-    form: _Form = "tags"
+    form: Form = "tags"
     attempts: int = 2
 
     @property

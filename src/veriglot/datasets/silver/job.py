@@ -6,10 +6,11 @@ once. An error that a check rejects is taken out again and the row goes on; each
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.generation import (
     Account,
@@ -28,7 +29,7 @@ from veriglot.datasets.silver.injection import REPLACING, Injector, Order, Task,
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import AnswerError, Client, Reply, Request, Settings
 from veriglot.records import Annotation, Detector, Evidence, Generator, Kind, Sample, Status, Unit
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, check_ranges
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import FailedRow, Tally, Usage
@@ -209,8 +210,8 @@ class SilverJob:
         self.language = task.seed.language or ""
         self.evidence = [passage.text for passage in task.seed.evidence]
         self.rejections: list[SilverRejection] = []
-        self.asked: Counter[str] = Counter()
-        self.taken: Counter[str] = Counter()
+        self.asked = Counter[str]()
+        self.taken = Counter[str]()
 
     def run(self) -> _Working[Made]:
         """Make the rows."""
@@ -246,7 +247,7 @@ class SilverJob:
                 text, finish = reply.answer.strip(), reply.finish
             fault = seed_fault(text, seed, finish)
             if fault is None and self.support is not None and seed.evidence:
-                sample = msgspec.structs.replace(seed, response=text, annotations=())
+                sample = replace(seed, response=text, annotations=())
                 (fault,) = yield from self.support.verdicts(sample, None)
             if fault is None:
                 self.taken["passage"] += 1
@@ -305,7 +306,7 @@ class SilverJob:
             return after
         put = {(change.start, change.end) for change in sound.changes}
         new = {number: change for number, change in enumerate(after.changes) if (change.start, change.end) in put}
-        sample = msgspec.structs.replace(self.task.seed, response=after.text, annotations=())
+        sample = replace(self.task.seed, response=after.text, annotations=())
         verdicts = yield from self.support.verdicts(sample, list(new.values()))
         dropped = {number: fault for number, fault in zip(new, verdicts, strict=True) if fault is not None}
         for number, fault in dropped.items():
@@ -343,13 +344,13 @@ class SilverJob:
             "seed": seed.id,
             "passage": edited.original,
             "given": bool(seed.response.strip()),
-            "changes": [msgspec.structs.asdict(change) for change in edited.changes],
+            "changes": [asdict(change) for change in edited.changes],
             "prompt": prompt_version("injection"),
             "form": injector.form,
             "support": self.support.signature if self.support is not None else "not checked",
         }
         settings = {**injector.settings.given(), **injector.settings.extra}
-        return msgspec.structs.replace(
+        return replace(
             seed,
             id=id_,
             response=edited.text,
@@ -408,10 +409,10 @@ class SilverCounts:
     def __init__(self, types: Sequence[str]) -> None:
         self.usage = Usage()
         self._types = types
-        self._rows: Counter[str] = Counter()
-        self._asked: Counter[str] = Counter()
-        self._taken: Counter[str] = Counter()
-        self._errors: Counter[str] = Counter()
+        self._rows = Counter[str]()
+        self._asked = Counter[str]()
+        self._taken = Counter[str]()
+        self._errors = Counter[str]()
         self._reasons: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, made: Made) -> None:
@@ -435,7 +436,7 @@ class SilverCounts:
             self._of("passage"),
             {type_: self._of(type_) for type_ in self._types},
             ranked(self._reasons["row"]),
-            **msgspec.structs.asdict(self.usage),
+            **asdict(self.usage),
         )
 
     def _of(self, type_: str) -> TypeAccount:
@@ -488,7 +489,7 @@ def silver(
         What became of the seeds. A seed whose calls gave nothing is a failed row; one of which nothing passed is not.
 
     Raises:
-        UsageError: a share outside 0 to 1, no attempt, or the output was begun otherwise.
+        UsageError: a share outside 0 to 1, no attempt, or the output was begun differently.
         UnknownNameError: no such taxonomy or type.
         ModelError: what every further call would meet too; what is done is kept.
     """
@@ -502,15 +503,13 @@ def silver(
         counts=lambda: SilverCounts(types),
         signature=client.signature,
         settings={
-            "model": injector.model,
+            **injector.described,
             "taxonomy": injector.taxonomy,
             "types": ",".join(types),
             "order": order,
             "form": injector.form,
             "clean": str(clean),
             "attempts": injector.attempts,
-            "seed": injector.seed,
-            "settings": injector.settings,
             "prompt": prompt_version("injection"),
             "check": f"check@{CHECK_VERSION},{refusals_version()}",
             "support": support.signature if support is not None else None,
@@ -532,5 +531,4 @@ def _validate(injector: Injector, clean: float) -> None:
         raise UsageError("The types of halluverse are read from the edited sentence.", remedy="Use the form `plain`.")
     if not 0.0 <= clean <= 1.0:
         raise UsageError(f"The share of clean rows is {clean}; it lies between 0 and 1.")
-    if injector.attempts < 1:
-        raise UsageError("At least one attempt is needed.")
+    check_ranges(injector, attempts=(1, math.inf))

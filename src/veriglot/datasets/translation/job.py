@@ -8,12 +8,14 @@ together.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.generation import RunOptions, UsageFields, converse, generate, ranked
 from veriglot.datasets.translation.projection import STRATEGIES, Aligner, PlacedMark, Range, Strategy, best_of, side_of
@@ -29,7 +31,7 @@ from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.formats.tags import in_order
 from veriglot.records import Evidence, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import find_language, get_language
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, check_ranges
 from veriglot.storage.checkpoint import FailedRow, Tally, Usage
 from veriglot.text.identification import identify
 from veriglot.text.segmentation import sentences, space_of
@@ -50,6 +52,10 @@ _FLAG = "spans_dropped"
 _OF_THE_TEXT = {"samples", "silver"}  # of meta: other responses, and offsets, in the language of the original
 
 
+Around = Literal["translate", "keep"]
+Dropped = Literal["aside", "keep"]
+
+
 class TranslationSettings(Record):
     """How rows are translated.
 
@@ -65,9 +71,9 @@ class TranslationSettings(Record):
 
     strategies: tuple[Strategy, ...] = ("tags", "spans", "align")
     threshold: float = 0.5
-    dropped: Literal["aside", "keep"] = "aside"
-    evidence: Literal["translate", "keep"] = "translate"
-    question: Literal["translate", "keep"] = "translate"
+    dropped: Dropped = "aside"
+    evidence: Around = "translate"
+    question: Around = "translate"
     attempts: int = 2
 
 
@@ -118,7 +124,7 @@ class TranslationLanguage(UsageFields, frozen=True):
         asked = sum(account.asked for account in self.types.values())
         dropped = sum(account.dropped for account in self.types.values())
         total = sum((account.quality or 0.0) * (account.asked - account.dropped) for account in self.types.values())
-        ways: Counter[str] = Counter()
+        ways = Counter[str]()
         for account in self.types.values():
             ways.update(account.ways)
         return MarkAccount(asked, dropped, total / (asked - dropped) if asked > dropped else None, dict(ways))
@@ -160,29 +166,24 @@ class _TranslatedRow(UsageFields, frozen=True):
 
     id: str
     language: str
-    sample: Sample | None
+    samples: tuple[Sample, ...]
     rejections: tuple[_Rejection, ...]
     marks: tuple[_MarkCount, ...]
-
-    @property
-    def samples(self) -> tuple[Sample, ...]:
-        return () if self.sample is None else (self.sample,)
 
 
 class _Counts:
     def __init__(self) -> None:
         self.usage = Usage()
-        self._rows: Counter[str] = Counter()
-        self._marks: Counter[str] = Counter()
+        self._rows = Counter[str]()
+        self._marks = Counter[str]()
         self._quality: dict[str, float] = defaultdict(float)
         self._ways: dict[str, Counter[str]] = defaultdict(Counter)
         self._reasons: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, row: _TranslatedRow) -> None:
         self._rows["rows"] += 1
-        if row.sample is not None:
-            self._rows["translated"] += 1
-            self._rows["partial"] += any(not mark.placed for mark in row.marks)
+        self._rows["translated"] += len(row.samples)
+        self._rows["partial"] += bool(row.samples) and not all(mark.placed for mark in row.marks)
         for mark in row.marks:
             self._marks[mark.type] += 1
             if mark.placed:
@@ -204,7 +205,7 @@ class _Counts:
             types,
             ranked(self._reasons["row"]),
             {what: ranked(reasons) for what, reasons in sorted(self._reasons.items()) if what != "row"},
-            **msgspec.structs.asdict(self.usage),
+            **asdict(self.usage),
         )
 
 
@@ -238,7 +239,7 @@ def translate(
 
     Raises:
         UsageError: no target or the same one twice, no strategy, a threshold outside 0 to 1, fewer than one attempt, or
-            the output was begun otherwise.
+            the output was begun differently.
         UnknownNameError: no such language or strategy.
         VeriglotError: whatever the translator raises; what is done is kept.
     """
@@ -277,10 +278,7 @@ def _validated(targets: Sequence[str], settings: TranslationSettings, aligner: A
             raise UnknownNameError("strategy", strategy, STRATEGIES)
     if not settings.strategies or (settings.strategies == ("align",) and aligner is None):
         raise UsageError("No strategy is left that could place a span.", remedy="Name tags, spans, or an aligner.")
-    if not 0.0 <= settings.threshold <= 1.0:
-        raise UsageError(f"The threshold is {settings.threshold}; it lies between 0 and 1.")
-    if settings.attempts < 1:
-        raise UsageError("At least one attempt is needed.")
+    check_ranges(settings, threshold=(0, 1), attempts=(1, math.inf))
     return tags
 
 
@@ -310,7 +308,7 @@ def _translations_of(translator: Translator, requests: list[TranslationRequest])
     translations = []
     for request in requests:
         translations.append(by_request[request])
-        by_request[request] = msgspec.structs.replace(by_request[request], usage=Usage())
+        by_request[request] = replace(by_request[request], usage=Usage())
     return translations
 
 
@@ -393,9 +391,7 @@ class _RowJob:
     def __init__(
         self, task: _Task, settings: TranslationSettings, translator: Translator, aligner: Aligner | None
     ) -> None:
-        self._task = task
-        self._settings = settings
-        self._translator = translator
+        self._task, self._settings, self._translator = task, settings, translator
         self._aligner = aligner if "align" in settings.strategies else None
         self._rejections: list[_Rejection] = []
         self._counts: list[_MarkCount] = []
@@ -406,7 +402,7 @@ class _RowJob:
         fault = self._hopeless()
         if fault is not None:
             self._reject("row", fault)
-            return self._row(None)
+            return self._row()
         self._plan()
         for attempt in range(1, (self._settings.attempts if self._translator.varies else 1) + 1):
             due = [order for order in self._orders.values() if order.translation is None]
@@ -417,14 +413,14 @@ class _RowJob:
             self._usage = sum((reply.usage for reply in replies), self._usage)
             for order, reply in zip(due, replies, strict=True):
                 if reply.unfit == "no_reply":
-                    return FailedRow(reply.detail, id=self._task.id, **msgspec.structs.asdict(self._usage))
+                    return FailedRow(reply.detail, id=self._task.id, **asdict(self._usage))
                 result = read_translation(reply, order.plain, order.marks, order.tag, target)
                 if isinstance(result, Unfit):
                     order.fault = result
                     self._reject(order.what, result, attempt=attempt, text=reply.text)
                 else:
                     order.fault, order.translation, order.spans = None, *result
-        return self._row(self._sample())
+        return self._row(*filter(None, [self._sample()]))
 
     def _hopeless(self) -> Unfit | None:
         """Why there is nothing to translate."""
@@ -437,10 +433,9 @@ class _RowJob:
             return Unfit("no_text", "the response holds no words")
         return None
 
-    def _row(self, sample: Sample | None) -> _TranslatedRow:
-        cost = msgspec.structs.asdict(self._usage)
+    def _row(self, *samples: Sample) -> _TranslatedRow:
         rejections, counts = tuple(self._rejections), tuple(self._counts)
-        return _TranslatedRow(self._task.id, self._task.target, sample, rejections, counts, **cost)
+        return _TranslatedRow(self._task.id, self._task.target, samples, rejections, counts, **asdict(self._usage))
 
     def _texts_around(self) -> Iterator[tuple[str, str, str]]:
         """The texts around the response that are to be translated too: what they are, language, text."""
@@ -505,16 +500,20 @@ class _RowJob:
             self._reject("row", missing)
             return None
         translations: list[str] = []
-        placed: list[tuple[int, int, PlacedMark | None]] = []  # mark, piece, where
+        placed: dict[Range, list[tuple[int, PlacedMark]]] = {mark: [] for mark in self._marks}  # piece, and where in it
         for number, piece in enumerate(self._response):
             text, places = self._placed(piece)
             translations.append(text)
-            placed += [(owner, number, projected) for owner, projected in zip(piece.owners, places, strict=True)]
+            for owner, projected in zip(piece.owners, places, strict=True):
+                placed[self._marks[owner]].append((number, projected))
         response, starts = _joined(self._task.sample.response, self._response, translations, self._task.target)
-        places_of = _place_in_response(
-            response, self._marks, [(mark, starts[n], projected) for mark, n, projected in placed]
+        return self._projected(
+            response,
+            {
+                mark: _in_response(response, [(starts[n], projected) for n, projected in own])
+                for mark, own in placed.items()
+            },
         )
-        return self._projected(response, places_of)
 
     def _missing(self) -> Unfit | None:
         """Why there is no row: something that has to be translated is not."""
@@ -528,7 +527,7 @@ class _RowJob:
                     return Unfit(order.fault.reason, f"{what}: {order.fault.detail}")
         return None
 
-    def _placed(self, piece: _Piece) -> tuple[str, list[PlacedMark | None]]:
+    def _placed(self, piece: _Piece) -> tuple[str, list[PlacedMark]]:
         """The translation of a piece in which its marks are placed best, and where they are."""
         if not piece.has_words:
             return piece.text, []
@@ -538,7 +537,7 @@ class _RowJob:
             order = self._orders.get((self._task.source, piece.text[start:end].strip()))
             if order is not None and order.translation is not None:
                 apart[start, end] = order.translation
-        best: tuple[str, list[PlacedMark | None]] | None = None
+        best: tuple[str, list[PlacedMark]] | None = None
         for order in piece.orders:
             if order.translation is None:
                 continue
@@ -558,7 +557,7 @@ class _RowJob:
         translations = [piece.orders[0].translation or "" if piece.orders else piece.text for piece in pieces]
         return _joined(text, pieces, translations, self._task.target)[0]
 
-    def _projected(self, response: str, places: Mapping[Range, PlacedMark | None]) -> Sample | None:
+    def _projected(self, response: str, places: Mapping[Range, PlacedMark]) -> Sample | None:
         """The sample in its new language; None, with a rejection, where too many marks were dropped."""
         task = self._task
         notes: list[dict[str, Any]] = []
@@ -570,7 +569,7 @@ class _RowJob:
             emptied |= bool((layer.spans and not spans) or (layer.units and not units))
             dropped = spans_lost + units_lost and _FLAG not in layer.flags
             annotations.append(
-                msgspec.structs.replace(
+                replace(
                     layer,
                     kind=Kind.MODEL,
                     spans=spans if layer.spans is not None else None,
@@ -591,7 +590,7 @@ class _RowJob:
             "translator": self._translator.signature,
             "aligner": self._aligner.signature if self._aligner is not None else None,
         }
-        return msgspec.structs.replace(
+        return replace(
             task.sample,
             id=task.id,
             response=response,
@@ -611,7 +610,7 @@ class _RowJob:
         annotator: str,
         marks: Sequence[Span] | Sequence[Unit] | None,
         response: str,
-        places: Mapping[Range, PlacedMark | None],
+        places: Mapping[Range, PlacedMark],
         notes: list[dict[str, Any]],
     ) -> tuple[tuple[Any, ...], int]:
         """The marks at their new places in order, and how many were dropped; each is counted and noted."""
@@ -619,18 +618,17 @@ class _RowJob:
         dropped = 0
         for mark in marks or ():
             projected = places[mark.start, mark.end]
-            quality, way = (projected.quality, projected.way) if projected is not None else (0.0, None)
-            parts = projected.parts if projected is not None and quality >= self._settings.threshold else ()
+            parts = projected.parts if projected.quality >= self._settings.threshold else ()
             dropped += not parts
             type_ = mark.type if isinstance(mark, Span) else mark.label
-            self._counts.append(_MarkCount(type_ or "", bool(parts), quality, way))
+            self._counts.append(_MarkCount(type_ or "", bool(parts), projected.quality, projected.way))
             notes.append(
                 {
                     "annotator": annotator,
                     "from": [mark.start, mark.end],
-                    "to": [list(part) for part in parts],
-                    "quality": round(quality, 4),
-                    "way": way,
+                    "to": parts,
+                    "quality": round(projected.quality, 4),
+                    "way": projected.way,
                 }
             )
             moved += [self._mark_at(mark, response, part) for part in parts]
@@ -647,36 +645,26 @@ class _RowJob:
 
     def _evidence(self, passage: Evidence) -> Evidence:
         tag = passage.language or self._task.source
-        if (tag, passage.text) not in self._around:
-            return msgspec.structs.replace(passage, language=tag)
         text, title = self._translated(tag, passage.text), self._translated(tag, passage.title)
-        return msgspec.structs.replace(passage, text=text, title=title, language=self._task.target)
+        language = self._task.target if (tag, passage.text) in self._around else tag
+        return replace(passage, text=text, title=title, language=language)
 
 
-def _mean_quality(places: Sequence[PlacedMark | None]) -> float:
-    return sum(projected.quality for projected in places if projected is not None) / max(1, len(places))
+def _mean_quality(places: Sequence[PlacedMark]) -> float:
+    return sum(projected.quality for projected in places) / max(1, len(places))
 
 
-def _place_in_response(
-    text: str, marks: Sequence[Range], placed: Sequence[tuple[int, int, PlacedMark | None]]
-) -> dict[Range, PlacedMark | None]:
-    """Where each mark is in a response that was translated piece by piece; None where a piece of it has no place.
+def _in_response(text: str, placed: Sequence[tuple[int, PlacedMark]]) -> PlacedMark:
+    """Where a mark is in a response that was translated piece by piece, nowhere where a piece of it has no place.
 
-    `placed` has the number of the mark, where its piece begins in the translation, and its place in that; a mark of
-    several pieces is as good as the mean of them.
+    `placed` has where each of its pieces begins in the translation, and its place in that; a mark of several pieces is
+    as good as the mean of them.
     """
-    places: dict[Range, PlacedMark | None] = {}
-    for number, mark in enumerate(marks):
-        own = [(at, projected) for owner, at, projected in placed if owner == number]
-        whole = [(at, projected) for at, projected in own if projected is not None]
-        if not own or len(whole) < len(own):
-            places[mark] = None
-            continue
-        parts = _touching(text, [(at + start, at + end) for at, projected in whole for start, end in projected.parts])
-        quality = sum(projected.quality for _, projected in whole) / len(whole)
-        worst = min((projected for _, projected in whole), key=lambda projected: projected.quality)
-        places[mark] = PlacedMark(parts, quality, worst.way)
-    return places
+    places = [projected for _, projected in placed]
+    if not all(projected.parts for projected in places) or not places:
+        return PlacedMark()
+    parts = _touching(text, [(at + start, at + end) for at, projected in placed for start, end in projected.parts])
+    return PlacedMark(parts, _mean_quality(places), min(places, key=lambda projected: projected.quality).way)
 
 
 def _touching(text: str, parts: Sequence[Range]) -> tuple[Range, ...]:

@@ -86,7 +86,7 @@ class _Link(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """A text and its translation with their words linked."""
+    """A text and its translation, cut into words by the aligner, and the links between these."""
 
     source: Side
     target: Side
@@ -281,7 +281,7 @@ def _guessed(links: Sequence[_Link], n: int, m: int) -> list[_Link]:
 ENCODERS = ("e5-multilingual", "use-multilingual")  # best first, by docs/translate.md
 
 
-def best_aligner(encoders: Sequence[str] = ENCODERS, *, begun: str | None = None) -> Aligner:
+def best_aligner(*, begun: str | None = None) -> Aligner:
     """Vectors of the first encoder that is here, else forms alone; the signature of what is returned says which.
 
     On human translations vectors found more than forms did in each of eleven languages, those that an encoder is weak
@@ -289,7 +289,7 @@ def best_aligner(encoders: Sequence[str] = ENCODERS, *, begun: str | None = None
     encoder that arrives between two calls must not cost what was translated before.
     """
     aligners: list[Aligner] = []
-    for encoder in encoders:
+    for encoder in ENCODERS:
         with suppress(MissingExtraError, MissingWeightsError):
             aligners.append(vector_aligner(encoder))
             if begun in (None, aligners[-1].signature):
@@ -333,17 +333,15 @@ class AlignmentWeights(NamedTuple):
     rounds: int = 2
 
 
-def _posterior(cosine: Matrix | Array, form: Matrix | None, weighing: AlignmentWeights) -> Array:
-    """Probabilities, 0 to 1, shape (source words, target words), of cosines and, if that counts, likeness of forms."""
+def _posterior(cosine: Matrix | Array, form: Matrix, weighing: AlignmentWeights) -> Array:
+    """Probabilities, 0 to 1, shape (source words, target words), of cosines and likeness of forms."""
     n, m = cosine.shape
     if not cosine.size:
         return np.zeros((n, m))
     cosine = np.asarray(cosine, np.float64)
     across = np.sort(cosine, axis=1)[:, -_NEAREST:].mean(1, keepdims=True)
     down = np.sort(cosine, axis=0)[-_NEAREST:].mean(0, keepdims=True)
-    alike = np.asarray(2 * cosine - across - down)
-    if form is not None:
-        alike = alike + weighing.form * form
+    alike = np.asarray(2 * cosine - across - down + weighing.form * form)
     expected = np.arange(n) * m / n
     columns = np.arange(m)[None]
     far = np.abs(columns - expected[:, None]) / max(weighing.spread * m, _FEWEST)
@@ -382,24 +380,20 @@ class VectorAligner:
 
     Args:
         encoder: gives the vectors, each in its context.
-        forms: whether equal words, numbers and names count too.
         weighing: what counts how much.
     """
 
-    def __init__(self, encoder: Encoder, *, forms: bool = True, weighing: AlignmentWeights | None = None) -> None:
-        self._encoder = encoder
-        self._forms = forms
-        self._weighing = weighing or AlignmentWeights()
-        given = {key: value for key, value in self._weighing._asdict().items() if forms or key != "form"}
-        self.signature = signature(aligner="vectors", forms=forms, **given, encoder=encoder.signature)
+    def __init__(self, encoder: Encoder, weighing: AlignmentWeights | None = None) -> None:
+        self._encoder, self._weighing = encoder, weighing or AlignmentWeights()
+        given = self._weighing._asdict()
+        self.signature = signature(aligner="vectors", forms=given["form"] > 0, **given, encoder=encoder.signature)
 
     def align(self, source: Side, target: Side) -> Alignment:
         """As `Aligner`."""
         if not source.words or not target.words:
             return Alignment(source, target, [])
         cosine = self._vectors(source) @ self._vectors(target).T
-        form = _lexical_similarity(source, target) if self._forms else None
-        probabilities = _posterior(cosine, form, self._weighing)
+        probabilities = _posterior(cosine, _lexical_similarity(source, target), self._weighing)
         pairs = np.argwhere(probabilities >= _MIN_POSTERIOR).tolist()
         return Alignment(source, target, [_Link(i, j, min(1.0, float(probabilities[i, j]))) for i, j in pairs])
 
@@ -588,7 +582,7 @@ _FEWEST_DIGITS = 2
 
 
 class PlacedMark(Record):
-    """A mark in a translation.
+    """A mark in a translation; by itself it says that no strategy found a place.
 
     Attributes:
         parts: half-open code point ranges, in order.
@@ -596,9 +590,9 @@ class PlacedMark(Record):
         way: which strategy placed it; `sentence` where the mark was all of a sentence.
     """
 
-    parts: tuple[Range, ...]
-    quality: float
-    way: _Way
+    parts: tuple[Range, ...] = ()
+    quality: float = 0.0
+    way: _Way | None = None
 
 
 def best_of(
@@ -607,10 +601,10 @@ def best_of(
     marks: Sequence[Range],
     *,
     tagged: Sequence[Range] | None = None,
-    apart: Mapping[Range, str] | None = None,
+    apart: Mapping[Range, str],
     aligner: Aligner | None = None,
-) -> list[PlacedMark | None]:
-    """Each mark's best place; None where no strategy finds one.
+) -> list[PlacedMark]:
+    """Each mark's best place.
 
     Args:
         source, target: a text and its translation.
@@ -628,7 +622,7 @@ def best_of(
         whole = _sentence(source, target, mark)
         if whole is not None:
             candidates.append(("sentence", (whole,), 1.0))
-        elif apart is not None and mark in apart:
+        elif mark in apart:
             located = _locate(target, apart[mark], mark[0] / max(1, len(source.text)))
             if located is not None:
                 part, likeness = located
@@ -653,17 +647,16 @@ def _best(
     target: Side,
     mark: Range,
     candidates: Sequence[tuple[_Way, tuple[Range, ...], float]],
-) -> PlacedMark | None:
-    best: PlacedMark | None = None
+) -> PlacedMark:
+    best = PlacedMark()
     for way, parts, own in candidates:
         others = [_overlap(parts, other_parts) for name, other_parts, _ in candidates if name != way]
-        quality = _OWN * own + _SHARED * max(others) if others else own
         sound = _plausible(source, target, mark, parts)
-        quality *= sound
+        placed = PlacedMark(parts, min(1.0, sound * (_OWN * own + _SHARED * max(others) if others else own)), way)
         if way == "tags" and sound == 1.0:  # the translator itself said so
-            return PlacedMark(parts, min(1.0, quality), way)
-        if best is None or quality > best.quality + 1e-9:
-            best = PlacedMark(parts, max(0.0, min(1.0, quality)), way)
+            return placed
+        if not best.parts or placed.quality > best.quality + 1e-9:
+            best = placed
     return best
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from veriglot.datasets.generation import LanguageModel
 from veriglot.datasets.prompts import load_prompts, prompt_version
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
+from veriglot.datasets.silver.check import reply_fault
 from veriglot.datasets.silver.injection import bare
 from veriglot.formats.tags import with_tags
 from veriglot.llm.client import Answer, Client, Request, Settings, ask_all
@@ -115,9 +116,6 @@ def load_aligner(name: str, **options: Any) -> Aligner:
 # What a translator is: texts in, translations out, each with whatever went wrong.
 
 
-_UnusableReason = Literal["no_text", "refused", "held_back", "cut", "unsupported_language", "no_reply"]
-
-
 class TranslationRequest(Record):
     """A text to translate.
 
@@ -148,7 +146,7 @@ class Translation(Record, omit_defaults=True):
     """
 
     text: str
-    unfit: _UnusableReason | None = None
+    unfit: str | None = None
     detail: str = ""
     usage: Usage = Usage()
 
@@ -290,16 +288,11 @@ def _read(wanted: TranslationRequest, answer: Answer) -> Translation:
     if answer.reply is None:
         assert answer.error is not None
         return Translation("", "no_reply", answer.error.message)
-    reply = answer.reply
-    cost = reply.usage(answer.request)
-    if reply.finish == "filter":
-        return Translation(reply.text, "held_back", "the provider held the reply back", cost)
-    answer_text = reply.answer.strip()
-    if reply.finish == "length":
-        return Translation(answer_text, "cut", "the reply was cut at its length; raise max_tokens", cost)
+    cost, answer_text = answer.reply.usage(answer.request), answer.reply.answer.strip()
     text = answer_text if wanted.text[:1] in "\"“„«「'" else bare(_HEADED.sub("", answer_text, count=1))
-    if not any(map(str.isalnum, text)):
-        return Translation(answer_text, "no_text", "the reply holds no words", cost)
+    fault = reply_fault(text, answer.reply.finish)
+    if fault is not None:
+        return Translation(answer_text, fault.reason, fault.detail, cost)
     declines = any(refuses(_TAG.sub("", text), tag) for tag in (wanted.target, wanted.source))
     if declines and not any(refuses(_TAG.sub("", wanted.text), tag) for tag in (wanted.source, "en")):
         return Translation(answer_text, "refused", f"the model declines: {answer_text[:120]!r}", cost)

@@ -118,9 +118,9 @@ class _Asking:
 
     def __post_init__(self) -> None:
         if not self.model and self.client != "scripted":
-            raise UsageError("Which model is to judge?", remedy="Set the option model, as its server names it.")
+            raise UsageError("No model is named.", remedy="Set model=NAME (--set), as its server names it.")
         if self.samples < 1 or self.jobs < 1:
-            raise UsageError("A judge takes at least 1 sample, and asks at least 1 at a time.")
+            raise UsageError("The options samples and jobs are at least 1.")
         if isinstance(self.temperature, str) and self.temperature != "server":
             raise UsageError(f"The temperature is a number or 'server', not {self.temperature!r}.")
         if self.generation(1).temperature == 0 and self.samples > 1:
@@ -128,7 +128,7 @@ class _Asking:
                 f"{self.samples} samples at temperature 0 are the same one.", remedy="Leave the temperature out."
             )
         if self.client == "openai" and self.url is None and "base_url" not in self.client_options:
-            raise UsageError("Which server is to be asked?", remedy="Set the option url to http://HOST:PORT/v1.")
+            raise UsageError("No server is named.", remedy="Set the option url to http://HOST:PORT/v1.")
         if self.client == "scripted" and self.rules is None:
             raise UsageError("The scripted client needs its rules.", remedy="Set the option rules to their file.")
 
@@ -331,7 +331,7 @@ class Judge(BaseDetector[Case, _Asked]):
         """A judge travels to another process as its options, and connects there."""
         if not isinstance(self._asking.client, str):
             raise UsageError(
-                "A judge with a client of its own cannot travel to another process.",
+                "A judge with a client object cannot be sent to another process.",
                 remedy="Name the client and give its options, or use one process.",
             )
         return super().__reduce__()

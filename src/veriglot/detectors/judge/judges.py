@@ -519,7 +519,7 @@ def _source_language(sample: Sample) -> str:
 
 
 NO_ERROR = "none"
-_MEANING_OF_NONE = "the edited sentence says the same as the true one, or nothing that could be checked"
+_MEANING_OF_NONE = "the edited sentence says the same as the true one, or says nothing that can be checked"
 
 
 class _PairAnswer(Record):

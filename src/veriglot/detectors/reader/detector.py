@@ -275,7 +275,8 @@ class Reader(WordDetector):
         words, seen = without_computed(words, seen)
         features = join_features(words, seen)
         unsupported = features @ np.array(join.weights, np.float32)
-        types = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))
+        by_reading = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))
+        types = (by_reading + seen.logits[:, 1:]) / 2  # both alone are wrong more often, grounding the less
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
         whole = float(words.response.max())
         return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole)

@@ -284,10 +284,10 @@ def labels_of(
     taxonomy = next((name for name in _TAXONOMIES if types and set(types) <= taxonomies()[name].types.keys()), None)
     if None in meanings or _SUPPORTED not in meanings or taxonomy is None:
         raise WeightsError(
-            f"Which outputs of {model!r} mark text that the evidence does not support cannot be told from its labels:"
+            f"The labels of {model!r} do not show which outputs mark unsupported text:"
             f" {', '.join(map(repr, given)) or 'none'}.",
-            remedy="Take a model trained to find such text; where you know what its outputs mean, say so in their"
-            " order, such as labels='supported,hallucination' or labels='O,B-entity,I-entity'.",
+            remedy="Use a model trained to find such text. If you know what its outputs mean, name them in order,"
+            " such as labels='supported,hallucination' or labels='O,B-entity,I-entity'.",
         )
     return Labels(
         taxonomy=taxonomy,
@@ -603,7 +603,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             ).logits
             outputs = torch.softmax(logits.double(), -1).cpu().numpy()
         if not np.isfinite(outputs).all():
-            raise ValueError("the network gave something that is no number")
+            raise ValueError("the network's output is not a number")
         return [_of_response(*pair) for pair in zip(encodings, outputs, strict=True)]
 
     def _scored(self, sample: Sample, plan: _Plan, result: Sequence[TokenProbabilities]) -> Prediction | NotScored:

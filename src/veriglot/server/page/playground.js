@@ -56,6 +56,7 @@ async function call(path, body) {
   if (response.status === 401) {
     askField("key-field").hidden = false;
     askField("key").focus();
+    throw new Error("Type a valid API key, and press Check.");
   }
   if (!response.ok) throw new Error([answer.error.message, answer.error.remedy].filter(Boolean).join(" "));
   return answer;
@@ -64,6 +65,11 @@ async function call(path, body) {
 function tell(text, bad = false) {
   askField("state").textContent = text;
   askField("state").classList.toggle("ask-bad", bad);
+}
+
+// The view below is of what was checked before.
+function warnOfChange() {
+  if (shared) tell("This changed after it was checked; press Check to check it again.");
 }
 
 // Do something that may take a while or fail, one at a time.
@@ -79,9 +85,9 @@ async function attempt(action) {
   }
 }
 
-async function show(row, prediction) {
+async function show(row, prediction, asked) {
   const blocks = await call("/page/view", { sample: row, prediction });
-  shared = { veriglot: "playground/1", sample: row, prediction };
+  shared = { veriglot: "playground/1", sample: row, prediction, asked };
   samples[0] = { ...blocks.listed, index: 0, sought: "" };
   shownBlocks[0].textContent = JSON.stringify(blocks.shown);
   document.body.classList.remove("unasked");
@@ -96,7 +102,7 @@ async function check() {
   const row = rowOfForm();
   const asked = { detector: askField("detector").value, strictness: askField("strictness").value, words: true };
   const prediction = await call("/v1/detect", { ...row, ...asked });
-  await show(row, prediction);
+  await show(row, prediction, asked);
   if (matchMedia("(max-width: 900px)").matches) byId("reader").scrollIntoView();
   return VERDICTS[prediction.verdict];
 }
@@ -117,8 +123,13 @@ async function open(file) {
   if (content?.veriglot !== "playground/1" || !content.sample || !content.prediction) {
     throw new Error(`${file.name} was not saved by this page.`);
   }
-  await show(content.sample, content.prediction);
+  const asked = { detector: "", strictness: "normal", ...content.asked };
+  await show(content.sample, content.prediction, asked);
   fillForm(content.sample);
+  if (served.offers.some((offer) => offer.name === asked.detector)) askField("detector").value = asked.detector;
+  fillStrictness();
+  askField("strictness").value = asked.strictness;
+  fillStrictness(); // a level that is not offered here
   return `${file.name} is shown as it was saved; press Check to check it again.`;
 }
 
@@ -130,7 +141,7 @@ for (const [key] of [["j"], ["k"], ["/"]]) {
 byId("keys").replaceChildren();
 for (const [key, what] of [["Ctrl+Enter", "check"], ...KEYS]) byId("keys").append(make("dt", {}, make("kbd", { text: key === "Escape" ? "Esc" : key })), make("dd", { text: what }));
 askField("detector").addEventListener("change", fillStrictness);
-askField("example").addEventListener("click", () => { fillForm(EXAMPLE); askField("response").focus(); });
+askField("example").addEventListener("click", () => { fillForm(EXAMPLE); warnOfChange(); askField("response").focus(); });
 askField("save").addEventListener("click", save);
 askField("open").addEventListener("click", () => askField("file").click());
 askField("file").addEventListener("change", (event) => {
@@ -138,6 +149,7 @@ askField("file").addEventListener("change", (event) => {
   event.target.value = "";
   if (file) attempt(() => open(file));
 });
+byId("ask").addEventListener("input", warnOfChange);
 byId("ask").addEventListener("submit", (event) => { event.preventDefault(); attempt(check); });
 byId("ask").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

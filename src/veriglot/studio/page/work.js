@@ -8,6 +8,7 @@ import { Editor } from "./editor.js";
 import { whole } from "./layers.js";
 import { Queue } from "./queue.js";
 import { Top } from "./header.js";
+import { Refusal } from "./join.js";
 import { Guidelines, Help, Items } from "./side_panels.js";
 import { Sync } from "./sync.js";
 import { Refusals, useChanges } from "./sync_status.js";
@@ -45,7 +46,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   useChanges(sync);
   const { form } = me.project;
   const [editor, setEditor] = useState(/** @type {Editor | null} */ (null));
-  const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "unreachable" | null} */ ("loading"));
+  const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "unreachable" | Failure | null} */ ("loading"));
   const [left, setLeft] = useState(/** @type {number | null} */ (null));
   const [panel, setPanel] = useState(/** @type {"guidelines" | "help" | "items" | "conflict" | null} */ (null));
   const [done, setDone] = useState(0);
@@ -59,7 +60,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   const failed = useCallback((/** @type {unknown} */ failure) => {
     if (failure instanceof Failure && failure.status === 401) navigate("/", { replace: true });
     else if (failure instanceof Failure && failure.status === 404 && params.id) navigate("/mark", { replace: true });
-    else setRest("unreachable");
+    else setRest(failure instanceof Failure && failure.status === 422 ? failure : "unreachable");
   }, [navigate, params.id]);
 
   const next = useCallback(async () => {
@@ -135,10 +136,11 @@ export const Screen = ({ me, params, navigate, again }) => {
     ${conflict ? html`<${ConflictDialog} key=${conflict.assignment} sync=${sync} form=${form} conflict=${conflict} onDone=${settle} />` : null}`;
 };
 
-/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "unreachable" | null, onRetry: () => void}} props */
+/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "unreachable" | Failure | null, onRetry: () => void}} props */
 const Rest = ({ rest, onRetry }) => html`
   <main class="rest" aria-busy=${rest === "loading"}>
     ${rest === "nothing" ? html`<h2>${t("rest.nothing")}</h2><p>${t("rest.thanks")}</p><button class="second" onClick=${onRetry}>${t("rest.look_again")}</button>` : null}
     ${rest === "unreachable" ? html`<h2>${t("offline.unreachable")}</h2><p>${t("offline.kept")}</p><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
+    ${rest instanceof Failure ? html`<${Refusal} failure=${rest} /><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
     ${rest === "loading" ? html`<p role="status">${t("rest.loading")}</p>` : null}
   </main>`;

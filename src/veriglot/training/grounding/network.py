@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils.rnn import pad_sequence
 
 from veriglot.detectors.grounding.detector import OUTPUTS, Model, sentence_pool
 from veriglot.detectors.grounding.features import extract
@@ -198,24 +199,21 @@ def statistics(rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
 
 def _batch(rows: Sequence[Row], scale: Callable[[Row], float], *, with_rows: bool) -> list[Tensor]:
     """Values, presence, pool, target, types and weight of rows, padded; `with_rows` the row of the vector last."""
-    longest = max(len(row) for row in rows)
-    sentences = max(int(row.sentence[-1]) + 1 for row in rows)
-    width = rows[0].values.shape[1] + with_rows
-    values = np.zeros((len(rows), longest, width), np.float32)
-    present = np.zeros((len(rows), longest, 1), np.float32)
-    pool = np.zeros((len(rows), sentences, longest), np.float32)
-    target = np.zeros((len(rows), longest), np.float32)
-    types = np.zeros((len(rows), longest, rows[0].types.shape[1]), np.float32)
-    weight = np.zeros((len(rows), longest), np.float32)
+    columns = (
+        [np.column_stack([row.values, row.vector]) if with_rows else row.values for row in rows],
+        [np.ones((len(row), 1)) for row in rows],
+        [row.target for row in rows],
+        [row.types for row in rows],
+        [row.weight * scale(row) for row in rows],
+    )
+    values, present, target, types, weight = (
+        pad_sequence([torch.tensor(array, dtype=torch.float32) for array in arrays], batch_first=True)
+        for arrays in columns
+    )
+    pool = torch.zeros(len(rows), max(int(row.sentence[-1]) + 1 for row in rows), target.shape[1])
     for i, row in enumerate(rows):
-        n = len(row)
-        values[i, :n, : row.values.shape[1]] = row.values
-        if with_rows:
-            values[i, :n, -1] = row.vector
-        present[i, :n] = 1
-        pool[i, : row.sentence[-1] + 1, :n] = sentence_pool(row.sentence)[0]
-        target[i, :n], types[i, :n], weight[i, :n] = row.target, row.types, row.weight * scale(row)
-    return [torch.from_numpy(a) for a in (values, present, pool, target, types, weight)]
+        pool[i, : row.sentence[-1] + 1, : len(row)] = torch.from_numpy(sentence_pool(row.sentence)[0])
+    return [values, present, pool, target, types, weight]
 
 
 def _batches(rows: Sequence[Row], rng: np.random.Generator) -> list[list[Row]]:

@@ -167,7 +167,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     aside = {name: [row for row in some if is_held_out(row) and calibrates(row)] for name, some in rows.items()}
     held_out = [row for some in aside.values() for row in some]
     if not any(row.located for row in held_out):
-        raise InputError("The data is too little: none of it was left to calibrate on.", remedy="Give more samples.")
+        raise InputError("There is too little data: none was left for calibration.", remedy="Give more samples.")
     swaps = _swaps_of(aside)
     for _ in range(_HELD_OUT_SWAPS):
         held_out += swaps.draw(rng)

@@ -126,7 +126,6 @@ def ship(
             revision=REVISION,
             types=TYPES,
             threshold=0.5,
-            thresholds={"low": 0.6, "high": 0.3},  # measured for revision 1.1, see docs/reader.md
             sha256={name: file_sha256(part / name) for name in FILES},
             reads_with=file_sha256(encoder)[:16],
             grounding=file_sha256(Grounding().network)[:16],
@@ -264,8 +263,8 @@ def _resume(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer
     state = torch.load(path, map_location=network.part.device, weights_only=True)
     if state["run"] != run:
         raise UsageError(
-            f"{path} is of a training with other data or settings.",
-            remedy="Give the same ones to go on with it, or remove it to begin anew.",
+            f"{path} belongs to a training with other data or settings.",
+            remedy="Give the same ones to resume, or remove it to start again.",
         )
     network.load_state_dict(state["network"])
     optimizer.load_state_dict(state["optimizer"])

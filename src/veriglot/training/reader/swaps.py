@@ -1,7 +1,8 @@
 """Sentences in which two names, numbers or words changed places, or one was taken from another sentence.
 
-Every word of the wrong sentence stands in the evidence. The right one is a sentence or a clause of the evidence, or a
-translation. Half of the time the evidence is what was changed, so that how well a sentence reads tells nothing.
+The right one is a sentence or a clause of the evidence, or its translation. What is wrong in the other one stands at
+another place of the evidence. Half of the time it is the evidence that was changed: how well a sentence reads tells
+nothing.
 """
 
 from __future__ import annotations

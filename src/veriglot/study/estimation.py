@@ -1,0 +1,172 @@
+"""`veriglot.estimate`: from predictions and an error profile to rates, one for each model and language."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.pipeline.engine import Description
+from veriglot.rates.estimators import DRAWS, ESTIMATORS
+from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
+from veriglot.signatures import stated_threshold
+from veriglot.study.config import StudyEntry, read_profile
+from veriglot.study.rates import Counted, Gold, Judging, Tallying, cell_rate
+from veriglot.study.responses import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["Estimation", "estimate"]
+
+
+def estimate(
+    predictions: Iterable[Any],
+    samples: Iterable[Sample],
+    profile: ErrorProfile | str | Path | None = None,
+    *,
+    estimator: str | None = None,
+    labels: Iterable[Sample] = (),
+    annotator: str | None = None,
+    unit: str | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
+    pooled: bool = False,
+) -> list[Rate]:
+    """How often models hallucinate: a rate for each model and language, corrected for the detector's own errors.
+
+    Args:
+        predictions: of one detector, in any order: those of `detect_many`, of a detector, or read from a file.
+        samples: what they are of, each id once; `generator.name` names the model. One without a prediction lowers the
+            coverage.
+        profile: what `evaluate(...).profile()` gives, or the file that `veriglot evaluate -o` wrote; `raw` and `ppi`
+            need none.
+        estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or `ppi` with labels.
+        labels: samples with the labels of some of the responses, drawn at random, for `ppi`.
+        annotator: whose labels count; None for the only annotator's.
+        unit: `char`, `word` or `hf:<tokenizer>`; None for the profile's, or `word`.
+        confidence: level of the intervals, above 0 and below 1.
+        seed: of the draws.
+        draws: how often is drawn for an interval, 100 or more.
+        pooled: use the error rates over all languages of the profile where it holds fewer than 8 texts of one.
+
+    Returns:
+        Rates between 0 and 1 in the order of models and languages; `unreliable` ones say why.
+
+    Raises:
+        UnknownNameError: no such estimator or unit.
+        UsageError: the profile is missing, of another detector, or at another threshold or unit; ppi without labels.
+        InputError: a prediction belongs to no sample, or two share an id.
+    """
+    if isinstance(profile, str | Path):
+        profile = read_profile(Path(profile))
+    labelled = list(labels)
+    names = () if estimator is None else (estimator,)
+    estimation = Estimation(
+        names, profile, unit, bool(labelled), confidence=confidence, seed=seed, draws=draws, pooled=pooled
+    )
+    gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
+    tallying = Tallying(estimation.study.unit, ids=bool(gold))
+    records = estimation.watch(getattr(prediction, "record", prediction) for prediction in predictions)
+    for sample, prediction in joined(samples, records):
+        if sample is None:
+            stranger = prediction.id if prediction is not None else ""
+            raise InputError(f"the prediction {stranger!r} belongs to no sample", field="id")
+        tallying.add(sample, prediction)
+    return [cell_rate([cell], estimation.study.estimator).rate for cell in estimation.cells(tallying, gold)]
+
+
+class Estimation:
+    """What is estimated from predictions, and what they say of how they were made.
+
+    Args:
+        names: of estimators; none for label-shift, or ppi with labels.
+        profile: of the detector that made the predictions.
+        unit: None for the profile's, or `word`.
+        labelled: whether there are labels of some of the responses.
+        settings: of `StudyEntry`: confidence, seed, draws and pooled.
+
+    Raises:
+        UnknownNameError: no such estimator.
+        UsageError: an estimator needs a profile or labels, the profile counts another unit, or the confidence is no
+            share.
+    """
+
+    def __init__(
+        self, names: Sequence[str], profile: ErrorProfile | None, unit: str | None, labelled: bool, **settings: Any
+    ) -> None:
+        known = [str(each) for each in Estimator]
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("estimator", name, known)
+        usual = Estimator.PPI if labelled else Estimator.LABEL_SHIFT
+        self.estimators = tuple(dict.fromkeys(map(Estimator, names))) or (usual,)
+        if Estimator.PPI in self.estimators and not labelled:
+            raise UsageError("The estimator ppi needs labels of some of the responses.", "Give them with --labels.")
+        needing = [each for each in self.estimators if ESTIMATORS[each].needs_profile]
+        if profile is None and needing:
+            raise UsageError(
+                f"The estimator {needing[0]} needs an error profile.",
+                "Give it with --profile; `veriglot evaluate LABELLED -o profile.json` measures one.",
+            )
+        if profile is not None and unit not in {None, profile.unit}:
+            raise UsageError(
+                f"The profile counts {profile.unit!r}, and the rates would count {unit!r}.",
+                f"Leave --unit out, or measure a profile with: veriglot evaluate ... --unit {unit}",
+            )
+        if not 0.0 < settings["confidence"] < 1.0:
+            raise UsageError(f"--confidence is a share above 0 and below 1, and not {settings['confidence']}.")
+        counted = unit or (profile.unit if profile is not None else "word")
+        self.study = StudyEntry(unit=counted, estimator=self.estimators[0], **settings)
+        self._profile = profile
+        self._detectors: set[str] = set()
+        self._signatures: set[str] = set()
+
+    def watch(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
+        """The same predictions, noted as they pass."""
+        for prediction in predictions:
+            self._detectors.add(prediction.asked)
+            if prediction.signature is not None:
+                self._signatures.add(prediction.signature)
+            yield prediction
+
+    def _judging(self) -> Judging:
+        profile = self._profile
+        thresholds = {each for each in map(stated_threshold, self._signatures) if each is not None}
+        if profile is not None and self._detectors:
+            if self._detectors != {profile.detector}:
+                raise UsageError(
+                    f"The profile is of {profile.detector}, and the predictions are of"
+                    f" {', '.join(sorted(self._detectors))}.",
+                    "Measure the detector that made the predictions.",
+                )
+            if any(abs(each - profile.threshold) > 1e-9 for each in thresholds):
+                raise UsageError(
+                    f"The profile holds at the threshold {profile.threshold}, and the predictions were made at"
+                    f" {', '.join(map(str, sorted(thresholds)))}.",
+                    "Measure the profile at that threshold: veriglot evaluate ... --threshold",
+                )
+        name = "+".join(sorted(self._detectors)) or (profile.detector if profile else "none")
+        threshold = next(iter(thresholds), profile.threshold if profile is not None else float("nan"))
+        return Judging(Description(name, "", threshold, "+".join(sorted(self._signatures))), profile, self.study)
+
+    def cells(self, tallying: Tallying, gold: Gold) -> Iterator[Counted]:
+        """What was marked in the responses of each model in each language, without seeds of which nothing was judged.
+
+        Raises:
+            UsageError: the profile is of another detector than what passed, or of the same one at another threshold.
+        """
+
+        def cell(key: Any) -> tuple[str, str]:
+            return key.model or "", key.language
+
+        judging = self._judging()
+        keys = sorted(tallying.groups, key=lambda key: (*cell(key), key.seed is None, key.seed or 0))
+        for _, same in groupby(keys, key=cell):
+            part = list(same)
+            groups = {key.seed: tallying.groups[key] for key in part}
+            counted = Counted.of_groups(part[0].model, part[0].language, judging, groups, gold)
+            yield replace(counted, seeds={seed: tallies for seed, tallies in counted.seeds.items() if len(tallies)})

@@ -1,12 +1,13 @@
-"""Writes the pages of this folder that say what the code says: cli.md, formats.md, languages.md (`make docs`)."""
+"""Writes the pages that say what code and data say: cli.md, formats.md, languages.md, papers.md (`make docs`)."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import io
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veriglot.cli import main
 from veriglot.cli.app import VERBS, load_verb
@@ -97,7 +98,31 @@ def languages_page() -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
-PAGES = {"cli.md": cli_page, "formats.md": formats_page, "languages.md": languages_page}
+def papers() -> list[dict[str, Any]]:
+    """The papers with their tables and figures, from papers.toml."""
+    return list(tomllib.loads((HERE / "papers.toml").read_text("utf-8"))["papers"])
+
+
+def papers_page() -> str:
+    """Every table and figure of the papers, and what makes its like."""
+    parts = [
+        NOTE.replace("the code", "papers.toml"),
+        "# The tables and figures of the papers\n\nEvery table, figure, prompt, guideline and screen, with the command "
+        "that makes its like on your own data, or the file that\nplays its part.",
+    ]
+    for paper in papers():
+        parts.append(f"\n## {paper['name']}\n\n{paper['title']}.\n\n{paper['data']}\n")
+        parts.append("| number | what it shows | what makes its like |\n|---|---|---|")
+        for row in paper["rows"]:
+            files = [f"[{f[5:]}]({f[5:]})" if f.startswith("docs/") else f"`{f}`" for f in row.get("files", ())]
+            made = "<br>".join([f"`{command}`" for command in row.get("commands", ())] + files)
+            parts.append(f"| {row['number']} | {row['shows']} | {made} |")
+        for name, text in paper.get("toml", {}).items():
+            parts.append(f"\n`{name}`:\n\n```toml\n{text.strip()}\n```")
+    return "\n".join(parts) + "\n"
+
+
+PAGES = {"cli.md": cli_page, "formats.md": formats_page, "languages.md": languages_page, "papers.md": papers_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

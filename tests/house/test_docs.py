@@ -9,11 +9,20 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from misbehaving import ModelServer
 
-from veriglot.cli.app import VERBS
+from veriglot.bench.config import load as bench_of
+from veriglot.cli import main
+from veriglot.cli.app import VERBS, load_verb
+from veriglot.detectors.judge.judges import JUDGES
+from veriglot.detectors.registry import DETECTORS
+from veriglot.scorers.registry import SCORERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -103,6 +112,59 @@ def test_the_python_of_the_readme_runs(body: str, tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_bytes((ROOT / "examples" / "samples.jsonl").read_bytes())
     done = subprocess.run([sys.executable, "-c", body], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+ROWS = [(paper["name"], row) for paper in GENERATE["papers"]() for row in paper["rows"]]
+
+
+@pytest.fixture
+def parse(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
+    """The values that the real command line takes from a line; no command is run."""
+    values: dict[str, Any] = {}
+
+    def load(name: str) -> Any:
+        verb = load_verb(name)
+        for command in (getattr(verb, "commands", None) or {name: verb}).values():
+            command.callback = values.update
+        return verb
+
+    def taken(line: str) -> dict[str, Any]:
+        values.clear()
+        program, *words = shlex.split(line)
+        assert (program, main(words)) == ("veriglot", 0), line
+        return values
+
+    monkeypatch.setattr("veriglot.cli.app.load_verb", load)
+    return taken
+
+
+@pytest.mark.parametrize(("paper", "row"), ROWS, ids=lambda part: part if isinstance(part, str) else part["number"])
+def test_the_rows_of_the_papers_hold(paper: str, row: dict[str, Any], parse: Callable[[str], dict[str, Any]]) -> None:
+    """The real command line takes each command, its systems are known, its files are there, and no row is empty."""
+    assert paper
+    assert all(row[key].strip() for key in ("number", "shows"))
+    assert row.get("commands") or row.get("files")
+    assert not [file for file in row.get("files", ()) if not (ROOT / file).is_file()]
+    for line in row.get("commands", ()):
+        values = parse(line)
+        for name in filter(None, [values.get("detector"), *(values.get("systems") or "").split(",")]):
+            assert (SCORERS if name in SCORERS else DETECTORS).entry(name), line
+            assert not name.startswith("judge:") or name.removeprefix("judge:") in JUDGES, line
+
+
+FILES = [(paper, name) for paper in GENERATE["papers"]() for name in paper.get("toml", ())]
+
+
+@pytest.mark.parametrize(("paper", "name"), FILES, ids=lambda part: part if isinstance(part, str) else part["name"])
+def test_the_files_of_the_papers_are_read(paper: dict[str, Any], name: str, tmp_path: Path) -> None:
+    """Each is named by a command, whose own reader takes it."""
+    assert any(f" run {name}" in line for row in paper["rows"] for line in row.get("commands", ()))
+    text = paper["toml"][name]
+    for data in re.findall(r'^(?:path|dev) = "(.+)"', text, re.MULTILINE):
+        (tmp_path / data).parent.mkdir(exist_ok=True)
+        (tmp_path / data).touch()
+    (tmp_path / name).write_text(text, "utf-8")
+    assert bench_of(tmp_path / name).systems
 
 
 def commands_of(page: str) -> list[str]:

@@ -39,7 +39,7 @@ ALLOWED = {  # what House closes at, and what Judge, Door and Method may add
     "odd locals": 0,
     "old words": 0,
 }
-GENERATED = {"docs/cli.md", "docs/languages.md", "benchmarks/results.md"}
+GENERATED = {"docs/cli.md", "docs/languages.md", "docs/papers.md", "benchmarks/results.md"}
 
 # Files named by a noun that ends in -ing. Everything else that ends so is named by what it is doing.
 NOUNS = {"grounding", "judging", "matching", "ranking", "sampling", "stacking", "testing", "training"}

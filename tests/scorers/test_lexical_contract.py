@@ -20,6 +20,7 @@ SCORERS: list[tuple[str, dict[str, Any]]] = [
     ("rouge-1", {"mode": "paper"}),
     ("rouge-2", {"passages": "best"}),
     ("rouge-l", {"value": "f1"}),
+    ("rouge-lsum", {}),
     ("chrf", {"words": 2}),
     ("number-agreement", {"empty": 1.0}),
     ("name-agreement", {"empty": 1.0}),

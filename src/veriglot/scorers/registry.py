@@ -18,6 +18,9 @@ SCORERS = Table(
         "rouge-1": Entry("veriglot.scorers.rouge:Rouge1", summary="words that the evidence holds, without stop words"),
         "rouge-2": Entry("veriglot.scorers.rouge:Rouge2", summary="pairs of words that the evidence holds"),
         "rouge-l": Entry("veriglot.scorers.rouge:RougeL", summary="the longest subsequence of words of the evidence"),
+        "rouge-lsum": Entry(
+            "veriglot.scorers.rouge:RougeLsum", summary="the same sentence by sentence, for long responses"
+        ),
         "chrf": Entry("veriglot.scorers.chrf:ChrF", extra="bench", summary="character n-grams in common, by sacrebleu"),
         "entity-overlap": Entry(
             "veriglot.scorers.entities:EntityOverlap",

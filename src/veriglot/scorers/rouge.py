@@ -1,4 +1,4 @@
-"""Words in common: tokens, stop words and overlaps, and ROUGE-1, ROUGE-2 and ROUGE-L in every script (Lin 2004)."""
+"""Words in common: tokens, stop words and overlaps, and ROUGE-1, -2, -L and -Lsum in every script (Lin 2004)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, one_of
 from veriglot.signatures import digest, signature
 from veriglot.text.normalization import fold, normalise
-from veriglot.text.segmentation import word_bounds
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,23 +85,52 @@ def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 
 def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
-    """The length of the longest common subsequence of words.
-
-    A row of the table of dynamic programming is one integer with a bit a word of the shorter side (Hyyrö 2004), so
-    that a step costs an addition: about a microsecond for a response of some hundred words.
-    """
+    """The length of the longest common subsequence of words."""
     shorter, longer = sorted((first, second), key=len)
+    last = (1 << len(shorter)) - 1
+    for row in _lcs_rows(shorter, longer):
+        last = row
+    return len(shorter) - last.bit_count()
+
+
+def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
+    """The rows of the table of dynamic programming, one a word of `second`.
+
+    A row is one integer with a bit a word of `first` (Hyyrö 2004), zero where the length grows, so that a step costs an
+    addition: about a microsecond for a response of some hundred words.
+    """
     places: dict[str, int] = {}
-    for index, word in enumerate(shorter):
+    for index, word in enumerate(first):
         places[word] = places.get(word, 0) | 1 << index
-    full = (1 << len(shorter)) - 1
-    row = full  # a zero stands where the length grows
-    for word in longer:
+    full = row = (1 << len(first)) - 1
+    for word in second:
         met = places.get(word)
         if met is not None:
             met &= row
             row = ((row + met) | (row - met)) & full
-    return len(shorter) - row.bit_count()
+        yield row
+
+
+def _common_words(response: Sequence[str], evidence: Sequence[str]) -> set[int]:
+    """Indices in `evidence` of a longest common subsequence: of several, the one that `rouge-score` reads out."""
+    if set(response).isdisjoint(evidence):
+        return set()
+    rows = [(1 << len(response)) - 1, *_lcs_rows(response, evidence)]
+
+    def length(i: int, j: int) -> int:
+        return j - (rows[i] & (1 << j) - 1).bit_count()
+
+    i, j = len(evidence), len(response)
+    result = set()
+    while i and j:
+        if evidence[i - 1] == response[j - 1]:
+            i, j = i - 1, j - 1
+            result.add(i)
+        elif length(i, j - 1) > length(i - 1, j):
+            j -= 1
+        else:
+            i -= 1
+    return result
 
 
 def check_options(value: str, empty: float | None) -> None:
@@ -247,13 +276,12 @@ class _Rouge(SampleScorer):
         """P, R and F1 as parts, with the counts; all are 0 where nothing is in common, as in an empty response."""
         language = text_language(sample.response, sample.language) if self.stopwords is True else sample.language
         without = self._left_out(language)
-        response = self._words(sample.response, language, without)
-        evidence = [self._words(passage, language, without) for passage in sample.passages]
+        response = self._parts(sample.response, language, without)
+        evidence = [self._parts(passage, language, without) for passage in sample.passages]
         if self.passages == "joined":
-            overlap = self._overlap(response, evidence)
+            overlap = self._overlap(response, [part for passage in evidence for part in passage])
         else:
-            candidates = (self._overlap(response, [passage]) for passage in evidence)
-            overlap = max(candidates, key=lambda candidate: candidate.f1)
+            overlap = max((self._overlap(response, passage) for passage in evidence), key=lambda each: each.f1)
         parts = overlap.parts()
         if self.stopwords is True:
             parts["stop_list"] = float(without is not None)
@@ -270,9 +298,13 @@ class _Rouge(SampleScorer):
         words = tokens(text, language)
         return tuple(word for word in words if word not in without) if without else words
 
+    def _parts(self, text: str, language: str | None, without: frozenset[str] | None) -> list[tuple[str, ...]]:
+        """The words of the parts of a text that are compared each by itself: the text has one."""
+        return [self._words(text, language, without)]
+
     @abstractmethod
-    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
-        """The overlap with passages that count as one reference."""
+    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+        """The overlap of parts with those of passages that count as one reference."""
 
 
 def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:
@@ -294,8 +326,8 @@ class Rouge1(_Rouge):
     name = "rouge-1@1"
     stopwords_by_default = True
 
-    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
-        return _n_gram_overlap(response, evidence, 1)
+    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+        return _n_gram_overlap(response[0], evidence, 1)
 
 
 class Rouge2(_Rouge):
@@ -306,8 +338,8 @@ class Rouge2(_Rouge):
 
     name = "rouge-2@1"
 
-    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
-        return _n_gram_overlap(response, evidence, 2)
+    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+        return _n_gram_overlap(response[0], evidence, 2)
 
 
 class RougeL(_Rouge):
@@ -318,6 +350,33 @@ class RougeL(_Rouge):
 
     name = "rouge-l@1"
 
-    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
         joined = [word for passage in evidence for word in passage]
-        return Overlap(longest_common_subsequence(response, joined), len(response), len(joined))
+        return Overlap(longest_common_subsequence(response[0], joined), len(response[0]), len(joined))
+
+
+class RougeLsum(_Rouge):
+    """ROUGE-L of summaries (Lin 2004, section 3.2): what any sentence of the response shares with one of the evidence.
+
+    For every sentence of the evidence, the words of its longest common subsequences with the response's sentences
+    count, each once and no more often than either text holds it, as `rouge-score` and `torchmetrics` count. Settings
+    are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
+    """
+
+    name = "rouge-lsum@1"
+
+    def _parts(self, text: str, language: str | None, without: frozenset[str] | None) -> list[tuple[str, ...]]:
+        return [self._words(text[start:end], language, without) for start, end in sentences(text, language)]
+
+    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+        of_response, of_evidence = (Counter(word for part in parts for word in part) for parts in (response, evidence))
+        sizes = of_response.total(), of_evidence.total()
+        matched = 0
+        for passage in evidence:
+            union = set().union(*(_common_words(part, passage) for part in response))
+            for word in (passage[index] for index in sorted(union)):
+                if of_response[word] > 0 and of_evidence[word] > 0:
+                    matched += 1
+                    of_response[word] -= 1
+                    of_evidence[word] -= 1
+        return Overlap(matched, *sizes)

@@ -279,6 +279,28 @@ def test_queries_flow_into_responses_and_detection(build: Callable[..., Outcome]
     assert first["spans"] == []  # the answer says what the article says
 
 
+def test_prompts_of_ones_own_end_with_the_command(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+    mine, script = tmp_path / "mine.toml", tmp_path / "echo.json"
+    mine.write_text('user = "Sag auf {language}: {question}"\n', "utf-8")
+    script.write_text('{"rules": [{"match": "^Sag auf [A-Z]", "reply": "Ja."}, {"reply": "Nein."}]}', "utf-8")
+    words = ("responses", queries, "-m", "m", "--mock-rules", script, "--seeds", "0")
+    for name, asked, reply in (("mine", mine, "Ja."), ("open", "open", "Nein."), ("closed", "closed", "Nein.")):
+        assert build(*words, "--prompt", asked, "-o", tmp_path / f"{name}.jsonl").code == 0
+        assert {row["response"] for row in lines(tmp_path / f"{name}.jsonl")} == {reply}
+    outcome = build(*words, "--prompt", "opn", "-o", tmp_path / "x.jsonl")
+    assert (outcome.code, "Did you mean open?" in outcome.err) == (2, True)
+    outcome = build("translate", queries, "-l", "en", "--translator", "hf:x", "--prompt", mine, "-o", tmp_path / "y")
+    assert (outcome.code, "--prompt goes with --translator llm." in outcome.err) == (2, True)
+    outcome = build("halluverse", queries, "--rules", "--config", _settings(tmp_path, mine), "-o", tmp_path / "z")
+    assert (outcome.code, "--rules uses no model." in outcome.err) == (2, True)
+
+
+def _settings(folder: Path, prompt: Path) -> Path:
+    path = folder / "settings.toml"
+    path.write_text(f"prompt = {json.dumps(str(prompt))}\n", "utf-8")
+    return path
+
+
 def test_biographies_are_prompted_and_sampled_five_times(
     build: Callable[..., Outcome], script: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
+from contextvars import copy_context
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import (
@@ -155,6 +156,12 @@ _OPTIONS: dict[str, _Declared] = {
     "port": Option(..., "Port to listen on.", "N", "-p", min=1, max=65535),
     "predictions": Option(..., "Predictions of `veriglot detect`, joined to the samples by id.", "FILE"),
     "processes": Option(..., "Worker processes; 0 means one for each core.", "N", "-j", min=0),
+    "prompt": Option(
+        ...,
+        "Your own prompts, as TOML with the keys and placeholders of the shipped ones"
+        " (src/veriglot/datasets/prompts/).",
+        "FILE",
+    ),
     "public_url": Option(
         ..., "Address at which people reach the studio, such as https://studio.example.org; it may have a path.", "URL"
     ),
@@ -313,7 +320,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
                     f"Add it, or write {parameter.key} into the file of --config.",
                 )
         try:
-            code = function(**_arguments(nodes, values))
+            code = copy_context().run(function, **_arguments(nodes, values))  # prompts of its own end with it
         except InputError as error:
             if "--map" in error.remedy and "columns" not in values:
                 error.remedy += _WITHOUT_MAP

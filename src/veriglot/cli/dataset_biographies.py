@@ -31,7 +31,7 @@ from veriglot.datasets.factual import (
     wiki_articles,
     write_sets,
 )
-from veriglot.datasets.prompts import prompt_version
+from veriglot.datasets.prompts import prompt_version, use_prompts
 from veriglot.datasets.quality import Quality, refusals_version
 from veriglot.datasets.queries import NamedPerson, Part, Reference, biography_languages, person_from
 from veriglot.datasets.queries import biographies as prompts_of
@@ -101,6 +101,7 @@ class BiographiesOptions(Options):
     labels: tuple[str, ...] = Setting(
         (), "Files of annotated rows of reference.jsonl, whose labels are copied to the rows. Default: none."
     )
+    prompt: str | None = Setting(None, "File of your own prompts, those of biography.toml. Default: the shipped ones.")
     prompts_only: bool = Setting(False, "Make people, articles and prompts, and ask no model.")
     popularity: Popularity
     seed: int = 0
@@ -183,6 +184,8 @@ def biographies(options: BiographiesOptions) -> int:
     for address in filter(None, (connection.base_url, wikidata.wikidata_server, wikidata.views_server)):
         checked_address(address)  # before anything is planned or written down
     wikidata.server("en")  # likewise
+    if options.prompt is not None:
+        use_prompts(options.prompt, "biography")
     usual = Settings(temperature=1.0, top_p=0.9, do_sample=True if connection.client == "transformers" else None)
     settings = Settings(temperature=options.temperature).over(connection.settings).over(usual)
     respondents = named_models(options.model, options.revision, settings)

@@ -40,6 +40,7 @@ from veriglot.datasets.halluverse.pairs import (
     seeds_of,
     summary_of,
 )
+from veriglot.datasets.prompts import use_prompts
 from veriglot.datasets.silver.check import Edited
 from veriglot.datasets.silver.injection import Injector, Task
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -80,6 +81,10 @@ class HalluverseOptions(Options):
     min_sentences: int = Setting(20, "Minimum number of sentences of a page.", 1)
     any_subject: bool = Setting(False, "Also take sentences that do not name the person of the page.")
     types: str | None = Setting(None, "Types of errors. Default: all, entity,relation,sentence.")
+    prompt: str | None = Setting(
+        None,
+        "File of your own prompts, as for `dataset silver --prompt`; also choose and taken. Default: the shipped ones.",
+    )
     checks: Checks
     seed: int = 0
     cost: Cost
@@ -120,11 +125,15 @@ def halluverse(options: HalluverseOptions) -> int:
     All of it:  veriglot dataset halluverse -l en,ar,tr --contact me@example.org -m gpt --base-url URL -o set.jsonl
     No model:   veriglot dataset halluverse en.jsonl tr.jsonl --people people.jsonl --rules -o set.jsonl
     """
-    asks = options.model is not None or options.dry_run or options.checks.support != "none"
+    asks = (
+        options.model is not None or options.prompt is not None or options.dry_run or options.checks.support != "none"
+    )
     if options.rules and asks:
-        raise UsageError("--rules uses no model.", "Leave out --model, support and --dry-run, or --rules.")
+        raise UsageError("--rules uses no model.", "Leave out --model, prompt, support and --dry-run, or --rules.")
     if not options.rules and options.model is None:
         raise UsageError("Neither a model nor --rules is given.", "Name a model with --model, or give --rules.")
+    if options.prompt is not None:
+        use_prompts(options.prompt, "facts", "injection")
     source = _source(options)
     pages = source.readable()
     known = source.people is not None

@@ -13,7 +13,7 @@ from veriglot.cli.console import say
 from veriglot.cli.generation import Connection, Run, print_plan, records_of, references, tell
 from veriglot.cli.inputs import language_tags
 from veriglot.datasets.generation import rejected_path
-from veriglot.datasets.prompts import prompt_version
+from veriglot.datasets.prompts import prompt_version, use_prompts
 from veriglot.datasets.queries import AnswerabilityCheck, Author, Part, Reference, biographies, person_from
 from veriglot.datasets.queries import queries as write_queries
 from veriglot.detectors.registry import load_detector
@@ -39,6 +39,7 @@ def queries(
     people: list[str] | None = Help(None, "The queries then ask for their biographies, and no model writes them."),
     languages: str | None = Help(None, "They are those of the biographies. Default: the 19 of Kang et al."),
     count: int = Help(2, "Unit: queries for each article, at most 9."),
+    prompt: str | None = None,
     part: Part | None = Setting(
         None,
         "Part of an article to use as the reference: lead section or whole text. Default: lead; text with people.",
@@ -66,6 +67,8 @@ def queries(
     Biographies: veriglot dataset queries --people people.jsonl -l en,de -o queries.jsonl
     """
     path = Path(output)
+    if prompt is not None:
+        use_prompts(prompt, "biography" if people else "queries")
     if people:
         if model is not None or dry_run:
             raise UsageError("Queries for biographies use no model.", "Leave out --model and --dry-run.")

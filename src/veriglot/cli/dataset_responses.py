@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import msgspec
 
@@ -12,10 +12,11 @@ from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, 
 from veriglot.cli.console import print_json
 from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
 from veriglot.cli.inputs import readable
+from veriglot.datasets.prompts import use_prompts
 from veriglot.datasets.quality import quality as measured
 from veriglot.datasets.responses import Design, Respondent, Style, budget
 from veriglot.datasets.responses import responses as ask_respondent
-from veriglot.errors import UsageError
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.report.tables import Table
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def responses(
         "Seeds, as 1,2,3 or 1-5; none lets the server choose. Default: those of mFAVA, 42,43,44,47,49.",
         "LIST",
     ),
-    prompt: Style = Option(
+    prompt: str = Help(
         "closed",
-        "closed: only the question. instructed: also ask for an answer in its language. open: also give the evidence,"
-        " and ask to use nothing else.",
+        "Or a style. closed: only the question. instructed: also ask for an answer in its language. open: also give the"
+        " evidence, and ask to use nothing else.",
     ),
     completion: bool = Setting(False, "Use text completion instead of chat."),
     revision: str | None = None,
@@ -65,7 +66,7 @@ def responses(
     One model:  veriglot dataset responses queries.jsonl -m qwen --base-url http://127.0.0.1:8000/v1 -o qwen.jsonl
     Several:    veriglot dataset responses queries.jsonl -m qwen -m gemma --base-url http://127.0.0.1:8000/v1 -o out/
     """
-    respondents = named_models(model, revision, connection.settings, prompt=prompt, completion=completion)
+    respondents = named_models(model, revision, connection.settings, style=_style(prompt), completion=completion)
     source = Queries(queries, reading)
     asked = seeds_of(seeds)
     if dry_run:
@@ -187,12 +188,22 @@ _SHARES = {
 }
 
 
+def _style(prompt: str) -> Style | Literal["own"]:
+    """The style of a name, or that of a user's own file, which is used from now on."""
+    if prompt in get_args(Style):
+        return cast("Style", prompt)
+    if not Path(prompt).suffix and not Path(prompt).exists():
+        raise UnknownNameError("style of prompts", prompt, [*get_args(Style), "FILE.toml"])
+    use_prompts(prompt, "response")
+    return "own"
+
+
 def named_models(
     words: Sequence[str],
     revision: str | None,
     settings: Settings,
     *,
-    prompt: Style = "closed",
+    style: Style | Literal["own"] = "closed",
     completion: bool = False,
 ) -> list[Respondent]:
     """The models of `NAME=MODEL` or `MODEL`, each to be asked in the same way.
@@ -205,7 +216,7 @@ def named_models(
         name, equals, model = word.partition("=")
         if not name or (equals and not model):
             raise UsageError(f"--model {word!r} names no model.")
-        respondents.append(Respondent(name, model if equals else word, revision, prompt, settings, completion))
+        respondents.append(Respondent(name, model if equals else word, revision, style, settings, completion))
     if len({respondent.name for respondent in respondents}) < len(respondents):
         raise UsageError("Two models have one name.", "Name each model once.")
     return respondents

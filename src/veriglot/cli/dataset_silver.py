@@ -21,6 +21,7 @@ from veriglot.cli.generation import (
 )
 from veriglot.cli.inputs import parts, readable
 from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.prompts import use_prompts
 from veriglot.datasets.queries import Reference
 from veriglot.datasets.rules.material import Articles
 from veriglot.datasets.rules.silver import RuleSettings, rule_silver
@@ -192,6 +193,7 @@ def silver(
         "How the model shows its changes. tags: with tags around them. plain: it writes the edited text, and the"
         " spans are where this differs. Default: tags for fava, plain for halluverse.",
     ),
+    prompt: str | None = None,
     clean: float = Setting(0.0, "Share of seeds without errors.", 0, 1),
     checks: Checks,
     seed: int = 0,
@@ -213,6 +215,8 @@ def silver(
     Sentences:  veriglot dataset silver facts.jsonl --taxonomy halluverse -m gpt --base-url https://host/v1 -o out.jsonl
     Settings:   veriglot dataset silver --write-config > silver.toml, then --config silver.toml
     """
+    if prompt is not None:
+        use_prompts(prompt, "injection")
     types, turns = types_of(order)
     form = form or ("plain" if taxonomy == "halluverse" else "tags")
     injector = Injector(

@@ -12,6 +12,7 @@ from veriglot.cli.console import print_json, say
 from veriglot.cli.generation import Connection, Queries, Reading, Run, show_account, tell
 from veriglot.cli.inputs import language_tags, parts
 from veriglot.datasets.generation import Account, read_account, rejected_path
+from veriglot.datasets.prompts import use_prompts
 from veriglot.datasets.translation.job import Around, Dropped, TranslationLanguage, TranslationSettings
 from veriglot.datasets.translation.job import translate as translated
 from veriglot.datasets.translation.projection import STRATEGIES
@@ -59,6 +60,7 @@ def translate(
         {}, 'Options of hf: beams = 1, batch = 32, device = "cuda:0", dtype = "bfloat16", prefix, codes.'
     ),  # never changed
     model: str | None = Help(None, "For --translator llm."),
+    prompt: str | None = Help(None, "For --translator llm. Default: the shipped ones."),
     by_sentence: bool = Setting(False, "Ask llm sentence by sentence, not for whole texts."),
     attempts: int = 2,
     seed: int = Setting(0, "Seed of llm's calls.", 0),
@@ -87,6 +89,8 @@ def translate(
     with ExitStack() as stack:
         made: Translator
         if translator != "llm":
+            if prompt is not None:
+                raise UsageError("--prompt goes with --translator llm.", "Leave out --prompt.")
             if model is not None:
                 raise UsageError("--model goes with --translator llm.", "Name the folder after a colon: hf:FOLDER.")
             made = load_translator(translator, **translator_options)
@@ -95,6 +99,8 @@ def translate(
         elif translator_options:
             raise UsageError("translator_options go with hf.", "Set generation and client_options.")
         else:
+            if prompt is not None:
+                use_prompts(prompt, "translation")
             client = stack.enter_context(connection.open(path, [model]))
             generation = connection.settings if connection.generation else None
             made = ModelTranslator(

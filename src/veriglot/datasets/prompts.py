@@ -1,24 +1,43 @@
-"""Prompts as data: texts with slots, some of them by language, and with what version signatures name them."""
+"""Prompts as data: texts with slots, some of them by language, and with what version signatures name them.
+
+They are those of the files in `prompts/`, or a user's own in their place: see `use_prompts`.
+"""
 
 from __future__ import annotations
 
+import string
+from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from veriglot.errors import InputError, UnknownNameError
 from veriglot.plugins import packaged
-from veriglot.records.languages import find_language, language_name
+from veriglot.records.languages import find_language, get_language, language_name
+from veriglot.records.settings import check_placeholders, errors_of, read_toml, require
+from veriglot.signatures import file_sha256
 
-__all__ = ["by_language", "filled", "load_prompts", "prompt_version"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["by_language", "filled", "load_prompts", "packaged_prompts", "prompt_version", "use_prompts"]
 
 
 @cache
-def load_prompts(name: str) -> dict[str, Any]:
+def packaged_prompts(name: str) -> dict[str, Any]:
     """The table of `prompts/NAME.toml`: its `version`, and texts with slots."""
     return packaged(__package__, f"prompts/{name}.toml", dict[str, Any])
 
 
+def load_prompts(name: str) -> dict[str, Any]:
+    """The table that holds in this context: the shipped one, or that with the user's texts."""
+    return _USED.get().get(name) or packaged_prompts(name)
+
+
 def prompt_version(name: str) -> str:
-    """Name and version of a table, such as `answer@1`; it lands in signatures."""
+    """Name and version of a table, such as `answer@1`, with a user's own file `answer@1+FILE.HASH`; for signatures."""
     return f"{name}@{load_prompts(name)['version']}"
 
 
@@ -32,3 +51,82 @@ def by_language(name: str, tag: str) -> Any:
     """What a table has in the language of a BCP 47 tag; its English `fallback`, which names the language, beyond."""
     table, entry = load_prompts(name), find_language(tag)
     return table["languages"].get(entry.tag if entry else tag, table["fallback"])
+
+
+# A user's own texts in place of shipped ones.
+
+
+_USED: ContextVar[Mapping[str, dict[str, Any]]] = ContextVar("prompts", default={})  # noqa: B039  # never changed
+_LANGUAGES, _FALLBACK, _VERSION = "languages", "fallback", "version"
+
+# What a prompt works on: without it the model has nothing to go by. The rest of a text's slots may be left out.
+_NEEDED = frozenset({"name", "page", "parts", "passage", "question", "reference", "sentences", "statement", "text"})
+_FIXED = ("how", "reference")  # of a type of error: what the program does, not what it says
+
+
+def use_prompts(path: str | Path, *names: str) -> None:
+    """Put a user's texts in place of shipped ones, for what runs in this context (`contextvars`): a whole command.
+
+    Args:
+        path: TOML that holds some of the texts of the tables, under their keys, and perhaps a `version`. With a
+            `fallback`, languages that it does not name have that one, and not the shipped texts.
+        names: the tables whose texts can be replaced.
+
+    Raises:
+        InputError: the file cannot be read or replaces nothing; a key is unknown, or a text is not of the shipped one's
+            kind; placeholders are missing or unknown, which the error names.
+    """
+    path = Path(path)
+    own = read_toml(path, "prompt file")
+    version = str(own.pop(_VERSION, ""))
+    home = {key: name for name in names for key in packaged_prompts(name) if key != _VERSION}
+    made_by = ".".join(filter(None, (path.stem, version, file_sha256(path)[:12])))
+    with errors_of(path):
+        require(own, "there is no prompt", "", f"Write one or more of {', '.join(home)}.")
+        tables: dict[str, dict[str, Any]] = {}
+        for key, value in own.items():
+            if key not in home:
+                unknown = UnknownNameError("prompt", key, home)
+                raise InputError(unknown.message, unknown.remedy, field=key)
+            tables.setdefault(home[key], {})[key] = value
+        used = {name: _over(packaged_prompts(name), table, "") for name, table in tables.items()}
+    for table in used.values():
+        table[_VERSION] = f"{table[_VERSION]}+{made_by}"
+    _USED.set({**_USED.get(), **used})
+
+
+def _over(default: dict[str, Any], own: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """A table with texts of its own in place of shipped ones."""
+    result = dict(default)
+    if _LANGUAGES in default and _FALLBACK in own:
+        result[_LANGUAGES] = {}
+    for key, value in own.items():
+        inside = f"{field}.{key}" if field else key
+        if key == _LANGUAGES and _LANGUAGES in default:
+            require(isinstance(value, dict), "this is a table: a text for each language", inside)
+            texts = ((tag, _text(default[_FALLBACK], text, f"{inside}.{tag}")) for tag, text in value.items())
+            result[key] = {**result[key], **{get_language(tag).tag: text for tag, text in texts}}
+            continue
+        known = [name for name in default if not (field and name in _FIXED)]
+        if key not in known:
+            unknown = UnknownNameError("prompt", key, known)
+            raise InputError(unknown.message, unknown.remedy, field=inside)
+        result[key] = _text(default[key], value, inside)
+    return result
+
+
+def _text(default: Any, own: Any, field: str) -> Any:
+    """A text, or a table or list of texts, of the shipped one's kind."""
+    if isinstance(default, dict):
+        require(isinstance(own, dict), "this is a table of texts", field)
+        return _over(default, own, field)
+    if not isinstance(default, str):
+        try:
+            return msgspec.convert(own, list[tuple[str, str]])
+        except msgspec.ValidationError as error:
+            raise InputError(f"these are pairs of texts, without and with the error: {error}", field=field) from None
+    require(isinstance(own, str) and own.strip(), "this is a text", field)
+    slots = {name for _, name, _, _ in string.Formatter().parse(default) if name}
+    if slots:  # what has none goes into another prompt as it stands
+        check_placeholders(own, slots, slots & _NEEDED, field=field)
+    return own

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from veriglot.datasets.generation import LanguageModel, RunOptions, generate, in_waves
-from veriglot.datasets.prompts import by_language, filled, load_prompts, prompt_version
+from veriglot.datasets.prompts import by_language, filled, packaged_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
@@ -260,7 +260,7 @@ def person_from(data: Any) -> NamedPerson:
 
 def biography_languages() -> tuple[str, ...]:
     """The tags that have a prompt for biographies of their own: Kang et al.'s 19, sorted."""
-    return tuple(sorted(load_prompts("biography")["languages"]))
+    return tuple(sorted(packaged_prompts("biography")["languages"]))
 
 
 def biographies(

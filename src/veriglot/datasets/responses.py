@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec.structs import replace
 
 from veriglot.datasets.generation import RunOptions, generate, in_its_language
-from veriglot.datasets.prompts import by_language, prompt_version
+from veriglot.datasets.prompts import by_language, filled, load_prompts, prompt_version
 from veriglot.errors import UsageError
 from veriglot.llm.client import Client, Message, Reply, Request, Settings, ask_all, split_thoughts
 from veriglot.records import Generator, Sample
@@ -114,7 +114,8 @@ class Respondent(StrictRecord):
         model: as its server names it.
         revision: of the weights, where that is known.
         style: `closed` is the question alone (mFAVA, section 4); `instructed` says before it what language to answer
-            in; `open` gives the evidence and asks to use nothing else.
+            in; `open` gives the evidence and asks to use nothing else; `own` asks by the table `response` of
+            `use_prompts`.
         settings: how it generates.
         completion: goes on from a text instead of chatting.
     """
@@ -122,7 +123,7 @@ class Respondent(StrictRecord):
     name: str
     model: str
     revision: str | None = None
-    style: Style = "closed"
+    style: Style | Literal["own"] = "closed"
     settings: Settings = Settings()
     completion: bool = False
 
@@ -131,18 +132,24 @@ class Respondent(StrictRecord):
         """Style and version of the prompt, such as `open:answer@1`; a bare question has no wording, so no version."""
         if self.style == "closed" and not self.completion:
             return "closed"
-        return f"{self.style}:{prompt_version('answer')}"
+        return f"{self.style}:{prompt_version('response' if self.style == 'own' else 'answer')}"
 
     def refuses(self, query: Sample) -> str:
         """Why the query cannot be put to the model in this style; empty where it can."""
-        if self.style == "open" and not any(passage.text.strip() for passage in query.evidence):
-            return "the style `open` gives the model the evidence, and the query has none"
+        gives = self.style == "open" or (self.style == "own" and "{evidence}" in load_prompts("response")["user"])
+        if gives and not any(passage.text.strip() for passage in query.evidence):
+            return f"the style `{self.style}` gives the model the evidence, and the query has none"
         return ""
 
     def request(self, query: Sample, seed: int | None) -> Request:
         """What is sent for a query whose language is set: one message, or a text that ends where the answer begins."""
         assert query.language is not None
         question, evidence, name = query.question or "", query.evidence_text, language_name(query.language)
+        if self.style == "own":
+            text = filled("response", "user", query.language, question=question, evidence=evidence)
+            if self.completion:
+                return Request(self.model, prompt=f"{text}\n", seed=seed, settings=self.settings)
+            return Request(self.model, (Message("user", text),), seed=seed, settings=self.settings)
         words = {key: text.format(language=name) for key, text in by_language("answer", query.language).items()}
         before = {
             "closed": "",

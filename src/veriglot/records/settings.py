@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import tomllib
 from collections import Counter
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Record",
     "StrictRecord",
+    "check_placeholders",
     "errors_of",
     "paths_in",
     "read_json_record",
@@ -105,6 +107,34 @@ def check_ranges(settings: msgspec.Struct, **ranges: tuple[float, float]) -> Non
         value = getattr(settings, name)
         if value is not None and not low <= value <= high:
             raise UsageError(f"{name} is {value}; it lies from {low} to {high}.")
+
+
+def check_placeholders(text: str, known: Iterable[str], needed: Iterable[str] = (), *, field: str) -> None:
+    """Refuse a prompt whose placeholders are not those that are filled in.
+
+    Args:
+        text: with placeholders such as `{language}`; other braces are doubled.
+        known: what is filled in.
+        needed: what of it the text has to hold.
+        field: where it stands in its file.
+
+    Raises:
+        InputError: it names every placeholder that is missing, and every one that is unknown.
+    """
+    known = set(known)
+    remedy = f"It can hold {_braced(known)}. Write other braces twice: {{{{ and }}}}."
+    try:
+        names = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+    except ValueError as error:
+        raise InputError(f"a brace of the prompt stands alone: {error}", field=field, remedy=remedy) from None
+    missing, unknown = set(needed) - names, names - known
+    faults = [f"{_braced(missing)} missing"] if missing else []
+    faults += [f"{_braced(unknown)} unknown"] if unknown else []
+    require(not faults, f"placeholders of the prompt: {', '.join(faults)}", field, remedy)
+
+
+def _braced(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names))
 
 
 def require_unique(names: Iterable[str], field: str) -> None:

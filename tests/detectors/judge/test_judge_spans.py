@@ -227,7 +227,7 @@ def test_options_that_make_no_sense_are_refused() -> None:
 
 def test_the_signature_says_what_a_prediction_hangs_on(tmp_path: Any) -> None:
     own = tmp_path / "own.toml"
-    own.write_text('version = "7"\nmax_tokens = 5\nuser = "Mark it: {response}"\n', "utf-8")
+    own.write_text('version = "7"\nmax_tokens = 5\nuser = "Mark it: {response} by {evidence}"\n', "utf-8")
     rule = says({"spans": []})
     made = [
         judge("spans", rule),
@@ -242,9 +242,14 @@ def test_the_signature_says_what_a_prediction_hangs_on(tmp_path: Any) -> None:
     assert len({one.signature for one in made}) == len(made)
     assert judge("spans", rule).signature == made[0].signature
     assert made[1].name == "judge:spans@7+scripted"
-    own.write_text('version = "7"\nmax_tokens = 5\nuser = "Mark: {answer}"\n', "utf-8")
-    with pytest.raises(InputError, match=r"\{answer\}"):
+    own.write_text('user = "Mark: {answer} by {evidence}"\n', "utf-8")
+    with pytest.raises(InputError, match=r"own.toml, field user: .*\{response\} missing, \{answer\} unknown"):
         judge("spans", rule, prompt=str(own))
+    own.write_text('user = "{response} by {evidence}"\nsize = 3\n', "utf-8")
+    with pytest.raises(InputError, match="size"):
+        judge("spans", rule, prompt=str(own))
+    own.write_text('user = "{response} by {evidence}"\n', "utf-8")
+    assert judge("spans", rule, prompt=str(own)).name == "judge:spans@own+scripted"
 
 
 def test_a_judge_travels_as_its_options(tmp_path: Any) -> None:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-import string
-import tomllib
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from veriglot.detectors.judge.answers import spans_of
-from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
+from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, admit, without_words
 from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Request, Settings, ask_all
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
+from veriglot.plugins import packaged
 from veriglot.records import JudgedUnit, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
-from veriglot.records.settings import StrictRecord
+from veriglot.records.settings import StrictRecord, check_placeholders, errors_of, read_toml_records
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -33,12 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Judge", "Outcome", "load_prompt", "tagged"]
 
 
+_NEEDED = frozenset({"evidence", "facts", "response"})  # without them there is nothing to judge
+
+
 class Prompt(StrictRecord):
     """A prompt with the fields that are filled in."""
 
-    version: str  # as the file has it
     user: str  # what is said, with `{fields}`; braces of the text are doubled
-    max_tokens: int  # the most tokens of a reply, unless the user sets another bound
+    version: str = "own"  # as the file has it
+    max_tokens: int = 0  # the most tokens of a reply, unless the user sets another bound; 0 for the shipped prompt's
     system: str = ""  # what is said before it, without fields; empty for nothing
     name: str = ""  # of the file, without its ending
 
@@ -57,31 +58,20 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None = None) -> Pr
 
     Args:
         name: of a file in `prompts/`.
-        fields: what can be filled in.
-        own: a TOML file with `version`, `user`, `max_tokens` and perhaps `system`.
+        fields: what can be filled in. Of these a prompt needs the evidence, and the response or its facts.
+        own: a TOML file with `user`, and perhaps `version`, `max_tokens` and `system`.
 
     Raises:
-        InputError: the file cannot be read, lacks something, or names a field that there is none of.
+        InputError: the file cannot be read, or has another key; placeholders are missing or unknown, which it names.
     """
-    file = files(__package__) / "prompts" / f"{name}.toml" if own is None else Path(own)
-    try:
-        prompt = msgspec.convert(tomllib.loads(file.read_text("utf-8")), Prompt)
-        named = {field for _, field, _, _ in string.Formatter().parse(prompt.user) if field is not None}
-        if unknown := named - fields:
-            raise ValueError(f"it names {_listed(unknown)}, which is not filled in")
-    except OSError as error:
-        raise InputError(f"The prompt cannot be read: {error.strerror}.", path=own) from error
-    except (ValueError, msgspec.ValidationError) as error:  # no UTF-8, no TOML, or not of the form
-        raise InputError(
-            f"The prompt cannot be used: {error}.",
-            remedy=f"It holds version, max_tokens, and user with the fields {_listed(fields)}; double other braces.",
-            path=own,
-        ) from error
-    return msgspec.structs.replace(prompt, name=name if own is None else Path(own).stem)
-
-
-def _listed(fields: set[str] | frozenset[str]) -> str:
-    return ", ".join(f"{{{field}}}" for field in sorted(fields))
+    default = packaged(__package__, f"prompts/{name}.toml", Prompt)
+    if own is None:
+        return msgspec.structs.replace(default, name=name)
+    path = Path(own)
+    with errors_of(path):
+        prompt = read_toml_records(path, Prompt, "prompt")
+        check_placeholders(prompt.user, fields, fields & _NEEDED, field="user")
+    return msgspec.structs.replace(prompt, name=path.stem, max_tokens=prompt.max_tokens or default.max_tokens)
 
 
 def tagged(tag: str, text: str, *others: str) -> str:

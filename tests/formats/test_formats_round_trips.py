@@ -76,7 +76,7 @@ def test_what_a_format_is_made_for_comes_back(tmp_path: Path, name: str) -> None
 
 def test_halluverse_comes_back(tmp_path: Path) -> None:
     unit = Annotation("gold", Kind.HUMAN, "halluverse", units=(Unit(0, 16, "entity"),))
-    edit = Annotation("edit", Kind.MODEL, "halluverse", spans=(Span(11, 15, "entity"),))
+    edit = Annotation("edit", Kind.MODEL, "halluverse", spans=(Span(11, 15, "entity"),), flags=("computed",))
     sample = Sample(
         "1", "It rains in Rome.", Task.BIOGRAPHY, "en", evidence=(Evidence("It rains in Lima.", language="en"),),
         annotations=(unit, edit),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.metrics.counts import marked_types
-from veriglot.metrics.spans import char_bounds, covered, marked, probabilities, unit_probabilities
+from veriglot.metrics.spans import char_bounds, covered, marked, probabilities, unit_marks, unit_probabilities
 
 LENGTH = 40
 _starts = st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 12))
@@ -35,6 +35,28 @@ def test_marked_is_overlap_in_one_code_point(units: list[tuple[int, int]], marks
 def test_covered_is_the_union(marks: list[tuple[int, int]]) -> None:
     expected = {point for mark in marks for point in range(*mark)}
     assert set(np.flatnonzero(covered(LENGTH, array(marks)))) == expected
+
+
+def test_a_mark_with_the_range_of_a_unit_is_of_that_unit_alone() -> None:
+    facts = array([(0, 37), (11, 27), (38, 47)])  # an apposition inside a clause
+    assert unit_marks(facts, array([(0, 37)])).tolist() == [0, -1, -1]
+    assert unit_marks(facts, array([(0, 37), (11, 27)])).tolist() == [0, 1, -1]
+    assert unit_marks(facts, array([(0, 30)])).tolist() == [0, 0, -1]
+    assert unit_marks(facts, array([(0, 40), (12, 14), (12, 14)])).tolist() == [1, 1, 0]
+
+
+@pytest.mark.fuzz
+@given(disjoint(), spans)
+def test_words_take_the_shortest_mark_over_them(units: list[tuple[int, int]], marks: list[tuple[int, int]]) -> None:
+    expected = [
+        min(
+            (i for i, (start, end) in enumerate(marks) if start < unit[1] and unit[0] < end),
+            key=lambda i: marks[i][1] - marks[i][0],
+            default=-1,
+        )
+        for unit in units
+    ]
+    assert unit_marks(array(units), array(marks)).tolist() == expected
 
 
 def test_a_unit_may_hold_several_types() -> None:

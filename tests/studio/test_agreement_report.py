@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import krippendorff
 import msgspec
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from veriglot.errors import InputError
+from veriglot.errors import InputError, UnknownNameError
 from veriglot.formats.reader import read
-from veriglot.records import Annotation, Kind, Sample, Span
+from veriglot.records import Annotation, Kind, Sample, Span, Unit
 from veriglot.studio.agreement import AgreementReport, AgreementRow, agreement
+from veriglot.text.facts import facts
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
@@ -219,3 +221,131 @@ def test_two_models_are_held_against_each_other() -> None:
     first, second = ([word != "-" for one in samples for word in labels(one, name)] for name in ("one@1", "two@1"))
     found = row(report, "kappa", among="models", between=("one@1", "two@1"))
     assert found.value == pytest.approx(cohen_kappa_score(first, second))
+
+
+PAIRS = {  # labels of ten pairs by two people
+    "anna": ["Entity", "Entity", "Entity", "Relation", "Relation", "Sentence", "Sentence", "0", "0", "Entity"],
+    "ben": ["Entity", "Entity", "Relation", "Relation", "Relation", "Sentence", "Entity", "0", "Entity", "Entity"],
+}
+
+
+def pair_files(folder: Path) -> list[Path]:
+    """HalluVerse CSV of each person: formats without names call everybody `gold`."""
+    paths = []
+    for name, column in PAIRS.items():
+        paths.append(folder / f"{name}.csv")
+        rows = (f"{n},en,It rained in Lima {n}.,It rained in Rome {n}.,{label}" for n, label in enumerate(column))
+        heads = "id,language,original_sentence,edited_sentence,hallucination_type"
+        paths[-1].write_text("\n".join((heads, *rows)) + "\n", "utf-8")
+    return paths
+
+
+def of_files(paths: list[Path], unit: str) -> AgreementReport:
+    rows = [(str(path), sample) for path in paths for sample in read(path)]
+    return agreement((one for _, one in rows), unit=unit, resamples=20, file=lambda number: rows[number][0])
+
+
+def test_kappa_of_pairs_is_that_of_halluverse_with_no_hallucination_as_a_label(tmp_path: Path) -> None:
+    report = of_files(pair_files(tmp_path), "pair")
+    found = row(report, "kappa", "typed", between=("anna", "ben"))
+    # alike in 7 of 10; by chance 4 * 5, 2 * 3, 2 * 1 and 2 * 1 of 100
+    assert found.value == pytest.approx((0.7 - 0.30) / (1 - 0.30))
+    assert found.value == pytest.approx(cohen_kappa_score(*PAIRS.values()))
+    assert (found.items, found.texts) == (10, 10)
+    binary = row(report, "kappa", between=("anna", "ben"))
+    assert binary.value == pytest.approx((0.9 - 0.74) / (1 - 0.74))  # 8 * 9 and 2 * 1 of 100
+    names = sorted({name for column in PAIRS.values() for name in column})
+    labels_of = [[names.index(label) for label in column] for column in PAIRS.values()]
+    expected = krippendorff.alpha(labels_of, level_of_measurement="nominal")
+    assert row(report, "alpha", "typed").value == pytest.approx(expected)
+    assert {one.among for one in report.rows} == {"people"}  # the spans that the reader computes are nobody's
+    assert {one.measure for one in report.rows} == {"kappa", "alpha"}
+    assert report.annotators == {"anna": 10, "ben": 10}
+    assert any("each file stands for one annotator" in note for note in report.notes)
+
+
+def test_files_stand_for_nobody_where_one_holds_a_text_twice(tmp_path: Path) -> None:
+    first, second = pair_files(tmp_path)
+    lines = second.read_text("utf-8").splitlines()
+    second.write_text("\n".join([*lines, lines[1].replace("0,", "again,", 1)]) + "\n", "utf-8")
+    report = of_files([first, second], "pair")
+    assert report.anonymous
+    assert {one.measure for one in report.rows} == {"pi", "alpha"}
+
+
+def test_pairs_with_one_edited_sentence_and_two_originals_are_two(tmp_path: Path) -> None:
+    paths = pair_files(tmp_path)
+    for path in paths:
+        lines = path.read_text("utf-8").splitlines()
+        path.write_text(
+            "\n".join([*lines, lines[1].replace("0,en,It rained in Lima", "x,en,It snowed in Lima")]) + "\n"
+        )
+    assert row(of_files(paths, "pair"), "kappa", "typed").texts == 11
+
+
+FACT_TEXT = "Mira Holt, a Danish painter, was born in Odense in 1902."
+FACTS = [(0, 37), (11, 27), (38, 47), (48, 55)]  # an apposition lies inside the clause
+
+
+def fact_sample(number: int, **labels_of: str) -> Sample:
+    names = {"s": "supported", "c": "contradicted", "u": "unverified"}
+    layers = [
+        Annotation(
+            name,
+            Kind.HUMAN,
+            "support",
+            units=tuple(Unit(*place, names[c]) for place, c in zip(FACTS, codes, strict=True) if c != "-"),
+        )
+        for name, codes in labels_of.items()
+    ]
+    return Sample(str(number), f"{FACT_TEXT} {number}", language="en", annotations=tuple(layers))
+
+
+def test_facts_that_people_labelled_are_compared_one_by_one() -> None:
+    codes = [("csss", "csus"), ("csuc", "cssc"), ("ussc", "csss"), ("ssss", "scss"), ("cscs", "cscs")]
+    samples = [fact_sample(number, anna=a, ben=b) for number, (a, b) in enumerate(codes)]
+    report = agreement(samples, unit="fact", resamples=20)
+    anna, ben = ("".join(column) for column in zip(*codes, strict=True))
+    found = row(report, "kappa", "typed", between=("anna", "ben"))
+    assert found.value == pytest.approx(cohen_kappa_score(list(anna), list(ben)))
+    assert found.items == 20
+    binary = cohen_kappa_score([c != "s" for c in anna], [c != "s" for c in ben])
+    assert row(report, "kappa", between=("anna", "ben")).value == pytest.approx(binary)
+    numbers = [["scu".index(c) for c in column] for column in (anna, ben)]
+    assert row(report, "alpha", "typed").value == pytest.approx(
+        krippendorff.alpha(numbers, level_of_measurement="nominal")
+    )
+    partly = agreement([*samples, fact_sample(9, anna="cs-s", ben="csss")], unit="fact", resamples=0)
+    assert row(partly, "kappa").items == 23
+    assert any(note.startswith("1 facts that not all annotators") for note in partly.notes)
+
+
+def test_spans_mark_the_facts_whose_own_words_they_touch() -> None:
+    samples = three_people()
+    report = agreement(samples, unit="fact", resamples=0)
+    columns = [
+        [
+            any(s.start < high and low < s.end for low, high in fact.parts for s in layer.spans or ())
+            for one in samples
+            for fact in facts(one.response, "en")
+            for layer in one.annotations
+            if layer.annotator == name
+        ]
+        for name in ("anna", "ben")
+    ]
+    found = row(report, "kappa", between=("anna", "ben"))
+    assert found.value == pytest.approx(cohen_kappa_score(*columns))
+    assert found.items == len(columns[0]) > 12
+
+
+def test_two_people_of_one_name_in_one_row_are_not_the_same_twice() -> None:
+    samples = [sample(n, layer("gold", SPANS["anna"]), layer("gold", SPANS["cleo"])) for n in range(6)]
+    apart = [sample(n, layer("gold", SPANS[name])) for n in range(6) for name in ("anna", "cleo")]
+    report = agreement(samples, resamples=20, gamma=0)
+    assert (row(report, "pi").value or 1.0) < 0.5
+    assert report.rows == agreement(apart, resamples=20, gamma=0).rows
+
+
+def test_a_unit_that_is_none_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean pair"):
+        agreement(three_people(), unit="pairs")

@@ -314,7 +314,7 @@ def agreement(
         "Annotated samples in any readable format: files or folders, of one annotator each or of several.",
     ),
     *,
-    unit: str = "word",
+    unit: str = Help("word", "Or pair (the response as a whole), or fact."),
     gamma: int = Option(
         30,
         "Random annotations of each text to compare with for gamma. 0 skips gamma, which takes most of the time.",
@@ -332,14 +332,15 @@ def agreement(
 
     Measures: Cohen's kappa and span F1, averaged over pairs of annotators and for each pair; Krippendorff's alpha;
     gamma, which compares positions and types together. Each is given without and with types, by language, with 95%
-    intervals over whole texts.
+    intervals over whole texts. Pairs and facts have kappa and alpha.
 
     Rows with the same response are one text, so that each annotator may have a file. A name that annotated a text
     several times stands for several people: pairs are pooled, Scott's pi replaces kappa, and a warning names the rows.
 
     \b
-    People:  veriglot studio agreement anna.jsonl ben.jsonl
-    mFAVA:   veriglot studio agreement mfava/gold/ --json > agreement.json
+    People:      veriglot studio agreement anna.jsonl ben.jsonl
+    mFAVA:       veriglot studio agreement mfava/gold/ --json > agreement.json
+    HalluVerse:  veriglot studio agreement anna.csv ben.csv --unit pair
     """
     from veriglot.studio.agreement import agreement as measured
 
@@ -365,6 +366,7 @@ def agreement(
         seed=seed,
         gamma=gamma,
         where=lambda number: "{}, row {} (id {!r})".format(*places[number]),
+        file=lambda number: places[number][0],
     )
     _warn(report)
     if json:
@@ -405,11 +407,11 @@ _TITLES = {
     "silver": "People with silver labels",
     "models": "Models with each other",
 }
-_LEGEND = (
-    "kappa (pi): of pairs, averaged; alpha, gamma: of all annotators of a text at once. span F1: spans with an"
-    " intersection over union of at least 0.5; exact: with the same ends. typed: of the same type as well."
-    " 0 is chance for kappa, pi, alpha and gamma; 1 is full agreement."
-)
+_LEGEND = {  # by a measure that is there
+    "alpha": "kappa (pi): of two annotators, averaged over pairs of them; alpha, gamma: of all of a text at once.",
+    "span_f1": "span F1: spans with an intersection over union of at least 0.5; exact: with the same ends.",
+    "": "typed: of the same type as well. 0 is chance for kappa, pi, alpha and gamma; 1 is full agreement.",
+}
 _INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
 _WHOLE = ("all", "all")  # what a figure over all pairs is between
 
@@ -429,7 +431,8 @@ def _show_agreement(report: AgreementReport) -> None:
     few = (
         f" too few: fewer than {FEWEST_TEXTS} texts, which give no interval." if any(map(_is_few, report.rows)) else ""
     )
-    print(f"{_LEGEND}{intervals}{few}")
+    present = {"", *(row.measure for row in report.rows)}
+    print(" ".join(text for name, text in _LEGEND.items() if name in present) + intervals + few)
     people = ", ".join(f"{name} ({count:,})" for name, count in report.annotators.items())
     counts = f"{report.texts:,} texts, {report.shared:,} of them with two people or more"
     print(counts + (f"; {people}" if people else ""))

@@ -216,8 +216,8 @@ class HalluVerse(Format):
 
     The label is of the whole sentence: a unit over the response (annotator `gold`). A second annotation, `edit`, has
     spans: the words in which the edited sentence differs from the factual one, or all of it for the type `sentence`.
-    They are computed, so the annotation is of the kind `model`. The factual sentence is the evidence. The paper does
-    not name the columns, so the usual names are recognised, in capitals or not.
+    They are computed, so the annotation is of the kind `model`, with the flag `computed`. The factual sentence is the
+    evidence. The paper does not name the columns, so the usual names are recognised, in capitals or not.
     """
 
     summary = "HalluVerse25 CSV"
@@ -264,7 +264,7 @@ class HalluVerse(Format):
         yield Annotation("gold", Kind.HUMAN, "halluverse", units=(whole,))
         spans = [(0, len(edited))] if label == "sentence" else _changed(original, edited)
         marked = tuple(Span(start, end, label) for start, end in spans)
-        yield Annotation("edit", Kind.MODEL, "halluverse", spans=marked)
+        yield Annotation("edit", Kind.MODEL, "halluverse", spans=marked, flags=("computed",))
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row of the sample's unit label."""

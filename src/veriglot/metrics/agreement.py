@@ -18,7 +18,7 @@ import numpy as np
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
 from veriglot.metrics.scores import ratio
-from veriglot.metrics.spans import MATCHES
+from veriglot.metrics.spans import MATCHES, unit_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -250,18 +250,9 @@ class Layered:
 
 
 def _labels(text: Layered, names: Sequence[str] | None, marks: Marks) -> Int64s:
-    """What one annotator says of each unit, shape `(n,)`: 0 where it is unmarked, else 1 and up in order of `names`.
-
-    A unit is marked when a span overlaps it in at least one code point. Of several spans over a unit the shortest gives
-    the type: it says the most about this very unit. Of equally short ones the first does.
-    """
-    labels = np.zeros(len(text.bounds), np.int64)
-    order = sorted(range(len(marks.spans)), key=lambda i: (int(marks.spans[i, 0] - marks.spans[i, 1]), -i))
-    for index in order:  # the shortest last
-        start, end = marks.spans[index]
-        inside = (text.bounds[:, 1] > start) & (text.bounds[:, 0] < end)
-        labels[inside] = 1 if names is None else 1 + names.index(marks.types[index] or "")
-    return labels
+    """What one annotator says of each unit, shape `(n,)`: 0 where it is unmarked, else 1 and up in order of `names`."""
+    types = np.array([1 if names is None else 1 + names.index(type_ or "") for type_ in marks.types] + [0], np.int64)
+    return types[unit_marks(text.bounds, marks.spans)]  # an index of -1 is the 0 at the end
 
 
 class _Sums(NamedTuple):
@@ -355,6 +346,7 @@ def agreement_figures(
     seed: int = 0,
     anonymous: bool = False,
     gamma: int = SAMPLES,
+    spans: bool = True,
     wanted: Callable[[Pair], bool] | None = None,
 ) -> list[AgreementFigure]:
     """All figures of some texts: of each language, and of all together where there are several.
@@ -366,6 +358,7 @@ def agreement_figures(
         seed: of the resamples, and of gamma's chance.
         anonymous: names stand for nobody: pairs are pooled, and Scott's pi stands in for kappa.
         gamma: random annotations a text; 0 leaves gamma out, which is most of the work.
+        spans: whether marks lie where annotators put them; where they are whole units, F1 of spans is left out.
         wanted: which pairs count; all where None. Alpha and gamma, which know no pairs, are then left out.
 
     Raises:
@@ -379,7 +372,7 @@ def agreement_figures(
     for language in [*languages, *([ALL] if len(languages) != 1 else [])]:
         places = [index for index, text in enumerate(shared) if language in (ALL, text.language)]
         work = _Work([sums[index] for index in places], drawn.cluster[places], drawn, language, names is not None)
-        results += work.pairs(anonymous)
+        results += work.pairs(anonymous, spans)
         if wanted is None:
             results.append(work.alpha())
         if wanted is None and gamma:
@@ -422,14 +415,14 @@ class _Work:
         weights = self._drawn.table[:, self._clusters[list(places)]].astype(np.float64)
         return np.tensordot(weights, rows, axes=1)
 
-    def pairs(self, anonymous: bool) -> list[AgreementFigure]:
+    def pairs(self, anonymous: bool, spans: bool) -> list[AgreementFigure]:
         """Kappa (or pi) and the F1 of spans, of each pair and of all."""
         by_pair: dict[Pair, list[tuple[int, Array, tuple[float, ...]]]] = defaultdict(list)
         for index, text in enumerate(self._texts):
-            for pair, (table, spans) in text.pairs.items():
-                by_pair[(ALL, ALL) if anonymous else pair].append((index, table, spans))
+            for pair, (table, matched) in text.pairs.items():
+                by_pair[(ALL, ALL) if anonymous else pair].append((index, table, matched))
         cells = {pair: self._cell(rows, anonymous) for pair, rows in sorted(by_pair.items())}
-        measures = ("pi" if anonymous else "kappa", "span_f1", "span_f1_exact")
+        measures = ("pi" if anonymous else "kappa", *(("span_f1", "span_f1_exact") if spans else ()))
         named = {} if anonymous else cells
         each = [self._figure(measure, pair, 1, *cell[measure]) for pair, cell in named.items() for measure in measures]
         return each + [self._mean(measure, [cell[measure] for cell in cells.values()]) for measure in measures]

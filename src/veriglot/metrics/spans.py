@@ -24,7 +24,7 @@ from veriglot.errors import InputError, MissingExtraError, UnknownNameError, Usa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from veriglot.arrays import Bools, Float64s, Int32s
+    from veriglot.arrays import Bools, Float64s, Int32s, Int64s
     from veriglot.records import Span, Word
     from veriglot.text.facts import Fact
 
@@ -46,6 +46,7 @@ __all__ = [
     "ranges",
     "segmenter",
     "sentence_scores",
+    "unit_marks",
     "unit_probabilities",
     "word_probabilities",
 ]
@@ -266,6 +267,24 @@ def marked(bounds: Bounds, spans: Bounds) -> Bools:
         np.add.at(steps, first[hit], 1)
         np.add.at(steps, after[hit], -1)
     return np.cumsum(steps[:-1]) > 0
+
+
+def unit_marks(bounds: Bounds, spans: Bounds) -> Int64s:
+    """Index of the mark that each unit takes its label from, -1 where no mark touches it; shape `(n,)`.
+
+    A mark with the range of a unit is of that unit alone, for facts lie inside facts. Of several over a unit the
+    shortest counts, since it says the most about this very unit; of equally short ones the first.
+
+    Args:
+        bounds: units, half-open ranges of shape `(n, 2)`, in any order.
+        spans: marks, half-open ranges of shape `(m, 2)`, in any order.
+    """
+    result = np.full(len(bounds), -1, np.int64)
+    for index in sorted(range(len(spans)), key=lambda i: (int(spans[i, 0] - spans[i, 1]), -i)):  # the shortest last
+        start, end = spans[index]
+        own = (bounds[:, 0] == start) & (bounds[:, 1] == end)
+        result[own if own.any() else (bounds[:, 1] > start) & (bounds[:, 0] < end)] = index
+    return result
 
 
 def covered(length: int, spans: Bounds) -> Bools:

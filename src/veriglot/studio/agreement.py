@@ -1,6 +1,7 @@
 """How far the annotators of a file agree: people with each other, and people with the model that made silver labels.
 
 mFAVA reports both (its Figure 2), and takes each shared text's gold labels from the person who agrees most with silver.
+HalluVerse25 reports kappa of the labels of pairs (section 3.3), among which no hallucination (`0`) is one.
 """
 
 from __future__ import annotations
@@ -8,22 +9,26 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
+import numpy as np
 
-from veriglot.errors import InputError
+from veriglot.errors import InputError, UnknownNameError
 from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, agreement_figures
-from veriglot.metrics.reference import Marks, labelled, reference
+from veriglot.metrics.reference import Marks, labelled, majority_type, reference
 from veriglot.metrics.spans import segmenter
-from veriglot.records import Estimate, Kind, Sample
+from veriglot.records import Annotation, Estimate, Kind, Sample
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.metrics.spans import Segmenter
+    from veriglot.arrays import Int32s
+
+    Range = tuple[int, int]
 
 
 __all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "beside_models", "best_with_silver"]
@@ -37,6 +42,10 @@ _ANYBODY = "people"
 _GOLD = "gold"  # who labels are called after that were made of several people's, or of which nobody says whose they are
 
 
+_M = TypeVar("_M", bound=Marks)
+_WHOLE = ("pair", "fact")  # units that are labelled one by one
+
+
 class Repeat(Record):
     """A text that stands twice under one name: where it stands first, and where a `second` time."""
 
@@ -45,14 +54,27 @@ class Repeat(Record):
     second: str = msgspec.field(name="again")
 
 
+@dataclass(frozen=True)
+class _Labels(Marks):
+    """Marks, and the ranges that were labelled one by one, clean ones too; None where spans were marked."""
+
+    units: frozenset[Range] | None = None
+
+    def text(self) -> str:
+        """Everything that it says; the same for equal labels."""
+        units = "" if self.units is None else f" {sorted(self.units)}"
+        return f"{self.spans.tolist()} {self.types}{units}"
+
+
 @dataclass
 class _Text:
     sample: Sample
-    people: list[tuple[str, Marks]] = field(default_factory=list)
-    models: dict[str, Marks] = field(default_factory=dict)
+    people: list[tuple[str, _Labels]] = field(default_factory=list)
+    models: dict[str, _Labels] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)  # of `people`
 
-    def marks(self) -> Iterator[tuple[str, Marks]]:
+    def marks(self) -> Iterator[tuple[str, _Labels]]:
         yield from ((_PERSON + name, marks) for name, marks in self.people)
         yield from beside_models({}, self.models).items()
 
@@ -64,6 +86,7 @@ class _Texts:
     by_digest: dict[str, _Text]  # by the digest of language and response, in its order
     changed: int  # texts of which a model's annotations differ from row to row; the first counts
     repeated: tuple[Repeat, ...]  # every text that a name annotated again, in the order of the samples
+    by_file: bool  # whether files stand for annotators, since all labels are called `gold`
     settled: int  # texts with a layer `gold` beside people's own, which was made of theirs and counts as nobody's
 
     @property
@@ -77,7 +100,7 @@ class _Texts:
             return {}
         return dict(sorted(Counter(name for text in self.by_digest.values() for name, _ in text.people).items()))
 
-    def layers_of_people(self) -> Iterator[tuple[str, dict[str, Marks]]]:
+    def layers_of_people(self) -> Iterator[tuple[str, dict[str, _Labels]]]:
         """Texts with people's layers; where `anonymous` they are numbered, which says nothing across texts."""
         for key, text in self.by_digest.items():
             if self.anonymous:
@@ -85,7 +108,7 @@ class _Texts:
             else:
                 yield key, dict(text.people)
 
-    def layers_against_models(self) -> Iterator[tuple[str, dict[str, Marks]]]:
+    def layers_against_models(self) -> Iterator[tuple[str, dict[str, _Labels]]]:
         """The texts that people and models annotated, with the layers of both (`_person_and_model` tells them apart).
 
         Where `anonymous`, each person of a text stands in a row of their own, all under one name.
@@ -95,24 +118,32 @@ class _Texts:
                 rows = [{_ANYBODY: marks} for _, marks in text.people] if self.anonymous else [dict(text.people)]
                 yield from ((key, beside_models(row, text.models)) for row in rows)
 
-    def layered(self, rows: Iterable[tuple[str, dict[str, Marks]]], bounds: Segmenter) -> list[Layered]:
+    def layered(self, rows: Iterable[tuple[str, dict[str, _Labels]]], unit: str) -> list[Layered]:
         """Texts and layers as `agreement_figures` takes them; without those that nobody annotated."""
-        samples = ((key, self.by_digest[key].sample, layers) for key, layers in rows if layers)
-        return [
-            Layered(key, row.language or "", len(row.response), bounds(row.response, row.language), layers)
-            for key, row, layers in samples
-        ]
+        segment = None if unit in _WHOLE else segmenter(unit)
+        result = []
+        for key, labels in rows:
+            row, layers = self.by_digest[key].sample, dict[str, Marks](labels)
+            if not layers:
+                continue
+            if segment is not None:
+                bounds = segment(row.response, row.language)
+            else:
+                units = _units(row, unit, labels)
+                bounds, layers = _bounds(units), {name: _over(units, each) for name, each in labels.items()}
+            result.append(Layered(key, row.language or "", len(row.response), bounds, layers))
+        return result
 
     def digest(self) -> str:
         """Of all that was said, whatever the order."""
         return digest(
             part
             for key, text in sorted(self.by_digest.items())
-            for part in (key, *sorted(f"{name} {marks.spans.tolist()} {marks.types}" for name, marks in text.marks()))
+            for part in (key, *sorted(f"{name} {labels.text()}" for name, labels in text.marks()))
         )
 
 
-def beside_models(people: Mapping[str, Marks], models: Mapping[str, Marks]) -> dict[str, Marks]:
+def beside_models(people: Mapping[str, _M], models: Mapping[str, _M]) -> dict[str, _M]:
     """Layers of people and of models as those of one text, who are told apart even where they have the same name."""
     layers = {_PERSON + name: marks for name, marks in people.items()}
     return layers | {_MODEL + name: marks for name, marks in models.items()}
@@ -126,29 +157,94 @@ def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
     return person.removeprefix(_PERSON), model.removeprefix(_MODEL)
 
 
-def _join(samples: Iterable[Sample], where: Callable[[int], str] | None) -> _Texts:
-    """Samples with the same response in the same language are one text, wherever they stand."""
+def _units(sample: Sample, unit: str, layers: Mapping[str, _Labels]) -> list[tuple[Range, ...]]:
+    """Each pair or fact as the places of its words; facts are those that all who label facts did, or `text.facts`."""
+    if unit == "pair":
+        return [((0, len(sample.response)),)]
+    ranges = [labels.units for labels in layers.values() if labels.units is not None]
+    if ranges:
+        return [(bounds,) for bounds in sorted(frozenset.intersection(*ranges))]
+    from veriglot.text.facts import facts
+
+    return list({(fact.start, fact.end): fact.parts for fact in facts(sample.response, sample.language)}.values())
+
+
+def _bounds(units: Sequence[tuple[Range, ...]]) -> Int32s:
+    return np.array([(parts[0][0], parts[-1][1]) for parts in units], np.int32).reshape(-1, 2)
+
+
+def _over(units: Sequence[tuple[Range, ...]], labels: _Labels) -> Marks:
+    """Labels as marks of whole units, each of the type that most of its marked characters have.
+
+    Where facts were labelled, a label is of the fact with its range alone, for facts lie inside facts.
+    """
+    marks = [(start, end, type_) for (start, end), type_ in zip(labels.spans.tolist(), labels.types, strict=True)]
+    result: list[tuple[tuple[Range, ...], str | None]] = []
+    for parts in units:
+        if labels.units is not None:
+            inside = [mark for mark in marks if mark[:2] == parts[0]]
+        else:
+            cut = ((max(start, low), min(end, high), type_) for low, high in parts for start, end, type_ in marks)
+            inside = [(start, end, type_) for start, end, type_ in cut if start < end]
+        if inside:
+            result.append((parts, majority_type(parts[0][0], parts[-1][1], inside)))
+    return Marks(_bounds([parts for parts, _ in result]), tuple(type_ for _, type_ in result))
+
+
+def _annotations(sample: Sample, unit: str) -> list[Annotation]:
+    """What annotators said. Of a pair, `0` in the data of HalluVerse25 says that there is no hallucination."""
+    rows = [annotation for annotation in labelled(sample) if "computed" not in annotation.flags]
+    if unit == "pair" and not rows and sample.meta.get("label") == "0":
+        return [Annotation(_GOLD, Kind.HUMAN, "halluverse", units=())]
+    return rows
+
+
+def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
+    alone = reference(msgspec.structs.replace(sample, annotations=(annotation,)))
+    assert alone is not None  # who labelled nothing is not among `_annotations`
+    units = annotation.units if unit == "fact" and annotation.spans is None else None
+    ranges = None if units is None else frozenset((each.start, each.end) for each in units)
+    return _Labels(alone.marks.spans, alone.marks.types, ranges)
+
+
+def _join(
+    samples: Iterable[Sample], unit: str, where: Callable[[int], str] | None, file: Callable[[int], str] | None
+) -> _Texts:
+    """Samples with the same response in the same language are one text; of pairs, with the same evidence too."""
     texts: dict[str, _Text] = {}
     changed = set()
     repeated = []
     for number, sample in enumerate(samples):
-        key = digest([sample.language or "", sample.response])[:16]
-        for annotation in labelled(sample):
-            labels = reference(sample, annotation.annotator)
-            if labels is None:
-                continue
+        key = digest([sample.language or "", sample.response, *([sample.evidence_text] if unit == "pair" else [])])[:16]
+        for annotation in _annotations(sample, unit):
+            labels = _labels_of(sample, annotation, unit)
             text, name = texts.setdefault(key, _Text(sample)), annotation.annotator
             if annotation.kind is Kind.HUMAN:
                 location = f"id {sample.id!r}" if where is None else where(number)
                 if name in text.places:
                     repeated.append(Repeat(name, text.places[name], location))
                 text.places.setdefault(name, location)
-                text.people.append((name, labels.marks))
-            elif not _same(text.models.setdefault(name, labels.marks), labels.marks):
+                text.people.append((name, labels))
+                text.files.append("" if file is None else file(number))
+            elif text.models.setdefault(name, labels).text() != labels.text():
                 changed.add(key)
+    by_file = bool(repeated) and _named_by_file(texts.values())
     settled = sum(_without_gold(text) for text in texts.values())
     # Texts whatever the order of the samples.
-    return _Texts(dict(sorted(texts.items())), len(changed), tuple(repeated), settled)
+    return _Texts(dict(sorted(texts.items())), len(changed), () if by_file else tuple(repeated), by_file, settled)
+
+
+def _named_by_file(texts: Collection[_Text]) -> bool:
+    """Call people by their files where all are called `gold`, and no file has a text twice; whether it is so."""
+    files = {name for text in texts for name in text.files}
+    named = any(name != _GOLD for text in texts for name, _ in text.people)
+    if named or any(len(set(text.files)) < len(text.files) for text in texts):
+        return False
+    stems = {path: Path(path).stem for path in files}
+    names = stems if len(set(stems.values())) == len(files) else dict(zip(files, files, strict=True))
+    for text in texts:
+        text.people = [(names[path], labels) for path, (_, labels) in zip(text.files, text.people, strict=True)]
+    return True
 
 
 def _without_gold(text: _Text) -> bool:
@@ -158,10 +254,6 @@ def _without_gold(text: _Text) -> bool:
         return False
     text.people = others
     return True
-
-
-def _same(first: Marks, second: Marks) -> bool:
-    return first.types == second.types and first.spans.tolist() == second.spans.tolist()
 
 
 Among = Literal["people", "silver", "models"]
@@ -199,7 +291,7 @@ class AgreementReport(Record):
     """Agreement of the annotators of some samples.
 
     Attributes:
-        unit: what is counted: `char`, `word` or `hf:TOKENIZER`.
+        unit: what is counted; see `agreement`.
         texts: texts that somebody annotated.
         shared: texts that two people or more annotated.
         annotators: person to how many texts; empty where `anonymous`.
@@ -231,6 +323,7 @@ def agreement(
     seed: int = 0,
     gamma: int = SAMPLES,
     where: Callable[[int], str] | None = None,
+    file: Callable[[int], str] | None = None,
 ) -> AgreementReport:
     """Measure agreement.
 
@@ -240,22 +333,27 @@ def agreement(
 
     Args:
         samples: with annotations.
-        unit: what is counted.
+        unit: what is counted: `word`, `char`, `hf:TOKENIZER`; `pair` for responses as wholes (labels of a pair with its
+            evidence), `fact` for the facts that annotators labelled, or else those of `text.facts` that spans touch.
         resamples: of whole texts; 0 for no intervals.
         seed: of the resamples and of chance in gamma.
         gamma: random annotations a text for gamma; 0 leaves it out, which is most of the work.
         where: what the place of a sample is called, by its number from 0, in `repeated`; its id where nothing is given.
+        file: the file of a sample, by its number: where all labels are called `gold`, and no file has a text twice,
+            files stand for annotators.
 
     Raises:
         InputError: no text has two annotators.
         UnknownNameError: no such unit.
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
-    texts, bounds = _join(samples, where), segmenter(unit)
-    people = texts.layered(texts.layers_of_people(), bounds)
-    silver = texts.layered(texts.layers_against_models(), bounds)
+    if unit not in {*_WHOLE, "char", "word"} and not unit.startswith("hf:"):
+        raise UnknownNameError("unit", unit, (*_WHOLE, "char", "word", "hf:<tokenizer>"))
+    texts = _join(samples, unit, where, file)
+    people = texts.layered(texts.layers_of_people(), unit)
+    silver = texts.layered(texts.layers_against_models(), unit)
     several = ((key, text.models) for key, text in texts.by_digest.items() if len(text.models) > 1)
-    models = texts.layered(several, bounds)
+    models = texts.layered(several, unit)
     shared = sum(len(text.layers) > 1 for text in people)
     if not (shared or silver or models):
         raise InputError(
@@ -263,13 +361,15 @@ def agreement(
             field="annotations",
             remedy="Give the files of all annotators together: rows with the same response are one text.",
         )
+    spans = unit not in _WHOLE  # gamma and F1 ask where marks are, and here they are where units are
     rows = agreement_rows(
         [text for text in people if len(text.layers) > 1],
         silver,
         models,
         by_single_type=True,
         anonymous=texts.anonymous,
-        gamma=gamma,
+        gamma=gamma if spans else 0,
+        spans=spans,
         resamples=resamples,
         seed=seed,
     )
@@ -278,7 +378,7 @@ def agreement(
         unit=unit,
         resamples=resamples,
         seed=seed,
-        gamma=gamma if shared or models else None,
+        gamma=gamma if spans and (shared or models) else None,
     )
     best = {} if texts.anonymous else best_with_silver(rows)
     return AgreementReport(
@@ -303,6 +403,7 @@ def agreement_rows(
     by_single_type: bool,
     anonymous: bool = False,
     gamma: int = 0,
+    spans: bool = True,
     resamples: int,
     seed: int = 0,
 ) -> list[AgreementRow]:
@@ -315,7 +416,7 @@ def agreement_rows(
     typed = any(types) and (by_single_type or len(types) > 1)
     rows: list[AgreementRow] = []
     for names in (None, types) if typed else (None,):
-        every = partial(agreement_figures, names=names, resamples=resamples, seed=seed)
+        every = partial(agreement_figures, names=names, resamples=resamples, seed=seed, spans=spans)
         if people:
             rows += _rows("people", every(people, gamma=gamma, anonymous=anonymous))
         if silver:
@@ -361,6 +462,14 @@ def _notes(texts: _Texts) -> list[str]:
             f" Scott's pi stands in for Cohen's kappa; the first is {first.annotator!r}: {first.first}, and"
             f" {first.second}"
         )
+    sets = [
+        [labels.units for _, labels in text.marks() if labels.units is not None] for text in texts.by_digest.values()
+    ]
+    left_out = sum(len(frozenset.union(*each) - frozenset.intersection(*each)) for each in sets if each)
+    if left_out:
+        notes.append(f"{left_out:,} facts that not all annotators of their text labelled are in no figure")
+    if texts.by_file:
+        notes.append("all labels are called `gold`: each file stands for one annotator, under its name")
     if texts.settled:
         notes.append(
             f"in {texts.settled:,} texts a layer `gold` stands beside people's own: it was made of theirs, and is left"

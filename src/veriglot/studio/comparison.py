@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
-from veriglot.metrics.spans import segmenter
+from veriglot.metrics.spans import segmenter, unit_marks
 from veriglot.records.settings import Record
 from veriglot.studio import tables as t
 from veriglot.studio.agreement import beside_models
@@ -142,14 +142,10 @@ class Comparison:
         return list(zip(*labels, strict=True))
 
     def _labels(self, layer: Layer, bounds: Int32s, *, typed: bool) -> list[str]:
-        """What marks say of each range; the shortest of several speaks."""
-        labels = np.full(len(bounds), "", dtype=object)
+        """What marks say of each range."""
         marks = self.marks(layer)
-        order = sorted(range(len(marks.spans)), key=lambda i: (int(marks.spans[i, 0]) - int(marks.spans[i, 1]), -i))
-        for index in order:
-            start, end = marks.spans[index]
-            labels[(bounds[:, 1] > start) & (bounds[:, 0] < end)] = (marks.types[index] or "") if typed else "marked"
-        return list(labels)
+        names = (*(type_ or "" for type_ in marks.types), "")  # an index of -1 is the one at the end
+        return [names[i] if typed or i < 0 else "marked" for i in unit_marks(bounds, marks.spans).tolist()]
 
 
 # What became of the marks that were shown beforehand (`assignment.suggestions_for`).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -93,7 +94,43 @@ def test_a_scorers_threshold_is_in_its_own_numbers(
 
 
 def test_sentences_of_their_own_keep_evidence_and_language_and_lose_labels() -> None:
-    found = table("sentence").item_samples()
+    found = table("sentence").item_samples([SAMPLE])
     assert [one.response.strip() for one in found] == ["Red fox.", "Blue hen."]
     assert len({one.id for one in found}) == 2
     assert all(one.evidence == SAMPLE.evidence and one.language == "en" and not one.annotations for one in found)
+
+
+FACTS = "Mira Holt, a Danish painter, was born in Odense in 1902."
+OF_FACTS = Sample(
+    "a", FACTS, language="en", evidence=(Evidence("Mira Holt was born in Aarhus in 1902."),),
+    annotations=(
+        Annotation("gold", Kind.HUMAN, "support", spans=(Span(11, 27, "unverified"), Span(38, 47, "contradicted"))),
+    ),
+)  # fmt: skip
+
+
+def test_a_fact_is_judged_by_its_own_words() -> None:
+    rows = table("fact", OF_FACTS)
+    assert [FACTS[start:end] for start, end in rows.places.tolist()] == [
+        "Mira Holt, a Danish painter, was born", "a Danish painter", "in Odense", "in 1902"
+    ]  # fmt: skip
+    assert rows.nonfactual.tolist() == [False, True, True, False], "the aside is none of the clause around it"
+    assert rows.support.tolist() == [1, 0, 0, 1]
+    assert rows.unverified.tolist() == [0, 1, 0, 0]
+    words = tuple(Word(start, start + 4, p) for start, p in ((0, 0.3), (13, 0.9), (33, 0.1), (41, 0.4), (51, 0.2)))
+    by_words = Opinion.of_detector(rows, [said(words=words)], 0.5)
+    assert by_words.badness.tolist() == [0.3, 0.9, 0.4, 0.2]
+    assert by_words.verdict is not None
+    assert by_words.verdict.tolist() == [0, 1, 0, 0]
+    by_spans = Opinion.of_detector(rows, [said(spans=(Span(13, 19, confidence=0.6), Span(51, 55)))], 0.5)
+    assert by_spans.badness.tolist() == [0, 0.6, 0, 1]
+    assert by_spans.verdict is not None
+    assert by_spans.verdict.tolist() == [0, 1, 0, 1]
+
+
+def test_scorers_are_asked_about_facts_as_claims_that_stand_alone() -> None:
+    asked = table("fact", SAMPLE, msgspec.structs.replace(OF_FACTS, id="b")).item_samples([SAMPLE, OF_FACTS])
+    assert [row.response for row in asked][-2:] == ["Mira Holt was born in Odense", "Mira Holt was born in 1902"]
+    assert len({row.id for row in asked}) == len(asked) == 6
+    bare = ItemTable.of([OF_FACTS], {"a": "a"}, "fact", labelled=False)
+    assert bare.places.tolist() == table("fact", OF_FACTS).places.tolist()

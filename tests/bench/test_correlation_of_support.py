@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
+from small_bench import ran, written
 
+from veriglot.bench.config import load
+from veriglot.bench.data import DataSet
 from veriglot.bench.figures import correlation_p
 from veriglot.bench.leaderboard import correlation_matrix
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling
 from veriglot.metrics.measures import Items, described, draws
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample
+from veriglot.report.bench import bench_document
+from veriglot.scorers.pairwise import with_other_responses
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from veriglot.bench.results import BenchCorrelations
 
 
 def associate(name: str, items: Items, resampling: Resampling) -> tuple[ClusteredEstimate, float | None]:
     drawn = draws(name, items, resampling)
-    return described(name, items, resampling, drawn), correlation_p(name, items, resampling, drawn)
+    kind, _, rate = name.partition("_")
+    truth = getattr(items, rate)
+    p = None if truth is None else correlation_p(kind, items.badness, truth, resampling, drawn)
+    return described(name, items, resampling, drawn), p
 
 
 def matrix(cells: dict[str, dict[str, np.ndarray]], method: str = "pearson") -> BenchCorrelations:
@@ -100,3 +113,92 @@ def test_cells_without_a_correlation_count_nowhere() -> None:
     cells = {"de": {"a": np.arange(5.0), "b": np.ones(5)}, "tr": {"a": np.arange(2.0), "b": np.arange(2.0)}}
     found = matrix(cells)
     assert (found.r[0][1], found.cells[0][1], found.largest_p[0][1]) == (None, 0, None)
+
+
+_TOWNS = {
+    "en": ("Arden", "Brill", "Corby", "Dunstan", "Elland", "Fowey"),
+    "de": ("Aalen", "Bebra", "Calw", "Dachau", "Emden", "Fulda"),
+    "fr": ("Albi", "Brest", "Cahors", "Dole", "Evreux", "Foix"),
+}
+_PAIRWISE = """
+[bench]
+resamples = 200
+groups = ["resources"]
+
+[[systems]]
+scorer = "rouge-l"
+
+[[systems]]
+scorer = "pairwise:rouge-l"
+
+[[systems]]
+scorer = "pairwise:rouge-1"
+
+[[data]]
+name = "towns"
+path = "animals.jsonl"
+levels = ["sentence", "response"]
+"""
+
+
+def answers(labelled: bool) -> list[Sample]:
+    """Three answers to each of six questions a language, which agree with the evidence and each other as they fall."""
+    generator, rows = np.random.default_rng(5), []
+    gold = (Annotation("gold", Kind.HUMAN, "hat", spans=()),) if labelled else ()
+    for tag, towns in _TOWNS.items():
+        for town, seed in product(towns, range(3)):
+            text = ". ".join(" ".join(generator.choice(towns, size=size)) for size in (4, 3))
+            rows.append(
+                Sample(
+                    f"{tag}-{town}-{seed}",
+                    f"{text}.",
+                    language=tag,
+                    question=f"{town}?",
+                    evidence=(Evidence(f"{town}. {towns[0]}."),),
+                    generator=Generator("m", seed=seed),
+                    annotations=gold,
+                    meta={"group": town},
+                )
+            )
+    return rows
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_scorers_with_evidence_and_pairwise_go_together_as_scipy_says(labelled: bool, tmp_path: Path) -> None:
+    rows = answers(labelled)
+    results = ran(written(tmp_path, _PAIRWISE, rows), tmp_path / "run")
+    judged = rows
+    if labelled:  # those that are not for tuning
+        config = load(tmp_path / "bench.toml")
+        judged = list(DataSet.read(config.data[0], config).test)
+    table = {(row.level, row.language): row for row in results.pairwise}
+    assert {row.pairwise for row in results.pairwise} == {"pairwise:rouge-l"}, "rouge-1 has no partner here"
+    with_others = with_other_responses(rows)
+    for tag in _TOWNS:
+        chosen = [row for row in with_others if row.language == tag and row.id in {one.id for one in judged}]
+        first, second = (
+            [score.value for score in load_scorer(name).score(chosen)] for name in ("rouge-l", "pairwise:rouge-l")
+        )
+        row = table["response", tag]
+        assert row.value == pytest.approx(pearsonr(first, second).statistic)
+        assert row.items == len(chosen)
+        assert table["sentence", tag].items == 2 * len(chosen), "a sentence is held against the other responses whole"
+    high, mean = table["response", "high"], table["response", "mean"]
+    both = [table["response", tag].value for tag in ("en", "fr")]
+    assert high.value == pytest.approx(np.mean(both))
+    assert mean.items == high.items + table["response", "middle"].items == len(judged)
+    scopes = {(c.scope, c.method) for c in results.correlations if c.level == "response"}
+    assert {("all", "pearson"), ("high", "pearson"), ("middle", "spearman")} <= scopes
+    in_high = next(c for c in results.correlations if (c.level, c.scope, c.method) == ("response", "high", "pearson"))
+    assert in_high.r[0][1] == pytest.approx(high.value)
+    page = bench_document(results, "markdown")
+    assert "correlation of scorers by the evidence with the same ones, pairwise" in page
+    assert "averaged over languages of the group high" in page
+
+
+def test_two_points_make_no_correlation(tmp_path: Path) -> None:
+    rows = [row for row in answers(labelled=False) if row.id.startswith("en-Arden")][:2]
+    results = ran(written(tmp_path, _PAIRWISE, rows), tmp_path / "run")
+    (row,) = (row for row in results.pairwise if row.level == "response")
+    assert (row.value, row.items, row.p) == (None, 2, None)
+    assert "fewer than 3 items" in (row.reason or "")

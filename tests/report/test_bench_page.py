@@ -198,3 +198,17 @@ def test_unknown_names_are_refused(results: BenchResults) -> None:
         bench_document(results, "doc")
     with pytest.raises(UnknownNameError, match="table of this bench"):
         bench_document(results, "csv", table="figure")
+
+
+def test_what_chance_gives_stands_below_the_systems(results: BenchResults) -> None:
+    name = results.data[0].name
+    ranked = [
+        figure("good", name, 0.8, measure="auc_pr_nonfactual", at=None, chance=0.3, items=60),
+        figure("poor", name, 0.4, measure="auc_pr_nonfactual", at=None, chance=0.5, items=20, coverage=0.3),
+    ]
+    measured = msgspec.structs.replace(
+        results, measures={"response": ("mcc", "auc_pr_nonfactual")}, figures=(*results.figures, *ranked)
+    )
+    page = bench_document(measured, "markdown")
+    assert "| chance | – | 0.300 |" in page, "of the system that scored most items"
+    assert "chance" not in bench_document(results, "markdown").split("tuned on dev:")[1].split("\n\n")[1]

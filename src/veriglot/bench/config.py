@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
 
-__all__ = ["Config", "DataEntry", "SystemEntry", "load", "scopes"]
+__all__ = ["ALL", "Config", "DataEntry", "SystemEntry", "load", "scopes"]
 
 
 # The tables of a bench file, as records: what may stand in it, with its defaults.
@@ -47,7 +47,7 @@ class BenchEntry(StrictRecord):
         baseline: the system (its label) that others are held against; None for the first that can be made.
         thresholds: what a threshold is tuned on: the dev samples of each `language` (HAT), or of the whole `data` set.
         correction: of the p-values of comparisons: `holm` or `bh`.
-        groups: groupings of languages that win rates are counted within; see `GROUPINGS`.
+        groups: groupings of languages, for win rates and correlations; see `GROUPINGS`.
         seed: of the bootstrap, and of what limits draw.
         resamples: of the bootstrap; 0 for no intervals.
         unit: what level `word` counts: `word`, `char` or `hf:<tokenizer>`.
@@ -77,7 +77,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         language: of samples that state none.
         columns: part of a sample to the column that holds it, as --map has it.
         languages: only these; empty for all.
-        levels: `word`, `sentence` or `response`, any of them.
+        levels: `word`, `fact`, `sentence` or `response`, any of them.
         annotator: whose labels count; see `bench.items`.
         limit: the most test samples of each language, drawn by a hash of their texts; None for all.
         dev_limit: the most dev samples of each language; None for all.

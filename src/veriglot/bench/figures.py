@@ -53,7 +53,9 @@ __all__ = [
     "Judgement",
     "Measurement",
     "bench_draws",
+    "correlation_p",
     "few",
+    "without_unsure_interval",
 ]
 
 
@@ -153,32 +155,27 @@ def bench_draws(
     return np.where(alike, 0.0, drawn), bool(alike[0])
 
 
-def correlation_p(name: str, items: Items, resampling: Resampling, drawn: Array) -> float | None:
-    """The two-sided p-value of a correlation with a rate, for no relation; None where there is none.
+def correlation_p(kind: str, first: Array, second: Array, resampling: Resampling, drawn: Array) -> float | None:
+    """The two-sided p-value of a correlation over items, for no relation; None where there is none.
 
     As Kang et al.'s (section 5.1) where every item is a text of its own. Where texts hold several items, which that
     would take for independent, a normal test of atanh r, whose error comes from the resampled texts.
 
     Args:
-        name: one of `CORRELATIONS`.
-        items: of one system.
+        kind: `pearson` or `spearman`.
+        first, second: what is correlated, NaN where an item has none, shape `(n,)`.
         resampling: of the same items.
-        drawn: the draws of the measure.
+        drawn: the draws of the correlation.
 
     Raises:
         MissingExtraError: the extra `stats` is not installed.
     """
-    kind, _, truth = name.partition("_")
-    rate = items.support if truth == "support" else items.unverified
-    if rate is None or np.isnan(drawn[0]):
-        return None
-    known = items.scored & ~np.isnan(rate)
-    if np.count_nonzero(known) < 3:
+    known = ~np.isnan(first) & ~np.isnan(second)
+    if np.isnan(drawn[0]) or np.count_nonzero(known) < 3:
         return None
     if resampling.select(known).clusters() < np.count_nonzero(known):
         return _bootstrap_p(drawn)
-    sign = -1.0 if truth == "support" else 1.0
-    tested = correlate(sign * items.badness[known], rate[known], method=kind)
+    tested = correlate(first[known], second[known], method=kind)
     return tested.p if tested is not None else None
 
 
@@ -344,9 +341,11 @@ class Measurement:
             if alike:
                 estimate = replace(estimate, reason=_joined(_ALIKE, estimate.reason))
             p = None
-            if name in CORRELATIONS:
+            kind, _, truth = name.partition("_")
+            rate = getattr(part, truth) if name in CORRELATIONS else None
+            if rate is not None:
                 with suppress(MissingExtraError):
-                    p = correlation_p(name, part, drawing, values)
+                    p = correlation_p(kind, part.badness, rate, drawing, values)
             parts[tag] = values, estimate
             self.drawn[name, at][tag][judgement.system] = values
             self._add_figure(judgement, name, at, tag, estimate, p)

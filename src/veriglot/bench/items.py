@@ -21,6 +21,7 @@ from veriglot.metrics.measures import Items, badness_of
 from veriglot.metrics.reference import Reference, labelled, reference, response_label
 from veriglot.metrics.spans import (
     fact_marks,
+    fact_scores,
     greatest,
     marked,
     ranges,
@@ -111,7 +112,6 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
     Raises:
         UsageError: the labels cannot be chosen without a name.
     """
-    from veriglot.text.facts import facts
     from veriglot.text.segmentation import sentences
 
     labels = reference(sample, annotator)
@@ -119,7 +119,7 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
         rated = response_label(sample, annotator) if level == "response" else None
         return [_item(0, len(sample.response), rated[1], (), False)] if rated else None
     tag = tag_of(sample.language)
-    every = facts(sample.response, tag)
+    every = _facts(sample)
     verdicts = _verdicts(labels, every, len(sample.response))
     telling = bool(_meanings(labels.taxonomy))
     if level == "fact":
@@ -133,6 +133,12 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
         _item(start, end, wrong, [verdicts[i] for i in np.flatnonzero((starts >= start) & (starts < end))], telling)
         for (start, end), wrong in zip(places.tolist(), bad, strict=True)
     ]
+
+
+def _facts(sample: Sample) -> list[Fact]:
+    from veriglot.text.facts import facts
+
+    return facts(sample.response, tag_of(sample.language))
 
 
 def _item(start: int, end: int, nonfactual: bool, verdicts: Sequence[str | None], telling: bool) -> ItemLabels:
@@ -168,7 +174,7 @@ def _meanings(name: str | None) -> dict[str, str]:
     return mapping if set(mapping.values()) == _KINDS else {}
 
 
-# The items of a data set at one level, in an order that all systems share: words, sentences or responses.
+# The items of a data set at one level, in an order that all systems share: words, facts, sentences or responses.
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,7 @@ class ItemTable:
         Args:
             samples: with labels of the annotator, unless `labelled` is false.
             texts: id of a sample to the text that it belongs to.
-            level: `word`, `sentence` or `response`.
+            level: `word`, `fact`, `sentence` or `response`.
             annotator: whose labels; see `metrics.reference`.
             unit: what level `word` counts.
             labelled: whether they have labels.
@@ -258,20 +264,26 @@ class ItemTable:
         """Where the items of one sample stand."""
         return slice(*np.searchsorted(self.owner, [index, index + 1]).tolist())
 
-    def item_samples(self) -> list[Sample]:
-        """Each item as a response of its own, held against the same evidence: how Kang et al. score sentences.
+    def item_samples(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Each item as a response of its own, held against the same evidence: so Kang et al. score sentences and facts.
 
-        Labels are left out: a sentence has none of its own, and no scorer may look at them. The language is that of the
-        whole response.
+        Labels are left out: a sentence has none of its own, and no scorer may look at them. A fact is worded with its
+        context. The language is that of the whole response.
+
+        Args:
+            samples: those of the table, in order, with all else that a scorer may look at.
         """
-        items = zip(self.owner.tolist(), self.places.tolist(), strict=True)
-        rows = ((number, self.samples[owner], *bounds) for number, (owner, bounds) in enumerate(items))
-        return [
-            msgspec.structs.replace(
-                sample, id=f"{sample.id}#{number}", response=sample.response[start:end], annotations=()
-            )
-            for number, sample, start, end in rows
-        ]
+        rows: list[Sample] = []
+        for index, sample in enumerate(samples):
+            items = self.of_sample(index)
+            texts = [sample.response[start:end] for start, end in self.places[items].tolist()]
+            if self.level == "fact" and texts:
+                texts = [fact.text(sample.response) for fact in _facts(sample)]
+            rows += [
+                msgspec.structs.replace(sample, id=f"{sample.id}#{number}", response=text, annotations=())
+                for number, text in enumerate(texts, items.start)
+            ]
+        return rows
 
 
 def _labelled(sample: Sample, level: Level, annotator: str | None, unit: str) -> list[ItemLabels]:
@@ -292,6 +304,8 @@ def _bare(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
     tag = tag_of(sample.language)
     if level == "response":
         places = [(0, len(sample.response))]
+    elif level == "fact":
+        places = [(fact.start, fact.end) for fact in _facts(sample)]
     else:
         places = segmenter(unit)(sample.response, tag).tolist() if level == "word" else sentences(sample.response, tag)
     return [ItemLabels(start, end) for start, end in places]
@@ -339,10 +353,10 @@ def same_maker(makers: Iterable[str], names: Iterable[str | None]) -> bool:
 
 # What a system said of each item: a number that is greater the worse the item is, and its own verdict.
 #
-# A detector's number of a word is its confidence, of a sentence what its facts add up to (`metrics.unit_scores`), of a
-# response its score; where it gives no confidences of words, the greatest of the spans that touch the item, or 1 and 0
-# where spans have none either. Its own verdict is whether a span touches the item; of a sentence with confidences,
-# whether its number reaches the threshold, as in `veriglot evaluate`.
+# A detector's number of a word is its confidence, of a fact its greatest, of a sentence what its facts add up to
+# (`metrics.unit_scores`), of a response its score; where it gives no confidences of words, the greatest of the spans
+# that touch the item, or 1 and 0 where spans have none either. Its own verdict is whether a span touches the item; of a
+# fact or sentence with confidences, whether its number reaches the threshold, as in `veriglot evaluate`.
 
 
 HARD = "spans without confidences: a mark counts 1 and no mark 0, so figures of ranking rest on verdicts"
@@ -381,12 +395,14 @@ class Opinion:
             values, graded = _numbers(sample, prediction, table.level, bounds)
             badness[items] = values
             hard += not graded
-            touched = marked(bounds, ranges(prediction.spans or ())).astype(np.float64)
             if table.level == "response":
-                touched[:] = float(bool(prediction.spans))
-            elif table.level == "sentence" and prediction.words is not None and threshold is not None:
-                touched = (values >= threshold).astype(np.float64)
-            verdict[items] = touched
+                verdict[items] = float(bool(prediction.spans))
+            elif table.level != "word" and prediction.words is not None and threshold is not None:
+                verdict[items] = values >= threshold
+            elif table.level == "fact":
+                verdict[items] = fact_marks(_facts(sample), len(sample.response), ranges(prediction.spans or ()))
+            else:
+                verdict[items] = marked(bounds, ranges(prediction.spans or ()))
         return cls(badness, verdict, (HARD,) if hard else ())
 
     @classmethod
@@ -412,13 +428,17 @@ def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds)
         assert prediction.score is not None
         return np.array([prediction.score]), not any(note.startswith("confidence:verdict") for note in prediction.notes)
     length = len(sample.response)
+    graded = prediction.words is not None or all(span.confidence is not None for span in spans)
     if prediction.words is None:
-        graded = all(span.confidence is not None for span in spans)
         sure = ((span.start, span.end, 1.0 if span.confidence is None else span.confidence) for span in spans)
-        return unit_probabilities(bounds, greatest(length, sure)), graded
+        by_character = greatest(length, sure)
+    else:
+        by_character = word_probabilities(length, prediction.words)
+    if level == "fact":
+        return fact_scores(_facts(sample), by_character), graded
     if level == "sentence":
         units = {(unit.start, unit.end): unit.score for unit in judged_units(sample, prediction, "sentence") or ()}
         places = list(map(tuple, bounds.tolist()))
         if units.keys() >= set(places):
             return np.array([units[start_end] for start_end in places], dtype=np.float64), True
-    return unit_probabilities(bounds, word_probabilities(length, prediction.words)), True
+    return unit_probabilities(bounds, by_character), graded

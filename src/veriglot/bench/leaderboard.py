@@ -9,14 +9,15 @@ one text, and one text labelled several times, go wrong together.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from veriglot.bench.config import Config, scopes
-from veriglot.bench.figures import Judgement, Measurement, bench_draws
+from veriglot.bench.config import ALL, Config, scopes
+from veriglot.bench.figures import Judgement, Measurement, bench_draws, correlation_p, without_unsure_interval
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import (
     At,
@@ -26,6 +27,7 @@ from veriglot.bench.results import (
     BenchConfusion,
     BenchCorrelations,
     BenchData,
+    BenchPairwise,
     BenchResults,
     BenchSystem,
     BenchWin,
@@ -34,8 +36,9 @@ from veriglot.bench.results import (
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
-from veriglot.metrics.estimate import MEAN, Resampling, mean_of_draws, number, percentile, too_few
+from veriglot.metrics.estimate import MEAN, Resampling, estimated, mean_of_draws, number, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, Items
+from veriglot.metrics.scores import pearson
 from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import encode
 from veriglot.signatures import __version__, digest, signature
@@ -267,19 +270,22 @@ def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Con
     return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
 
 
-# How systems go with each other: Kang et al. (section 4.2, Figure 1), averaged over cells.
+# How systems go with each other: Kang et al. (section 4.2, Figure 1), averaged over the cells of a group of languages.
 
 METHODS = ("pearson", "spearman", "kappa")
 """How systems are held against each other: Kang et al.'s, the same of ranks, and Cohen's kappa of verdicts."""
 
 
-def correlations(level: Level, board: Board, method: str) -> BenchCorrelations | None:
-    """How systems correlate at one level, averaged over cells; None where there are not two systems.
+def correlations(
+    level: Level, board: Board, method: str, scopes: Mapping[str, Collection[str]]
+) -> Iterator[BenchCorrelations]:
+    """How systems correlate at one level, averaged over the cells of each scope that holds two systems.
 
     Args:
         level: of the items.
         board: data set to what was measured on it.
         method: of `METHODS`; `kappa` is of verdicts, without p-values.
+        scopes: group to its cells, each `data/language`; those that hold every cell are `all` again, and left out.
 
     Raises:
         MissingExtraError: the extra `stats` is not installed.
@@ -292,7 +298,11 @@ def correlations(level: Level, board: Board, method: str) -> BenchCorrelations |
                 (j.system, j.test.verdict if method == "kappa" else j.test.badness) for j in measured.judgements
             )
             values[f"{data}/{tag}"] = {name: numbers[mask] for name, numbers in opinions if numbers is not None}
-    return correlation_matrix(values, method, level)
+    for scope, members in scopes.items():
+        chosen = {cell: row for cell, row in values.items() if cell in members}
+        matrix = correlation_matrix(chosen, method, level) if scope == ALL or len(chosen) < len(values) else None
+        if matrix is not None:
+            yield replace(matrix, scope=scope)
 
 
 def correlation_matrix(
@@ -333,6 +343,72 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
     return None if tested is None else (tested.r, tested.p)
 
 
+# What of a scorer is left without evidence: its numbers by the evidence with those by the other responses (Kang et al.,
+# section 4.2 and the table by language).
+
+
+def pairwise(
+    level: Level, board: Board, systems: Sequence[BenchSystem], scopes: Mapping[str, Collection[str]]
+) -> Iterator[BenchPairwise]:
+    """How every scorer goes with the same one as `pairwise:`, with the same options, where a bench has both.
+
+    Args:
+        level: of the items.
+        board: data set to what was measured on it.
+        systems: of the bench.
+        scopes: group to its cells, each `data/language`.
+
+    Yields:
+        Each language of a data set, then the means over all and over groups of some of them.
+    """
+    made = {(system.made_by, tuple(system.options.items())): system.name for system in systems}
+    for data, measured in board.items():
+        numbers = {judgement.system: judgement.test.badness for judgement in measured.judgements}
+        for (maker, options), name in made.items():
+            other = made.get((f"pairwise:{maker}", options))
+            if name in numbers and other in numbers:
+                blank = BenchPairwise(system=name, pairwise=other, data=data, level=level, language=MEAN, value=None)
+                yield from _pairwise(blank, measured, numbers[name], numbers[other], scopes)
+
+
+def _pairwise(
+    blank: BenchPairwise, measured: Measurement, first: Array, second: Array, scopes: Mapping[str, Collection[str]]
+) -> Iterator[BenchPairwise]:
+    known = ~np.isnan(first) & ~np.isnan(second)
+    drawn: dict[str, Array] = {}
+    rows: dict[str, BenchPairwise] = {}
+    for tag in measured.test.tags():
+        mask = known & (measured.test.languages == tag)
+        x, y, drawing = first[mask], second[mask], measured.resampling.select(mask)
+        drawn[tag] = np.concatenate([pearson(x, y, weights) for weights in drawing.blocks()])
+        if len(x) < _FEWEST_ITEMS:
+            drawn[tag][:] = np.nan
+        p = None
+        if too_few(drawing.clusters()) is None:
+            with suppress(MissingExtraError):
+                p = correlation_p("pearson", x, y, drawing, drawn[tag])
+        row = replace(blank, language=tag, items=len(x), clusters=drawing.clusters(), p=p)
+        rows[tag] = _with_interval(row, drawn[tag])
+    yield from rows.values()
+    groups = {MEAN if scope == ALL else scope: members for scope, members in scopes.items()}
+    for scope, members in groups.items():
+        tags = [tag for tag, row in rows.items() if f"{blank.data}/{tag}" in members and row.value is not None]
+        if tags and (scope == MEAN or len(tags) < len(rows)):
+            items, clusters = (sum(getattr(rows[tag], name) for tag in tags) for name in ("items", "clusters"))
+            mean = replace(blank, language=scope, items=items, clusters=clusters)
+            yield _with_interval(mean, mean_of_draws([drawn[tag] for tag in tags]))
+
+
+_FEWEST_ITEMS = 3  # two points always lie on a line
+_CONSTANT = f"all numbers of a side are the same, or fewer than {_FEWEST_ITEMS} items have both"
+
+
+def _with_interval(row: BenchPairwise, drawn: Array) -> BenchPairwise:
+    estimate = estimated(drawn, items=row.items, positives=0, clusters=row.clusters, why=_CONSTANT)
+    estimate = without_unsure_interval(estimate)
+    return replace(row, value=estimate.value, low=estimate.low, high=estimate.high, reason=estimate.reason)
+
+
 # The results of a bench, from everything that was judged and measured.
 
 
@@ -351,17 +427,21 @@ class State:
         """Everything that views show; the same answers give the same record."""
         notes: list[str] = []
         bench, labelled = config.bench, [data for data in self.data if data.labelled]
-        cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
-        groups = scopes(cells, bench.groups, config.groups)
+        cells, ranked = (
+            {f"{data.name}/{tag}": pair for data in sets for tag, pair in data.pairs().items()}
+            for sets in (self.data, labelled)
+        )
+        every, groups = (scopes(chosen, bench.groups, config.groups) for chosen in (cells, ranked))
         able = (system.name for system in self.systems if system.unavailable is None)
         baseline = bench.baseline or next(able, None)
-        matrices, compared = [], []
+        matrices: list[BenchCorrelations] = []
+        compared: list[BenchComparison] = []
         for level, board in self.boards.items():
             if baseline is not None:
                 compared += comparisons(level, board, baseline, bench.rank_by, bench.correction)
             for method in METHODS:
                 try:
-                    matrices.append(correlations(level, board, method))
+                    matrices += correlations(level, board, method, every)
                 except MissingExtraError as error:
                     notes.append(f"Correlations are not tested: {error}")
         done = [result for board in self.boards.values() for result in board.values()]
@@ -380,13 +460,16 @@ class State:
             thresholds=tuple(threshold for result in done for threshold in result.thresholds),
             wins=tuple(record for level, board in self.boards.items() for record in wins(level, board, groups)),
             comparisons=tuple(compared),
-            correlations=tuple(matrix for matrix in matrices if matrix is not None),
+            correlations=tuple(matrices),
             groups=groups,
             notes=(*dict.fromkeys(notes), *_notes(config, self)),
             signature=_signature(config, self),
             version=__version__,
             confusions=tuple(self.confusions),
             answers=tuple(self.answers),
+            pairwise=tuple(
+                row for level, board in self.boards.items() for row in pairwise(level, board, self.systems, every)
+            ),
         )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "BenchCorrelations",
     "BenchData",
     "BenchFigure",
+    "BenchPairwise",
     "BenchResults",
     "BenchSystem",
     "BenchThreshold",
@@ -61,7 +62,7 @@ class BenchAnswers(Record, omit_defaults=True, kw_only=True):
     signature: str = ""
 
 
-Level = Literal["word", "sentence", "response"]
+Level = Literal["word", "fact", "sentence", "response"]
 At = Literal["tuned", "own"]
 
 SCHEMA = 1
@@ -316,6 +317,7 @@ class BenchCorrelations(Record):
         r: the mean correlation; None where no cell has one.
         cells: how many cells are behind each.
         largest_p: the greatest p-value among them.
+        scope: the group of cells: `all`, `high`, `latin` ...
     """
 
     level: Level
@@ -324,6 +326,31 @@ class BenchCorrelations(Record):
     r: tuple[tuple[float | None, ...], ...]
     cells: tuple[tuple[int, ...], ...]
     largest_p: tuple[tuple[float | None, ...], ...]
+    scope: str = "all"
+
+
+class BenchPairwise(Estimate, frozen=True, omit_defaults=True, kw_only=True):
+    """How a scorer's numbers by the evidence go with those by the other responses (Kang et al., table of both).
+
+    Attributes:
+        system, pairwise: the scorer, and the same with `pairwise:`.
+        data, level: of the items.
+        language: BCP 47 tag of the responses; `mean`, or a group of languages, for the mean over several.
+        value: Pearson's correlation, with its 95% interval over resampled texts; None where it is undefined.
+        items, clusters: items that both scored, and texts among them.
+        p: two-sided p-value in a language; None in means.
+        reason: why value or interval is missing.
+    """
+
+    system: str
+    pairwise: str
+    data: str
+    level: Level
+    language: str
+    items: int = 0
+    clusters: int = 0
+    p: float | None = None
+    reason: str | None = None
 
 
 class BenchConfusion(Record, omit_defaults=True, kw_only=True):
@@ -369,7 +396,7 @@ class BenchResults(Record):
         correction: of the p-values.
         data, systems: in the order of the bench file.
         cells: every system on every data set at every level, whatever became of it.
-        figures, thresholds, wins, comparisons, correlations, confusions, answers: as their records say.
+        figures, thresholds, wins, comparisons, correlations, confusions, answers, pairwise: as their records say.
         groups: scope to its cells, each as `data/language`.
         notes: what a reader must know.
         signature: one line that says how all of it was made.
@@ -398,6 +425,7 @@ class BenchResults(Record):
     schema: int = SCHEMA
     confusions: tuple[BenchConfusion, ...] = ()
     answers: tuple[BenchAnswers, ...] = ()
+    pairwise: tuple[BenchPairwise, ...] = ()
 
 
 def read_results(path: Path) -> BenchResults:

@@ -128,7 +128,7 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
 # not judged again, in whatever bench of the folder it occurs; anything else is another cell.
 
 
-Grain = Literal["response", "sentence"]
+Grain = Literal["response", "sentence", "fact"]
 """What a scorer is asked about; a detector is always asked about responses, and marks parts of them."""
 
 
@@ -350,7 +350,7 @@ def _became(answer: Prediction | Score) -> str:
 
 # The run.
 
-LEVELS: tuple[Level, ...] = ("word", "sentence", "response")
+LEVELS: tuple[Level, ...] = ("word", "fact", "sentence", "response")
 
 
 def run(
@@ -483,13 +483,13 @@ class _Work:
         why = self._unsuited(system, level)
         if why is not None:
             return blank("unsuited", reason=why), None
-        grain: Grain = "sentence" if not system.marks and level == "sentence" else "response"
+        grain: Grain = level if level in {"fact", "sentence"} and not system.marks else "response"
         output = self._output(system, grain, test, dev)
         if isinstance(output, VeriglotError):
             return blank("failed", reason=str(output)), None
         if same_maker(self._data.makers, _who_answered(output.answers)):
             return blank("unsuited", reason=OWN_MARKS), None
-        split = len(test) if grain == "sentence" else len(self._data.test)
+        split = len(self._data.test) if grain == "response" else len(test)
         cell = with_statuses(blank("done"), output, self._rows[grain][:split])
         if not cell.coverage:
             return cell, None
@@ -541,10 +541,12 @@ class _Work:
         """What is judged: without labels, and with the other responses that self-consistency needs."""
         from veriglot.scorers.pairwise import with_other_responses
 
-        if grain == "sentence":
-            return [*test.item_samples(), *dev.item_samples()]
         bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
-        return with_other_responses(bare)
+        rows = with_other_responses(bare)
+        if grain == "response":
+            return rows
+        size = len(self._data.test)
+        return [*test.item_samples(rows[:size]), *dev.item_samples(rows[size:])]
 
     def _settings(self, system: System) -> Settings:
         return Settings(

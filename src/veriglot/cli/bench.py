@@ -213,8 +213,8 @@ def record(
     run: Path = Argument(..., "RUN", "Folder of `veriglot bench run`, or results.json."),
     *,
     output: str = Help(..., "The figures, as JSON."),
-    figure_level: Literal["word", "sentence", "response"] = Option(
-        "word", "Level of the figures: word, sentence or response."
+    figure_level: Literal["word", "fact", "sentence", "response"] = Option(
+        "word", "Level of the figures: word, fact, sentence or response."
     ),
     measure: str = Option("auc_pr_nonfactual", "Measure to choose by; higher must be better.", "NAME"),
 ) -> None:

@@ -18,12 +18,20 @@ from veriglot.report.tables import Cell, Table, as_json
 from veriglot.report.text_layout import count, number, percent, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
-    from veriglot.bench.results import BenchCell, BenchConfusion, BenchData, BenchFigure, BenchResults, BenchWin
+    from veriglot.bench.results import (
+        BenchCell,
+        BenchConfusion,
+        BenchData,
+        BenchFigure,
+        BenchPairwise,
+        BenchResults,
+        BenchWin,
+    )
 
 __all__ = ["bench_document", "render_bench", "write_bench"]
 
@@ -84,6 +92,8 @@ def _figure_cell(figure: BenchFigure | None) -> Cell:
     behind = f"{figure.items:,} items of {figure.clusters:,} texts, {figure.positives:,} positive"
     if figure.coverage < 1.0:
         behind += f"; coverage {100 * figure.coverage:.0f}%"
+    if figure.p is not None:
+        behind += f"; p {_p(figure.p)}"
     return Cell(
         number(figure.value) + (_SEEN if figure.seen else ""),
         _ends(figure.low, figure.high, figure.clusters) or "no interval",
@@ -109,11 +119,16 @@ def _win_cell(win: BenchWin | None, texts: int) -> Cell:
 def _measure_table(view: View, level: str, data: str, *, at: str | None = None) -> Table:
     """Every measure of a level on one data set; `at` is `own` for the systems' own thresholds."""
     measures = view.measures(level, at)
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
+    chances: dict[str, tuple[int, float]] = {}  # with the items behind it: a share, if not all are scored, differs
     for row in view.board(level).rows:
         figures = [view.figure(level, name, view.at(name, at), data, row.system.name) for name in measures]
         if any(figure is not None for figure in figures):
             rows.append((row.system.name, *map(_figure_cell, figures)))
+        known = ((f.measure, (f.items, f.chance)) for f in figures if f is not None and f.chance is not None)
+        chances |= {name: max(chance, chances.get(name, chance)) for name, chance in known}
+    if chances:
+        rows.append(("chance", *(Cell(number(chances[name][1])) if name in chances else _NOTHING for name in measures)))
     where = "at the systems' own thresholds" if at == "own" else "thresholds tuned on dev"
     return Table(f"{data}, {level}s: {where}", ("system", *measures), rows, look=_BOARD)
 
@@ -293,11 +308,11 @@ def _statistic(name: str, value: float | None) -> str:
     return number(value, 1) if name.startswith("mean") else percent(value)
 
 
-def _correlation_tables(view: View, levels: Iterable[str]) -> list[Table]:
-    """How what systems say goes together at some levels."""
+def _correlation_tables(view: View, levels: Iterable[str], scope: str = ALL) -> list[Table]:
+    """How what systems say goes together at some levels, in a group of languages."""
     tables = []
     for matrix in view.results.correlations:
-        if matrix.level not in levels or len(matrix.systems) < 2:
+        if matrix.level not in levels or len(matrix.systems) < 2 or matrix.scope != scope:
             continue
         title = f"{matrix.method.title()} correlation between systems' numbers of {matrix.level}s"
         if matrix.method == "kappa":
@@ -306,9 +321,43 @@ def _correlation_tables(view: View, levels: Iterable[str]) -> list[Table]:
             (name, *map(_correlation_cell, values, counts))
             for name, values, counts in zip(matrix.systems, matrix.r, matrix.cells, strict=True)
         ]
-        title += ", averaged over languages"
+        title += ", averaged over languages" if scope == ALL else f", averaged over languages of the group {scope}"
         tables.append(Table(title, ("system", *matrix.systems), rows, look=_BOARD))
     return tables
+
+
+def _pairwise_tables(view: View) -> list[Table]:
+    """Scorers by the evidence and by the other responses, a table for each data set and level, a row a language."""
+    tables: dict[tuple[str, str], dict[str, dict[str, BenchPairwise]]] = {}
+    for row in view.results.pairwise:
+        tables.setdefault((row.data, row.level), {}).setdefault(row.language, {})[row.system] = row
+    return [
+        _pairwise_table(f"{data}, {level}s: correlation of scorers by the evidence with the same ones, pairwise", rows)
+        for (data, level), rows in tables.items()
+    ]
+
+
+def _pairwise_table(title: str, rows: Mapping[str, Mapping[str, BenchPairwise]]) -> Table:
+    """Languages by their number of items, the most first; then means over them, and over groups."""
+    systems = list(dict.fromkeys(system for row in rows.values() for system in row))
+    most = {tag: max((each.items for each in row.values()), default=0) for tag, row in rows.items()}
+    order = list(rows)
+    means = order[order.index(MEAN) :] if MEAN in order else []
+    order = [*sorted((tag for tag in order if tag not in means), key=lambda tag: -most[tag]), *means]
+    lines = []
+    for tag in order:
+        texts = max((each.clusters for each in rows[tag].values()), default=0)
+        cells = (_pairwise_cell(rows[tag].get(system)) for system in systems)
+        lines.append((language_name(tag), f"{most[tag]:,} / {texts:,}", *cells))
+    return Table(title, ("language", "items / texts", *systems), lines, look=_BOARD)
+
+
+def _pairwise_cell(row: BenchPairwise | None) -> Cell:
+    if row is None or row.value is None:
+        return Cell("–", kind="absent", hint=row.reason if row is not None else None)
+    interval = _ends(row.low, row.high, row.clusters) or "no interval"
+    hint = f"p {_p(row.p)}" if row.p is not None else row.reason
+    return Cell(number(row.value), interval, value=row.value, heat=abs(row.value), hint=hint)
 
 
 def _correlation_cell(value: float | None, cells: int) -> Cell:
@@ -400,11 +449,16 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     if results.correlations:
         intro = (
             "How the numbers of two systems go together on the same items, greater being worse in both, and how far"
-            " their verdicts agree beyond chance (kappa); the mean over languages of data sets. Dark grounds are strong"
-            " relations of either sign."
+            " their verdicts agree beyond chance (kappa); the mean over languages of data sets. Scorers that are in"
+            " the bench as `pairwise:` too are held against themselves, by language. Dark grounds are strong relations"
+            " of either sign."
         )
-        tables = _correlation_tables(view, {matrix.level for matrix in results.correlations})
-        yield Section("correlations", "How systems go together", "Correlations", (intro, *tables), ("correlations",))
+        levels = {matrix.level for matrix in results.correlations}
+        related: list[Part] = [intro, *_correlation_tables(view, levels), *_pairwise_tables(view)]
+        scopes = dict.fromkeys(matrix.scope for matrix in results.correlations if matrix.scope != ALL)
+        related += [Fold(f"In the group {scope}", _correlation_tables(view, levels, scope)) for scope in scopes]
+        saved = ("correlations", "pairwise")
+        yield Section("correlations", "How systems go together", "Correlations", related, saved)
     if results.comparisons:
         intro = (
             "Both systems are measured on the items that both scored, under the same resamples. Systems that were"
@@ -532,7 +586,8 @@ def render_bench(results: BenchResults, console: Console) -> None:
     for level in view.levels:
         tables += [_board_table(view, view.board(level)), *_filled(_undefined_table(view, level))]
     unranked = [level for level in results.measures if level not in view.levels]
-    for table in (*tables, *_answer_tables(view), *_correlation_tables(view, unranked), *_filled(_missing_table(view))):
+    together = [*_correlation_tables(view, unranked), *_pairwise_tables(view)]
+    for table in (*tables, *_answer_tables(view), *together, *_filled(_missing_table(view))):
         console.print()
         table.print(console)
 

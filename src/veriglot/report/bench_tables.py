@@ -187,6 +187,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
         "system data level language items clusters coverage flagged flagged_low flagged_high mean mean_low mean_high"
         " signature",
     ),
+    "pairwise": (
+        "How scorers' numbers by the evidence go with those by the other responses: Pearson's correlation",
+        "system pairwise data level language value low high p items clusters reason",
+        "system pairwise data level language r low high p items texts reason",
+    ),
     "cells": (
         "What became of every system on every data set, and what it took",
         "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
@@ -222,6 +227,7 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
         "languages": _languages(view),
         "wins": Table(wins.title, (*wins.columns, "texts"), texts),
         "comparisons": of["comparisons"], "answers": of["answers"], "correlations": _correlations(view),
+        "pairwise": of["pairwise"],
         "type_confusions": _types(view), "cells": of["cells"], "coverage": _coverage(view),
         "thresholds": of["thresholds"], "data": _data(view), "systems": of["systems"], "figures": of["figures"],
     }  # fmt: skip
@@ -259,13 +265,13 @@ def _languages(view: View) -> Table:
 
 def _correlations(view: View) -> Table:
     rows = [
-        (c.level, first, second, c.r[row][column], c.cells[row][column], c.largest_p[row][column], c.method)
+        (c.level, c.scope, first, second, c.r[row][column], c.cells[row][column], c.largest_p[row][column], c.method)
         for c in view.results.correlations
         for row, first in enumerate(c.systems)
         for column, second in enumerate(c.systems)
         if column > row
     ]
-    columns = ("level", "first", "second", "r", "cells", "largest_p", "method")
+    columns = ("level", "scope", "first", "second", "r", "cells", "largest_p", "method")
     return Table("How systems' numbers go together", columns, rows)
 
 

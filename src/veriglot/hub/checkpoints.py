@@ -224,10 +224,12 @@ def loading(what: str, model: str) -> Iterator[None]:
             yield
     except _TROUBLE as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise WeightsError(f"The {what} {model!r} cannot be loaded: {reason}", remedy=_remedy(model)) from error
+        raise WeightsError(f"The {what} {model!r} cannot be loaded: {reason}", remedy=_remedy(model, error)) from error
 
 
-def _remedy(model: str) -> str:
+def _remedy(model: str, error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return "Install what it asks for, such as `pip install sentencepiece` for Marian."
     if Path(model).is_dir():
         return "Give a folder that `save_pretrained` wrote, with its config.json, its weights and its tokenizer."
     if offline():

@@ -26,7 +26,7 @@ from veriglot.text.segmentation import sentences
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = []
+__all__ = ["ForcedDecoding", "Network"]
 
 
 Level = Literal["response", "sentence", "fact"]
@@ -104,8 +104,12 @@ def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> Measure
 _PROBE = "the a 1 2"
 
 
-class _Network:
-    """A checkpoint that is ready to run, loaded once its licence was shown, and accepted where it has to be."""
+class Network:
+    """A checkpoint that is ready to run, loaded once its licence was shown, and accepted where it has to be.
+
+    Raises:
+        WeightsError: the model cannot be loaded, or its licence has to be accepted first.
+    """
 
     def __init__(
         self,
@@ -235,7 +239,7 @@ class Seahorse(_ClaimScorer):
         accept_licence: bool = False,
     ) -> None:
         one_of("among", among, ("vocabulary", "answers"))
-        self._network = _Network(
+        self._network = Network(
             transformers.AutoModelForSeq2SeqLM,
             str(model),
             what="model of SEAHORSE",
@@ -313,7 +317,7 @@ class MetricX(PairScorer):
         dtype: str = "float32",
         accept_licence: bool = False,
     ) -> None:
-        self._network = _Network(
+        self._network = Network(
             transformers.MT5ForConditionalGeneration,
             str(model),
             what="model of MetricX",
@@ -390,7 +394,7 @@ class MFact(_ClaimScorer):
         device: str | None = None,
         accept_licence: bool = False,
     ) -> None:
-        self._network = _Network(
+        self._network = Network(
             transformers.AutoModelForSequenceClassification,
             str(model),
             what="classifier of faithfulness",
@@ -450,13 +454,63 @@ _NUMBERS = 100_000_000  # of a batch: a number for each token of the vocabulary 
 _SMALLEST_BATCH = 256  # tokens of a batch
 
 
-class LogProbability(PairScorer):
+class ForcedDecoding(PairScorer):
+    """A scorer that has a model write the response, whatever it would have written itself.
+
+    Of a model of two halves the source goes into the encoder; languages that are not given are identified. The token
+    that ends the response counts as one of its tokens, and tokens that name languages do not.
+
+    Args:
+        network: the model.
+        codes: `TAG=CODE` parted by commas, for a tokenizer that wants to be told the languages; None of a causal model.
+    """
+
+    def __init__(self, network: Network, codes: str | None) -> None:
+        words = network.tokenizer
+        self._network = network
+        self._codes = None if codes is None else _Codes(words, codes)
+        self._uncounted = sorted(set(words.all_special_ids) - {words.eos_token_id, words.unk_token_id})
+        self._most = max(_SMALLEST_BATCH, _NUMBERS // len(words))
+        self._room = getattr(network.model.config, "max_position_embeddings", None)
+
+    @abstractmethod
+    def _run(self, rows: list[_Ids]) -> list[Measured]:
+        """The numbers of a batch: what the model reads, and what it is to write."""
+
+    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+        """See `PairScorer`."""
+        return answered([self._row(pair) for pair in pairs], self._results)
+
+    def _results(self, rows: list[_Ids]) -> list[Measured]:
+        lengths = [len(ids) + (0 if self._codes is None else len(labels)) for ids, labels in rows]
+        return in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most)
+
+    def _row(self, pair: Pair) -> _Ids | NotScored:
+        ids = self._ids(pair)
+        if isinstance(ids, NotScored):
+            return ids
+        length = max(map(len, ids))
+        if self._room is not None and length > self._room:
+            return NotScored(Status.TOO_LONG, f"{length:,} tokens, and the model takes {self._room:,}")
+        if all(label == _IGNORED for label in ids[1]):
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
+        return ids
+
+    def _ids(self, pair: Pair) -> _Ids | NotScored:
+        """What the model reads, and what it is to write, of which `_IGNORED` is nothing."""
+        assert self._codes is not None
+        return self._codes.ids(pair)
+
+    def _counted(self, labels: torch.Tensor) -> torch.Tensor:
+        """Which tokens of a model of two halves count: those that name languages do not."""
+        return ~torch.isin(labels, torch.tensor(self._uncounted, dtype=labels.dtype, device=labels.device))
+
+
+class LogProbability(ForcedDecoding):
     """Mean natural logarithm of the probability of the response's tokens: 0 and below, higher is better.
 
-    Of a model of two halves (Marian, NLLB, M2M, mBART, T5) the source goes into the encoder, and the token that ends
-    the response counts as one of its tokens; tokens that name languages do not count, and languages that are not given
-    are identified. Of a causal model the `prompt` goes before the response, and only the response's tokens count.
-    `parts` holds `tokens` and `sum`.
+    Models of two halves are Marian, NLLB, M2M, mBART and T5; see `ForcedDecoding`. Of a causal model the `prompt` goes
+    before the response, and only the response's tokens count. `parts` holds `tokens` and `sum`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub.
@@ -496,7 +550,7 @@ class LogProbability(PairScorer):
         with loading("language model", source):
             config = transformers.AutoConfig.from_pretrained(source, **hub_options(source, revision))
         halves = bool(config.is_encoder_decoder)
-        self._network = _Network(
+        network = Network(
             transformers.AutoModelForSeq2SeqLM if halves else transformers.AutoModelForCausalLM,
             str(model),
             what="language model",
@@ -505,44 +559,18 @@ class LogProbability(PairScorer):
             dtype=dtype,
             accept_licence=accept_licence,
         )
-        self._codes = _Codes(self._network.tokenizer, codes) if halves else None
-        words = self._network.tokenizer
-        self._uncounted = sorted(set(words.all_special_ids) - {words.eos_token_id, words.unk_token_id})
-        self._most = max(_SMALLEST_BATCH, _NUMBERS // len(words))
-        self._room = getattr(config, "max_position_embeddings", None)
+        super().__init__(network, codes if halves else None)
+        prompted = None if halves else digest([prompt])[:8]
         self.signature = signature(
-            scorer=self.name,
-            prompt=None if halves else digest([prompt])[:8],
-            codes=codes or None,
-            unit="token",
-            **self._network.about,
+            scorer=self.name, prompt=prompted, codes=codes or None, unit="token", **network.about
         )
 
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
-        """See `PairScorer`."""
-        return answered([self._row(pair) for pair in pairs], self._sums)
-
-    def _sums(self, rows: list[_Ids]) -> list[Measured]:
-        lengths = [len(ids) + (0 if self._codes is None else len(labels)) for ids, labels in rows]
-        return in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most)
-
-    def _row(self, pair: Pair) -> _Ids | NotScored:
-        """What the model reads, and what it is to say: of a causal model as long, the response at its end."""
-        if self._codes is None:
-            ahead, target = self._joined(pair)
-            ids, labels = [*ahead, *target], [*[_IGNORED] * len(ahead), *target]
-        else:
-            row = self._codes.ids(pair)
-            if isinstance(row, NotScored):
-                return row
-            ids, labels = row
-            target = labels
-        length = max(len(ids), len(labels))
-        if self._room is not None and length > self._room:
-            return NotScored(Status.TOO_LONG, f"{length:,} tokens, and the model takes {self._room:,}")
-        if not target:
-            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
-        return ids, labels
+    def _ids(self, pair: Pair) -> _Ids | NotScored:
+        """See `ForcedDecoding`; of a causal model both are as long, with the response at the end."""
+        if self._codes is not None:
+            return super()._ids(pair)
+        ahead, target = self._joined(pair)
+        return [*ahead, *target], [*[_IGNORED] * len(ahead), *target]
 
     def _joined(self, pair: Pair) -> _Ids:
         tokenizer = self._network.tokenizer
@@ -563,8 +591,7 @@ class LogProbability(PairScorer):
         with torch.inference_mode():
             logits = network.model(input_ids=ids, attention_mask=mask, **options).logits
         if self._codes is not None:
-            uncounted = torch.tensor(self._uncounted, dtype=labels.dtype, device=labels.device)
-            labels = labels.masked_fill(torch.isin(labels, uncounted), _IGNORED)
+            labels = labels.masked_fill(~self._counted(labels), _IGNORED)
         else:
             logits, labels = logits[:, :-1], labels[:, 1:]
         counted = labels != _IGNORED

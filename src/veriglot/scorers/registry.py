@@ -68,6 +68,12 @@ SCORERS = Table(
             summary="how likely a language or translation model finds the response: log-probability:MODEL",
             argument="model",
         ),
+        "alti": Entry(
+            "veriglot.scorers.alti:Alti",
+            extra="local",
+            summary="ALTI+, the share of the source in what a translation model wrote: alti:MODEL",
+            argument="model",
+        ),
         "cosine": Entry(
             "veriglot.scorers.cosine:Cosine",
             extra="reader",

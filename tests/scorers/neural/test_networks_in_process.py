@@ -47,7 +47,8 @@ def sample(response: str, source: str, language: str | None = "en", of: str | No
 
 
 @pytest.mark.parametrize(
-    "name", ["metricx:mt5", "seahorse:mt5", "mfact:faithful", "log-probability:gpt2", "log-probability:nllb"]
+    "name",
+    ["metricx:mt5", "seahorse:mt5", "mfact:faithful", "log-probability:gpt2", "log-probability:nllb", "alti:nllb"],
 )
 def test_the_contract_is_kept(tiny: Path, name: str) -> None:
     kind, _, folder = name.partition(":")

@@ -14,6 +14,7 @@ from judged_samples import arabic, chinese, crossing, english, hebrew, hindi, th
 
 from veriglot.datasets.quality import Quality
 from veriglot.records import Estimator, Generator, Rate, Reliability
+from veriglot.study.rates import ProfileComparison
 from veriglot.study.results import (
     Average,
     Cell,
@@ -111,6 +112,21 @@ def study_figures(
         signature="veriglot:0.3.0|study:9d1f0c77|unit:word|estimator:label-shift|profile:5be2a1|detectors:grounding@1.0,"
         "encoder@0.3|threshold:0.5|seeds:1-5|bootstrap:2000|seed:0",
     )
+
+
+def two_profiles() -> StudyResults:
+    """As if the rates by `paper` were those by a second profile; two differ by whole points, one is unreliable."""
+    results = study_figures(MODELS[:2], ("de", "ar"))
+    cells = {(cell.model, cell.language): cell.rates[:2] for cell in results.cells}
+
+    def pair(model: str, tag: str, first: float, second: float) -> ProfileComparison:
+        rate, compared = cells[model, tag]
+        replace = msgspec.structs.replace
+        return ProfileComparison(replace(rate, rate=first), replace(compared, rate=second), 0.013, None)
+
+    pairs = pair("lark-2b", "de", 0.08, 0.05), pair("lark-9b", "de", 0.07, 0.08), pair("lark-2b", "ar", 0.7, 0.77)
+    related = Correlation("rate by compare_profile of x", "cells", 0.83, 1.26e-4, 15, "pearson")
+    return msgspec.structs.replace(results, profiles=pairs, correlations=(related,))
 
 
 def _cell(place: _Place, draw: random.Random, unit: str) -> Cell:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study_figures import LANGUAGES, MODELS, study_figures
+from study_figures import LANGUAGES, MODELS, study_figures, two_profiles
 from study_page import Page, data_of, page_of
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
@@ -225,6 +225,14 @@ def test_means_of_unlike_languages_order_no_models(tmp_path: Path) -> None:
     alike = page_of(study_figures(MODELS, ("de", "fr", "zh-Hans")), tmp_path)
     assert "not of the same languages" not in alike.root.all("ul", "findings")[0].text
     assert "Rank over all languages" in [node.text for node in alike.root.all("caption")]
+
+
+def test_two_profiles_have_a_section_with_a_row_for_each_cell(tmp_path: Path) -> None:
+    sections = {node.attrs.get("id"): node for node in page_of(two_profiles(), tmp_path).root.all("section")}
+    assert "the largest is +3.0" in sections["two-profiles"].text
+    assert len(sections["two-profiles"].all("tr")) == 1 + 3
+    alone = {node.attrs.get("id") for node in page_of(study_figures(), tmp_path).root.all("section")}
+    assert sections.keys() - alone == {"two-profiles"}
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))

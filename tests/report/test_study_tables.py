@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from rich.console import Console
-from study_figures import LANGUAGES, MODELS, study_figures
+from study_figures import LANGUAGES, MODELS, study_figures, two_profiles
 
 from veriglot.errors import UnknownNameError
 from veriglot.records import Reliability
@@ -96,6 +96,20 @@ def test_an_unreliable_rate_is_no_plain_number(format_: str) -> None:
         assert re.search(r"\(77\.7\\?%\?\)", place), place
     assert ("unreliable (77.7%?)" if format_ != "latex" else r"\emph{unreliable}") in text
     assert "88.8" not in text
+
+
+def test_rates_by_two_profiles_stand_side_by_side_with_their_differences() -> None:
+    results = two_profiles()
+    text = " ".join(shown(results, width=300).split())
+    assert "2 cells with a reliable rate by both profiles" in text
+    assert "is +1.0 percentage points on average and 2.0 in size; the largest is +3.0 (lark-2b, German)" in text
+    assert "r of the 15 cells is 0.83 (p = 0.00013)" in text
+    assert "unreliable (70.0%?) ± 1.3" in text
+    table = {(r["model"], r["language"]): r for r in rows(study_table(results, "csv", table="profiles"))}
+    assert (table["lark-2b", "de"]["rate"], table["lark-2b", "de"]["compared_rate"]) == ("0.08", "0.05")
+    assert float(table["lark-9b", "de"]["difference"]) == pytest.approx(-0.01)
+    assert (table["lark-2b", "ar"]["rate"], table["lark-2b", "ar"]["difference"]) == ("", "")
+    assert "profiles" not in study_tables(study_figures())
 
 
 @pytest.mark.parametrize("format_", ["markdown", "latex", "terminal"])

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 import pytest
+from scipy import stats
 
 from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
 from veriglot.study.config import Config, StudyEntry
-from veriglot.study.rates import Counted, Judging, Rated, cell_rate, replicates
+from veriglot.study.rates import Counted, Judging, ProfileComparison, Rated, cell_rate, replicates
 from veriglot.study.results import Model, comparisons, correlations, ranks
 
 if TYPE_CHECKING:
@@ -62,6 +63,48 @@ def test_a_language_without_a_rate_of_both_leaves_the_test_of_size_to_the_others
     assert (size.points, size.of) == (8, "replicates")
     none = {place: doubtful(cell) for place, cell in found.items()}
     assert correlations(study, MODELS, {}, {}, [], none) == []
+
+
+def test_the_test_of_all_families_pools_replicates_and_pairs_families(study: Config) -> None:
+    families = ("Finch", "Lark", "Warbler")
+    models = [Model(f"{family}-{size}", family, size) for family in families for size in (2.0, 1.0, 9.0)]
+    shares = {1.0: 0.2, 2.0: 0.5, 9.0: 0.15}
+    both = {(m.name, tag): rated(m.name, tag, shares[m.parameters or 0]) for m in models for tag in LANGUAGES}
+    both["Warbler-9.0", "sw"] = doubtful(both["Warbler-9.0", "sw"])
+    *single, pooled, paired = correlations(study, models, {}, {}, [], both)
+    assert [size.name.partition(":")[0] for size in single] == [*families]
+
+    def means(size: str) -> list[list[float]]:
+        return [
+            [np.mean([both[f"{family}-{size}", tag].replicates[n].rate for tag in ("de", "fr")]) for n in range(4)]
+            for family in families
+        ]
+
+    large, small = means("9.0"), means("1.0")
+    assert pooled.p == pytest.approx(stats.ttest_ind(np.ravel(large), np.ravel(small)).pvalue)
+    assert paired.p == pytest.approx(stats.ttest_rel(np.mean(large, axis=1), np.mean(small, axis=1)).pvalue)
+    assert (pooled.points, pooled.of, paired.points, paired.of) == (24, "replicates", 3, "families")
+    assert pooled.name.startswith("the largest against the smallest model of 3 families in 2 languages")
+    assert pooled.r < 0
+
+
+def test_rates_by_two_profiles_are_correlated_over_the_cells_that_have_both(study: Config) -> None:
+    values = {
+        ("small", "de"): (0.1, 0.12),
+        ("small", "fr"): (0.2, 0.17),
+        ("large", "de"): (0.15, 0.2),
+        ("large", "fr"): (0, 0.9),
+    }
+    both = {}
+    for cell, pair in values.items():
+        whole = rated(*cell, 0.2)
+        rates = [msgspec.structs.replace(whole.made[0].rate, rate=value) for value in pair]
+        if cell == ("large", "fr"):
+            rates[1] = msgspec.structs.replace(rates[1], status=Reliability.UNRELIABLE, reason="doubt")
+        both[cell] = Rated(whole.counted, whole.made, whole.replicates, (ProfileComparison(*rates, None, None),))
+    (row,) = (row for row in correlations(study, [], {}, {}, [], both) if row.of == "cells")
+    assert row.r == pytest.approx(stats.pearsonr([0.12, 0.17, 0.2], [0.1, 0.2, 0.15]).statistic)
+    assert (row.points, row.name) == (3, "rate by compare_profile of marker@1")
 
 
 def test_ranks_over_all_are_over_the_languages_that_all_models_have(study: Config) -> None:

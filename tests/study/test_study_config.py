@@ -93,6 +93,7 @@ REFUSED = [
     (GIVEN + DETECTOR + DETECTOR, "detectors.label", "'grounding' occurs twice"),
     (GIVEN + DETECTOR + "threshold = 2.0", "detectors[0].threshold", "between 0 and 1"),
     (GIVEN + DETECTOR + 'profile = "queries.jsonl"', "detectors[0]", "either a profile or labelled data"),
+    (GIVEN + DETECTOR + 'compare_profile = "none.json"', "detectors[0].compare_profile", "there is no file"),
     (GIVEN + '[[models]]\nname = "kiln"\nprompt = "open"' + DETECTOR, "models[0].prompt", "nothing is asked"),
     (ASKED + 'prompt = "opn"' + DETECTOR, "models.prompt", "Did you mean open?"),
     (ASKED + 'client = "opnai"' + DETECTOR, None, "Did you mean openai?"),

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pytest
-from small_study import LANGUAGES, asked, given, make, write_study
-from study_folder import write_rows
+from small_study import LANGUAGES, asked, cell, given, make, write_study
+from study_folder import EXAMPLES, write_rows
 
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.cli.detectors import detector_recipe
+from veriglot.cli.study import measure
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import read
+from veriglot.records import Confusion, LanguageProfile, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,3 +68,49 @@ def test_a_folder_of_built_responses_is_given(tmp_path: Path) -> None:
     assert {"kiln.jsonl", "kiln.jsonl.progress", "kiln.jsonl.asked"} <= names
     study = write_study(tmp_path, '[responses]\npath = "run/responses"')
     assert make(study, tmp_path / "given").results.models[0].name == "kiln"
+
+
+def test_the_mean_of_all_is_over_languages_that_every_model_has(tmp_path: Path) -> None:
+    """One model answers in German alone: the mean of all must not weigh the other's further languages."""
+    text = given(tmp_path, count=60)
+    rows = [row for row in read(tmp_path / "responses.jsonl") if row.language == "de" or row.id.split("/")[1] == "kiln"]
+    write_rows(tmp_path / "responses.jsonl", iter(rows))
+    results = make(write_study(tmp_path, text, study='estimator = "raw"\nestimators = []'), tmp_path / "run").results
+    rates = {(c.model, c.language): c.rates[0].rate for c in results.cells if c.rates[0].status == "ok"}
+    assert rates.keys() == {("kiln", "de"), ("kiln", "en"), ("kiln", "fr"), ("moor", "de")}
+    assert results.overall.mean == pytest.approx((rates["kiln", "de"] + rates["moor", "de"]) / 2)
+    assert results.overall.mean != pytest.approx(np.mean(list(rates.values())), abs=0.01)
+    assert (results.overall.cells, results.overall.unreliable) == (2, 2)
+    kiln = [cell(results, "kiln", tag) for tag in LANGUAGES]
+    (amount,) = (row for row in results.correlations if row.name.endswith(", kiln"))
+    lengths = [each.length for each in kiln]
+    assert amount.r == pytest.approx(np.corrcoef(lengths, [c.length * rates["kiln", c.language] for c in kiln])[0, 1])
+    assert amount.points == 3
+
+
+def test_rates_by_a_second_profile_are_those_of_a_study_with_it_alone(tmp_path: Path) -> None:
+    own = measure([EXAMPLES], detector_recipe("grounding", threshold=None, words=True), unit="word")
+    rows = [Confusion(9 + number % 3, 1, 2 + number % 2, 60) for number in range(30)]
+    tags = {tag: LanguageProfile.of(rows[: 25 + number]) for number, tag in enumerate(("de", "fr"))}
+    (tmp_path / "own.json").write_bytes(encode(own))
+    (tmp_path / "other.json").write_bytes(encode(msgspec.structs.replace(own, languages=tags)))
+    text, study = given(tmp_path, count=60), 'estimator = "paper"'
+    both = '[[detectors]]\nprofile = "own.json"\ncompare_profile = "other.json"'
+    results = make(write_study(tmp_path, text, detectors=both, study=study), tmp_path / "both").results
+    alone = '[[detectors]]\nprofile = "other.json"'
+    other = make(write_study(tmp_path, text, detectors=alone, study=study), tmp_path / "alone").results
+    assert [(p.rate.model, p.rate.language) for p in results.profiles] == [
+        ("kiln", "de"), ("kiln", "fr"), ("moor", "de"), ("moor", "fr"),
+    ]  # fmt: skip
+    for pair in results.profiles:
+        model, tag = str(pair.rate.model), pair.rate.language
+        assert pair.rate == cell(results, model, tag).rates[0]
+        assert pair.compared == cell(other, model, tag).rates[0]
+        assert pair.compared_sd == cell(other, model, tag).sd
+        assert pair.rate.high != pair.compared.high
+    assert other.profiles == ()
+    (tmp_path / "other.json").write_bytes(encode(msgspec.structs.replace(own, detector="other@1")))
+    with pytest.raises(UsageError, match="of other@1"):
+        make(write_study(tmp_path, text, detectors=both, study=study), tmp_path / "both")
+    with pytest.raises(InputError, match="uses no error profile, so there is nothing to compare"):
+        make(write_study(tmp_path, text, detectors=both, study='estimator = "raw"'), tmp_path / "raw")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -17,7 +18,8 @@ from veriglot.records import Estimator, Rate, Reliability
 from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table, Value, as_json, escape_markdown
-from veriglot.report.text_layout import by_wording, count, interval, percent, printable
+from veriglot.report.text_layout import by_wording, count, interval, number, percent, points, printable, signed
+from veriglot.study.results import BY_COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from veriglot.study.results import Average, Cell, RankInterval, StudyResults
 
-__all__ = ["ALL", "View", "rank_reach", "render_study", "study_table", "study_tables"]
+__all__ = ["ALL", "View", "profile_table", "rank_reach", "render_study", "study_table", "study_tables"]
 
 
 ALL = "*"
@@ -147,9 +149,9 @@ class View:
         few, many = min(map(len, self._reliable_in)), max(map(len, self._reliable_in))
         reach = f"{few}" if few == many else f"{few} to {many}"
         shared = len(self.shared_languages)
-        ranks = "No language has a rate of every model, so there are no ranks."
+        ranks = "No language has a rate of every model, so there are no ranks and no mean of all."
         if shared:
-            ranks = f"Ranks compare them in {count(shared, 'language')} that every model has a rate in."
+            ranks = f"Ranks and the mean of all are over {count(shared, 'language')} that every model has a rate in."
         return (
             f"Do not order the models by their means: they are not of the same languages ({reach} of"
             f" {len(self.languages)}), as only reliable rates count. {ranks}"
@@ -169,6 +171,26 @@ class View:
         """What is counted, in words: `words`, `characters`, `tokens of NAME`."""
         unit = self.results.unit
         return {"word": "words", "char": "characters"}.get(unit) or f"tokens of {unit.removeprefix('hf:')}"
+
+    @cached_property
+    def profiles_agree(self) -> str | None:
+        """How far rates by two profiles agree, in words; None where the study names no second one."""
+        both = [each for each in self.results.profiles if each.difference is not None]
+        if not both:
+            return "No rate is reliable by both profiles." if self.results.profiles else None
+        differences = [each.difference or 0.0 for each in both]
+        widest = max(both, key=lambda each: abs(each.difference or 0.0))
+        related = [c for c in self.results.correlations if c.name.startswith(BY_COMPARED)]
+        return " ".join(
+            (
+                f"{count(len(both), 'cell')} with a reliable rate by both profiles: the difference, profile minus"
+                f" compare_profile, is {signed(fmean(differences))} percentage points on average and"
+                f" {points(fmean(map(abs, differences)))} in size; the largest is {signed(widest.difference or 0.0)}"
+                f" ({widest.rate.model}, {self.language(widest.rate.language)}).",
+                *(f"Pearson's r of the {c.points} cells is {number(c.r, 2)} (p = {c.p:.2g})." for c in related),
+                "Both rates are of the same marks, which alone makes them correlate: judge by the differences.",
+            )
+        )
 
     @property
     def level(self) -> str:
@@ -266,6 +288,7 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
     yield "cells", Table(title, heads, [(c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells])
     replicates = [_rate_row(rate) for cell in cells for rate in cell.replicates]
     yield "replicates", Table("Rates by detector and seed", _RATE_COLUMNS, replicates)
+    yield "profiles", _profile_figures(results)
     keys = sorted({key for model in results.models for key in model.settings})
     settings = [
         (model.name, model.family, model.parameters, model.languages, *(model.settings.get(key) for key in keys))
@@ -287,6 +310,22 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
     yield "examples", Table(title, heads, marks)
 
 
+def _profile_figures(results: StudyResults) -> Table:
+    columns = "model language detector rate low high sd compared_rate compared_low compared_high compared_sd difference"
+    rows = [
+        (
+            pair.rate.model, pair.rate.language, pair.rate.detector, *_sound_rate(pair.rate), pair.sd,
+            *_sound_rate(pair.compared), pair.compared_sd, pair.difference,
+        )
+        for pair in results.profiles
+    ]  # fmt: skip
+    return Table("Rates by the profile and by the compare_profile of a detector", tuple(columns.split()), rows)
+
+
+def _sound_rate(rate: Rate) -> tuple[Value, Value, Value]:
+    return (rate.rate, rate.low, rate.high) if View.is_sound(rate) else (None, None, None)
+
+
 def _rate_row(rate: Rate) -> tuple[Value, ...]:
     numbers, nothing = (rate.rate, rate.low, rate.high), (None, None, None)
     sound = View.is_sound(rate)
@@ -305,7 +344,7 @@ def study_table(results: StudyResults, format: str, *, table: str | None = None)
         format: `csv` (without a name: `rates`), `json` (without a name: an object with every table), `markdown` or
             `latex` (without a name: rates, languages by models, as a paper prints them).
         table: the name of a table: `rates`, `models`, `languages`, `ranks`, `comparisons`, `correlations`, `types`,
-            `coverage`, `quality`, `cells`, `replicates`, `settings`, `examples`.
+            `coverage`, `quality`, `cells`, `replicates`, `profiles`, `settings`, `examples`.
 
     Raises:
         UnknownNameError: no such format, or the study has no such table.
@@ -382,7 +421,8 @@ def render_study(results: StudyResults, console: Console) -> None:
     lines = [Text.assemble((f"{kind}: ", _KINDS[kind]), printable(text)) for kind, text in view.warnings()]
     for part in (
         Text(printable(results.title), style="bold"), Text(caption, style="dim"), _rate_table(view), Text(),
-        _model_table(view), Text(), *lines, Text(f"Signature: {printable(results.signature)}", style="dim"),
+        _model_table(view), Text(), *_profile_parts(view), *lines,
+        Text(f"Signature: {printable(results.signature)}", style="dim"),
     ):  # fmt: skip
         if isinstance(part, Table):
             part.print(console)
@@ -391,6 +431,31 @@ def render_study(results: StudyResults, console: Console) -> None:
 
 
 _KINDS = {"Unreliable": "bold yellow", "Note": "bold", "Warning": "bold"}
+
+
+def _profile_parts(view: View) -> Iterator[Table | Text]:
+    if view.profiles_agree is not None:
+        yield from (profile_table(view), Text(printable(view.profiles_agree)), Text())
+
+
+def profile_table(view: View) -> Table:
+    """The rates by two profiles, side by side (mFAVA, Figure 3), for people."""
+
+    def words(rate: Rate, sd: float | None) -> TableCell:
+        text = f"{view.rate_text(rate)}{'' if sd is None else f' ± {points(sd)}'}"
+        return TableCell(text, kind="" if View.is_sound(rate) else "doubtful")
+
+    several = len({each.rate.detector for each in view.results.profiles}) > 1
+    rows = [
+        (
+            f"{each.rate.model or ''}{f', by {each.rate.detector}' if several else ''}",
+            view.language(each.rate.language), words(each.rate, each.sd), words(each.compared, each.compared_sd),
+            "–" if each.difference is None else signed(each.difference),
+        )
+        for each in view.results.profiles
+    ]  # fmt: skip
+    heads = ("Model", "Language", "By profile", "By compare_profile", "Difference")
+    return Table("Rates by two profiles, ± over seeds", heads, rows)
 
 
 def _rate_table(view: View) -> Table:

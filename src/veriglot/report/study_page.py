@@ -19,7 +19,7 @@ from veriglot.metrics.spans import covered
 from veriglot.report.charts import Axis, HeatScale, Mark, Point, Strip, share_chart, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
-from veriglot.report.study import ALL, View, rank_reach, study_tables
+from veriglot.report.study import ALL, View, profile_table, rank_reach, study_tables
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import (
@@ -66,8 +66,8 @@ def write_study(results: StudyResults, path: str | Path) -> None:
     tables = study_tables(results)
     languages = _languages(view) if len(view.languages) > 1 else None
     sections = (
-        _rates(view), _models(view), languages, _correction(view), _panels(view), _relations(view), _profile(view),
-        _responses(view), _examples(view), _method(view, tables),
+        _rates(view), _models(view), languages, _correction(view), _two_profiles(view), _panels(view), _relations(view),
+        _profile(view), _responses(view), _examples(view), _method(view, tables),
     )  # fmt: skip
     write_report(
         path,
@@ -270,6 +270,22 @@ def _against_raw(view: View) -> Iterator[Point]:
             where = f"{rate.model}, {view.language(rate.language)}"
             name = f"{where}: raw {percent(raw.rate)}, {own} {view.rate_text(rate)}"
             yield Point(raw.rate, rate.rate, name, doubtful=not view.is_sound(rate))
+
+
+def _two_profiles(view: View) -> Section | None:
+    """Rates by a detector's two profiles against each other; None where the study names no second one."""
+    both = [each for each in view.results.profiles if each.rate.rate is not None and each.compared.rate is not None]
+    drawn = [
+        Point(each.compared.rate or 0.0, each.rate.rate or 0.0, name, doubtful=each.difference is None)
+        for each in both
+        for where in (f"{each.rate.model}, {view.language(each.rate.language)}",)
+        for name in (f"{where}: {view.rate_text(each.rate)}, by compare_profile {view.rate_text(each.compared)}",)
+    ]
+    if view.profiles_agree is None:
+        return None
+    axis = Axis.of([value for point in drawn if not point.doubtful for value in (point.x, point.y)])
+    body = _html("two_profiles", view, drawn, axis, profile_table(view))
+    return Section("two-profiles", "Two error profiles", "Two profiles", (body,), ("profiles", "correlations"))
 
 
 def _rate_words(view: View, rate: Rate | None) -> Markup:

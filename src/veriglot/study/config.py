@@ -134,6 +134,8 @@ class DetectorEntry(StrictRecord):
         threshold: confidence from which a word is marked, 0 to 1; None for the profile's, or else the detector's own.
         profile: the file that `veriglot evaluate -o` wrote.
         labelled: instead of a profile, labelled samples to measure it on.
+        compare_profile: a second profile, such as one on gold labels beside one on silver; the report holds the rates
+            by both against each other.
     """
 
     name: str = "grounding"
@@ -141,6 +143,7 @@ class DetectorEntry(StrictRecord):
     threshold: float | None = None
     profile: str | None = None
     labelled: str | None = None
+    compare_profile: str | None = None
 
     @property
     def unique_name(self) -> str:
@@ -347,10 +350,19 @@ def _check_detectors(config: Config) -> None:
         )
         if entry.labelled is not None:
             require_files(config.path.parent, entry.labelled, f"{field}.labelled")
-        if entry.profile is not None:
-            require_files(config.path.parent, entry.profile, f"{field}.profile")
-            unit, own = read_profile(config.place(entry.profile)).unit, config.study.unit
-            require(unit == own, f"the profile counts {unit!r}, and the study {own!r}", f"{field}.profile", REMEASURE)
+        for name, path in (("profile", entry.profile), ("compare_profile", entry.compare_profile)):
+            if path is not None:
+                require_files(config.path.parent, path, f"{field}.{name}")
+                unit, own = read_profile(config.place(path)).unit, config.study.unit
+                require(
+                    unit == own, f"the profile counts {unit!r}, and the study {own!r}", f"{field}.{name}", REMEASURE
+                )
+        require(
+            entry.compare_profile is None or ESTIMATORS[config.study.estimator].needs_profile,
+            f"the study's estimator, {config.study.estimator}, uses no error profile, so there is nothing to compare",
+            f"{field}.compare_profile",
+            'Set study.estimator to "label-shift", "paper" or "em".',
+        )
         require(
             not wanting or entry.profile is not None or entry.labelled is not None,
             f"the estimators {', '.join(wanting)} need the detector's error profile",
@@ -415,6 +427,10 @@ class Folder:
     def profile(self, detector: str) -> Path:
         """The error profile that the run measured for a detector."""
         return self.path / "profiles" / f"{file_name(detector)}.json"
+
+    def compared_profile(self, detector: str) -> Path:
+        """The copy of its `compare_profile`."""
+        return self.path / "profiles" / "compared" / f"{file_name(detector)}.json"
 
     def take(self) -> None:
         """Make the folder, or see that it is the folder of a run.

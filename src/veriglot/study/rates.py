@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -31,13 +32,14 @@ from veriglot.records import (
     encode,
 )
 from veriglot.records.languages import UNDETERMINED, tag_of
+from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.storage.files import write_whole
 from veriglot.study.responses import Plan, pairs, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.arrays import Bools, Float64s, Int32s
@@ -52,6 +54,7 @@ __all__ = [
     "Estimated",
     "Gold",
     "Judging",
+    "ProfileComparison",
     "Rated",
     "Tallying",
     "cell_rate",
@@ -287,12 +290,14 @@ class Judging:
         profile: its error profile, or None.
         study: `[study]`.
         label: its name in the run's folder.
+        compared: a second profile, by which rates are made to compare, or None.
     """
 
     description: Description
     profile: ErrorProfile | None
     study: StudyEntry
     label: str = ""
+    compared: ErrorProfile | None = None
 
     @cached_property
     def profile_hash(self) -> str | None:
@@ -398,6 +403,48 @@ def replicates(counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, 
         for each in counted
         for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
     )
+
+
+class ProfileComparison(Record):
+    """A rate of one model in one language by a detector's profile and by its `compare_profile` (mFAVA, Figure 3).
+
+    Attributes:
+        rate, compared: over all seeds, by the study's estimator, from the same marks.
+        sd, compared_sd: sample standard deviation of the reliable rates of each seed; None for fewer than two.
+    """
+
+    rate: Rate
+    compared: Rate
+    sd: float | None
+    compared_sd: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """The rate by `profile` minus that by `compare_profile`; None where one of them is unreliable."""
+        first, second = (_sound(rate) for rate in (self.rate, self.compared))
+        return None if first is None or second is None else first - second
+
+
+def _sound(rate: Rate) -> float | None:
+    return rate.rate if rate.status is Reliability.OK else None
+
+
+def _by_both_profiles(counted: Sequence[Counted], estimator: Estimator) -> Iterator[ProfileComparison]:
+    """The rates of each detector that has two profiles, in a language that the second one holds."""
+    for each in counted:
+        second = each.judging.compared
+        if second is None or each.language not in second.languages:
+            continue
+        judging = replace(each.judging, profile=second, study=msgspec.structs.replace(each.judging.study, pooled=False))
+        pair = (each, replace(each, judging=judging))
+        rate, compared = (_of_detector(cell, estimator).rate for cell in pair)
+        sd, compared_sd = (_sd(replicates((cell,), estimator)) for cell in pair)
+        yield ProfileComparison(rate, compared, sd, compared_sd)
+
+
+def _sd(rates: Iterable[Rate]) -> float | None:
+    sound = [value for rate in rates if (value := _sound(rate)) is not None]
+    return stdev(sound) if len(sound) > 1 else None
 
 
 def _of_detector(counted: Counted, estimator: Estimator, seed: int | None = None) -> Made:
@@ -516,11 +563,13 @@ class Rated:
         counted: what each detector marked.
         made: the rates over all, with their draws; the study's own estimator first.
         replicates: one rate for each detector and seed.
+        profiles: the rates of each detector by two profiles, where the study names two.
     """
 
     counted: tuple[Counted, ...]
     made: tuple[Made, ...]
     replicates: tuple[Rate, ...]
+    profiles: tuple[ProfileComparison, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -610,4 +659,5 @@ def _rated(
         for judging, tallying in zip(judgings, passes, strict=True)
     )
     made = tuple(cell_rate(counted, estimator) for estimator in config.estimators)
-    return Rated(counted, made, replicates(counted, config.study.estimator))
+    estimator = config.study.estimator
+    return Rated(counted, made, replicates(counted, estimator), tuple(_by_both_profiles(counted, estimator)))

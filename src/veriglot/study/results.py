@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -35,11 +35,11 @@ from veriglot.records import (
 from veriglot.records.languages import language_name
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, signature
-from veriglot.study.rates import Estimated, Rated, language_of
+from veriglot.study.rates import Estimated, ProfileComparison, Rated, language_of
 from veriglot.study.responses import Plan, data_hashes, pairs, respondent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.pipeline.progress import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     Cells = dict[tuple[str, str], Rated]
 
 __all__ = [
+    "BY_COMPARED",
     "Average",
     "Cell",
     "Comparison",
@@ -206,11 +207,13 @@ class StudyResults(Record):
         models, languages: in the order of the study file.
         cells: every model in every language that was asked for.
         by_model, by_language: averages, ascending.
-        overall: average over all reliable cells.
+        overall: average of the reliable cells of every model that has any, over the languages in which all of these
+            models have one; without a mean where there is no such language.
         ranks, comparisons, correlations: as their records say.
         examples: the most confident marks, some per language.
         methods, assumptions, warnings: paragraphs in words, for the reader of the report.
         signature: one line that says how all of it was made.
+        profiles: rates by two profiles of a detector, where the study file has a `compare_profile`.
     """
 
     title: str
@@ -232,6 +235,7 @@ class StudyResults(Record):
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     signature: str
+    profiles: tuple[ProfileComparison, ...] = ()
 
 
 # What a pass over responses and predictions sees beside the counts of units: status, quality, types, examples.
@@ -300,7 +304,7 @@ class _Survey:
 
 
 EVERYWHERE = "*"
-_SPREAD = "student t-test over detectors and seeds"
+BY_COMPARED = "rate by compare_profile"
 
 
 def _reliable(rated: Rated) -> bool:
@@ -314,9 +318,14 @@ def ranks(cells: Cells, models: Sequence[str], languages: Sequence[str], confide
     for tag in languages:
         there = [model for model in models if _reliable(cells[model, tag])]
         results += _ranked(cells, there, [tag], tag, confidence)
-    candidates = [model for model in models if any(_reliable(cells[model, tag]) for tag in languages)]
-    shared = [tag for tag in languages if all(_reliable(cells[model, tag]) for model in candidates)]
+    candidates, shared = _complete(cells, models, languages)
     return _ranked(cells, candidates, shared, EVERYWHERE, confidence) + results
+
+
+def _complete(cells: Cells, models: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The models that have a reliable rate, and the languages in which all of these have one."""
+    candidates = [model for model in models if any(_reliable(cells[model, tag]) for tag in languages)]
+    return candidates, [tag for tag in languages if all(_reliable(cells[model, tag]) for model in candidates)]
 
 
 def _ranked(
@@ -397,18 +406,21 @@ def correlations(
     rates = {tag: average.mean for tag, average in by_language.items()}
     sizes = {model.name: model.parameters for model in models}
     declared: dict[str, float | None] = {model.name: model.languages for model in models}
-    lengths = {tag: _mean_length(cells, tag) for tag in by_language}
+    sound = [cell for cell in cells if cell.rates[0].status is Reliability.OK]
+    length, unit = f"length of the response, in units ({config.study.unit})", config.study.unit
     results = [
         _related("parameters of the model, in billions", "models", sizes, means, level),
         _related("languages that the model's makers declare", "models", declared, means, level),
-        _related(f"length of the response, in units ({config.study.unit})", "languages", lengths, rates, level),
+        _related(length, "languages", _by_language(sound, lambda cell: cell.length), rates, level),
         *(_related(name, "languages", config.by_tag(table), rates, level) for name, table in config.resources.items()),
+        *(_amounts(name, sound, unit, level) for name in (EVERYWHERE, *means)),
+        *_by_profiles(rated, level),
     ]
     return [result for result in results if result is not None] + _sizes(models, rated, level)
 
 
 def _related(
-    name: str, of: str, values: dict[str, float | None], rates: dict[str, float | None], level: float
+    name: str, of: str, values: Mapping[Any, float | None], rates: Mapping[Any, float | None], level: float
 ) -> Correlation | None:
     pairs = [(x, y) for key, x in values.items() if x is not None and (y := rates.get(key)) is not None]
     tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
@@ -417,34 +429,68 @@ def _related(
     return Correlation(name, of, **msgspec.structs.asdict(tested))
 
 
-def _mean_length(cells: Sequence[Cell], tag: str) -> float | None:
-    lengths = [cell.length for cell in cells if cell.language == tag and cell.length]
-    return sum(lengths) / len(lengths) if lengths else None
+def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[str, float]:
+    """The mean of something over the cells of each language."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for cell in cells:
+        values[cell.language].append(value(cell))
+    return {tag: fmean(each) for tag, each in values.items()}
+
+
+def _amounts(model: str, cells: Sequence[Cell], unit: str, level: float) -> Correlation | None:
+    """The amount (not the rate) against the length, of the mean of all models or of one (mFAVA, Figures 5c and 7)."""
+    cells = [cell for cell in cells if model in {EVERYWHERE, cell.model}]
+    lengths = _by_language(cells, lambda cell: cell.length)
+    amounts = _by_language(cells, lambda cell: cell.length * (cell.rates[0].rate or 0.0))
+    name = f"length of the response, against its unsupported units ({unit}), not the rate"
+    return _related(name + f", {model}" * (model != EVERYWHERE), "languages", lengths, amounts, level)
+
+
+def _by_profiles(cells: Cells, level: float) -> Iterator[Correlation | None]:
+    """The rates by the two profiles of each detector, in the cells in which both are reliable (mFAVA, Figure 3)."""
+    both = [each for rated in cells.values() for each in rated.profiles if each.difference is not None]
+    for detector in dict.fromkeys(each.rate.detector for each in both):
+        own = [each for each in both if each.rate.detector == detector]
+        compared, rates = ({n: getattr(x, side).rate for n, x in enumerate(own)} for side in ("compared", "rate"))
+        yield _related(f"{BY_COMPARED} of {detector}", "cells", compared, rates, level)
 
 
 def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation]:
-    """The largest against the smallest model of each family (mFAVA, Figure 5a), over its replicates.
+    """The largest against the smallest model of each family, and of all families, over replicates (mFAVA, Figure 5a).
 
-    Their means are over the languages in which every replicate of both is reliable, so that they are of the same ones.
+    Their means are over the languages in which every replicate of the models is reliable, so that they are of the same
+    ones. Replicates share the model's texts, so a further test takes one mean of each model, in pairs of a family.
     """
-    results: list[Correlation] = []
     families: dict[str, list[Model]] = {}
     for model in models:
         if model.family is not None and model.parameters is not None:
             families.setdefault(model.family, []).append(model)
+    pairs: dict[str, tuple[str, str]] = {}
     for family, members in families.items():
         members.sort(key=lambda model: model.parameters or 0.0)
         small, large = members[0], members[-1]
-        if small.parameters == large.parameters:
-            continue
-        shared = sorted(_sound_in(cells, small.name) & _sound_in(cells, large.name))
-        first, second = (_replicate_means(cells, model.name, shared) for model in (large, small))
-        test = t_test(first, second, "student", confidence=level)
-        if test is not None:
-            where = _count(len(shared), "language")
-            name = f"{family}: {large.name} against {small.name} in {where} (standardised difference, Hedges' g)"
-            results.append(Correlation(name, "replicates", test.g, test.p, sum(test.counts), _SPREAD))
+        if small.parameters != large.parameters:
+            pairs[f"{family}: {large.name} against {small.name}"] = large.name, small.name
+    results = [*chain.from_iterable(_size_tests(name, [pair], cells, level) for name, pair in pairs.items())]
+    if len(pairs) > 1:
+        name = f"the largest against the smallest model of {len(pairs)} families"
+        results += _size_tests(name, list(pairs.values()), cells, level)
     return results
+
+
+def _size_tests(name: str, pairs: Sequence[tuple[str, str]], cells: Cells, level: float) -> Iterator[Correlation]:
+    """Of (large, small) models: over the replicates of all, as in the paper, then over the means of each family."""
+    shared = sorted(set.intersection(*(_sound_in(cells, model) for pair in pairs for model in pair)))
+    large, small = ([_replicate_means(cells, pair[side], shared) for pair in pairs] for side in (0, 1))
+    name += f" in {_count(len(shared), 'language')} (standardised difference, Hedges' g)"
+    test = t_test([*chain.from_iterable(large)], [*chain.from_iterable(small)], "student", confidence=level)
+    if test is not None:
+        method = "student t-test over detectors and seeds"
+        yield Correlation(name, "replicates", test.g, test.p, sum(test.counts), method)
+    if len(pairs) > 1 and all([*large, *small]):
+        test = t_test([*map(fmean, large)], [*map(fmean, small)], "paired", confidence=level)
+        if test is not None:
+            yield Correlation(name, "families", test.g, test.p, len(pairs), "paired t-test over families")
 
 
 def _sound_in(cells: Cells, model: str) -> set[str]:
@@ -490,8 +536,8 @@ def methods_in_words(config: Config, plan: Plan, estimated: Estimated) -> tuple[
         f" query count as one. They come from {study.draws:,} draws with the seed {study.seed}.",
         "Means of models and languages are unweighted means of their reliable cells, of the estimates before these are"
         " cut to shares from 0 to 1, since the mean of cut ones would be too high near 0; ± is the sample standard"
-        " deviation of the cells, not an error. Models are ranked and compared over the languages in which their"
-        " rates are reliable."
+        " deviation of the cells, not an error. Models are compared over the languages in which their rates are"
+        " reliable; ranks and the mean of all are over those in which all of them are."
         " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
         *_replicates(config, estimated),
     )  # fmt: skip
@@ -659,7 +705,7 @@ def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, l
         cells=cells,
         by_model=_ascending(by_model.values()),
         by_language=_ascending(by_language.values()),
-        overall=_average("*", [(name, tag) for name in names for tag in languages], estimated, level),
+        overall=_overall(estimated, names, level),
         ranks=tuple(ranks(estimated.cells, names, languages, level)),
         comparisons=tuple(compared),
         correlations=tuple(related),
@@ -668,6 +714,7 @@ def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, l
         assumptions=assumptions_in_words(config, estimated, languages),
         warnings=(*missing, *warnings_in_words(config, cells, estimated, lost)),
         signature=_signature(config, estimated),
+        profiles=tuple(each for rated in estimated.cells.values() for each in rated.profiles),
     )
 
 
@@ -717,6 +764,15 @@ def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated,
     return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
 
 
+def _overall(estimated: Estimated, names: Sequence[str], level: float) -> Average:
+    """Of the models and languages that ranks are over; the other cells with responses are left out."""
+    candidates, shared = _complete(estimated.cells, names, estimated.languages)
+    every = [cell for cell, rated in estimated.cells.items() if any(rated.counted[0].given.values())]
+    inside = [(name, tag) for name in candidates for tag in shared]
+    over = _average(EVERYWHERE, inside, estimated, level)
+    return msgspec.structs.replace(over, unreliable=len(every) - len(inside))
+
+
 def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:
     return tuple(sorted(averages, key=lambda mean: (mean.mean is None, mean.mean or 0.0, mean.name)))
 
@@ -725,6 +781,7 @@ def _signature(config: Config, estimated: Estimated) -> str:
     """What was asked and judged, and how: not where the files lie, nor at what address a model was reached."""
     study = config.study
     rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
+    rates += [encode(each) for rated in estimated.cells.values() for each in rated.profiles]
     asked = config.queries
     models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
     return signature(

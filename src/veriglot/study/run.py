@@ -94,10 +94,12 @@ def run(
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
             with Engine(_recipe(tools, entry, profile), jobs=jobs, batch_size=batch_size) as engine:
-                if profile is not None:  # a measured one may be of an earlier revision of the detector
-                    _check_profile(entry, profile, engine.description)
+                compared = _compared_profile(config, folder, entry)
+                for each in (profile, compared):
+                    if each is not None:  # a measured one may be of an earlier revision of the detector
+                        _check_profile(entry, each, engine.description)
                 failed += sum(_judge(folder, entry, model, engine, watch) for model in plan.models)
-                judgings.append(Judging(engine.description, profile, config.study, entry.unique_name))
+                judgings.append(Judging(engine.description, profile, config.study, entry.unique_name, compared))
         watch.begin("estimating rates", total)
         estimated = estimate_all(config, folder, plan, judgings, watch)
         watch.begin("surveying responses", total // len(judgings))
@@ -161,6 +163,17 @@ def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools)
     write_whole(stored, encode(profile) + b"\n")
     write_whole(mark, key.encode())
     return profile
+
+
+def _compared_profile(config: Config, folder: Folder, entry: DetectorEntry) -> ErrorProfile | None:
+    """The profile that the study's own is held against, copied into the folder; None where there is none."""
+    copy = folder.compared_profile(entry.unique_name)
+    if entry.compare_profile is None:
+        copy.unlink(missing_ok=True)
+        return None
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(copy, config.place(entry.compare_profile).read_bytes())
+    return read_profile(copy)
 
 
 def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Description) -> None:

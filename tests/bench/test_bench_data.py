@@ -111,3 +111,52 @@ def test_translations_belong_to_both_languages(tmp_path: Path) -> None:
         for row in samples(("en",))
     ]
     assert read(tmp_path, rows).pairs() == {"en": ("en", "zh-Hans")}
+
+
+def _flagged(rows: list[Sample], **flags: tuple[str, ...]) -> list[Sample]:
+    """The rows, those of these numbers (`r0`, `r1` ...) with flags of their annotator."""
+    return [
+        msgspec.structs.replace(
+            row,
+            annotations=tuple(
+                msgspec.structs.replace(each, flags=flags.get(f"r{number}", ())) for each in row.annotations
+            ),
+        )
+        for number, row in enumerate(rows)
+    ]
+
+
+def test_samples_with_flags_are_dropped_where_asked_and_counted_always(tmp_path: Path) -> None:
+    flags = {"r0": ("source_noise", "omission"), "r1": ("spelling_errors",), "r2": ("omission",)}
+    rows = _flagged(samples(), **flags)
+    every = read(tmp_path, rows)
+    assert every.notes() == [
+        'rows: 2 samples are flagged for a faulty source, and count; drop_flags = ["source"] drops them.'
+    ]
+    assert "dropped" not in every.split
+    dropped = read(tmp_path, rows, drop_flags=("source",))
+    assert {row.id for row in every.samples} - {row.id for row in dropped.samples} == {rows[0].id, rows[1].id}
+    assert dropped.notes() == ["rows: 2 samples dropped by their flags: source_noise 1, spelling_errors 1."]
+    assert dropped.split.endswith("; 2 samples dropped, flagged source")
+    named = read(tmp_path, rows, drop_flags=("omission", "sensitive"))
+    assert {row.id for row in every.samples} - {row.id for row in named.samples} == {rows[0].id, rows[2].id}
+    assert named.notes()[0] == "rows: 2 samples dropped by their flags: omission 2."
+    assert named.notes()[1].startswith("rows: 1 samples are flagged")
+    assert read(tmp_path, rows, drop_flags=("none",)).notes()[0].endswith("dropped by their flags: none has none.")
+
+
+def test_data_in_which_every_sample_is_flagged_says_so(tmp_path: Path) -> None:
+    rows = _flagged(samples(), **{f"r{number}": ("source_noise",) for number in range(len(samples()))})
+    with pytest.raises(InputError, match=rf"{len(rows)} samples dropped by their flags: source_noise {len(rows)}"):
+        read(tmp_path, rows, drop_flags=("source",))
+
+
+def test_flags_count_of_the_annotator_that_is_named(tmp_path: Path) -> None:
+    rows = _flagged(samples(), r0=("source_noise",))
+    other = msgspec.structs.replace(rows[1].annotations[0], annotator="other", flags=("source_noise",))
+    rows[1] = msgspec.structs.replace(rows[1], annotations=(*rows[1].annotations, other))
+    name = rows[0].annotations[0].annotator
+    ids = {row.id for row in rows}
+    for annotator, gone in ((None, 2), (name, 1)):
+        left = read(tmp_path, rows, drop_flags=("source",), annotator=annotator)
+        assert len(ids - {row.id for row in left.samples}) == gone

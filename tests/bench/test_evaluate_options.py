@@ -11,6 +11,7 @@ from absent_words import AbsentWords
 from labelled_texts import samples
 
 from settings_file import main
+from veriglot.bench.evaluation import evaluate
 from veriglot.records import ErrorProfile, encode
 
 if TYPE_CHECKING:
@@ -56,3 +57,26 @@ def test_spans_alone_are_not_held_at_a_lower_threshold(tmp_path: Path, capsys: p
     assert _evaluate(data, "--predictions", marked, "--threshold", 0.2) == 2
     assert "--words" in capsys.readouterr().err
     assert _evaluate(data, "--predictions", marked, "--threshold", 0.6) == 0
+
+
+def test_flagged_samples_are_dropped_before_the_detector_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = samples()
+    label = msgspec.structs.replace(rows[0].annotations[0], flags=("source_wrong_language",))
+    rows[0] = msgspec.structs.replace(rows[0], annotations=(label,))
+    data = tmp_path / "data.jsonl"
+    data.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    marked = tmp_path / "marked.jsonl"
+    marked.write_bytes(b"".join(encode(prediction) + b"\n" for prediction in AbsentWords().predict(samples())))
+    for source in (DETECTOR, ("--predictions", marked, "--threshold", 0.5)):
+        assert _evaluate(data, *source) == 0
+        assert "Note: 1 samples are flagged for a faulty source, and count" in capsys.readouterr().out
+        assert _evaluate(data, *source, "--drop-flags", "source") == 0
+        outcome = capsys.readouterr()
+        assert "Note: 1 samples dropped by their flags: source_wrong_language 1" in outcome.out
+        assert "|dropped:source|" in outcome.out
+        assert "belong to no sample" not in outcome.err
+    left_out = evaluate(rows, AbsentWords(), drop_flags=("source",), resamples=0)
+    assert left_out.coverage["en"].samples == 2
+    assert left_out.figures == evaluate(rows[1:], AbsentWords(), drop_flags=("source",), resamples=0).figures

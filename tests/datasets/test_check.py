@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from faulty_data import sample, sentences, sound, write
+from msgspec.structs import replace
 
 from veriglot.datasets.checks.checker import CheckReport, CleanedCopy, check
 from veriglot.datasets.checks.findings import Finding, checks
@@ -40,7 +41,7 @@ def test_sound_rows_have_no_findings(tmp_path: Path) -> None:
     assert counts(report) == {}
     assert {*report.passed, *report.not_looked_for} >= checks().keys() - BALANCE
     assert report.files[0].samples == 40
-    assert "check:checks@1" in report.signature
+    assert "check:checks@2" in report.signature
 
 
 def test_a_row_that_cannot_be_read_says_which_field_and_is_counted_among_all(tmp_path: Path) -> None:
@@ -120,6 +121,21 @@ def test_a_cleaned_copy_holds_what_is_sound_repaired_and_says_why_the_rest_is_go
     assert gone[0]["raw"] == "{broken"
     again = check([str(target)])
     assert {one.check for one in again.findings if one.level == "error"} == set()
+
+
+def test_rows_with_a_faulty_source_are_counted_by_their_flags_and_left_out(tmp_path: Path) -> None:
+    text = "The old mill near the river was built by the widow Kroll in 1734"
+    rows: list[Sample | bytes] = [*sound(20, 3)]
+    for number, flags in enumerate([("source_noise",), ("nonsensical", "spelling_errors"), ("omission",)]):
+        row = sample(f"f{number}", f"{text}{', and on' * 9 * (number + 1)}.", [], evidence=text)
+        rows.append(replace(row, annotations=(replace(row.annotations[0], flags=flags),)))
+    target = tmp_path / "clean.jsonl"
+    report = check([str(write(tmp_path / "rows.jsonl", rows))], clean=CleanedCopy(str(target)))
+    finding = the(report, "faulty_source")
+    assert (finding.count, finding.of, finding.level) == (2, 23, "warning")
+    assert finding.kinds == {"source_noise": 1, "nonsensical, spelling_errors": 1}
+    gone = {row["sample"]["id"]: row["reasons"] for row in rejected(tmp_path / "clean.jsonl.rejected.jsonl")}
+    assert [id_ for id_, reasons in gone.items() if "faulty_source" in reasons] == ["f0", "f1"]
 
 
 @pytest.mark.parametrize(("coding", "unit"), [("utf-16-le", "utf-16"), ("utf-8", "utf-8")])

@@ -79,6 +79,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         languages: only these; empty for all.
         levels: `word`, `fact`, `sentence` or `response`, any of them.
         annotator: whose labels count; see `bench.items`.
+        drop_flags: flags of annotators whose samples are dropped; `source` for all that tell of a faulty source.
         limit: the most test samples of each language, drawn by a hash of their texts; None for all.
         dev_limit: the most dev samples of each language; None for all.
         license: as its publisher states it, for readers.
@@ -97,6 +98,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     languages: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ("response",)
     annotator: str | None = None
+    drop_flags: tuple[str, ...] = ()
     limit: int | None = None
     dev_limit: int | None = None
     license: str | None = None

@@ -19,7 +19,7 @@ from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.judging.base import resolve_language
-from veriglot.metrics.reference import COMBINED, labelled, reference, response_label
+from veriglot.metrics.reference import COMBINED, FlagFilter, labelled, reference, response_label, source_flags
 from veriglot.metrics.spans import covered, segmenter
 from veriglot.records import Kind, Sample, encode
 from veriglot.signatures import digest
@@ -53,6 +53,7 @@ class DataSet:
         labelled: whether there are labels at all.
         makers: names of the model that made the labels; empty where people did.
         aside: models whose annotations of samples without other labels are no labels, since no `annotator` names them.
+        flagged: what is to be said of samples with flags; see `metrics.reference.FlagFilter`.
     """
 
     entry: DataEntry
@@ -65,6 +66,7 @@ class DataSet:
     labelled: bool = True
     makers: frozenset[str] = frozenset()
     aside: tuple[str, ...] = ()
+    flagged: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, entry: DataEntry, config: Config) -> DataSet:
@@ -75,13 +77,13 @@ class DataSet:
                 annotator that is named, or all that have some are for tuning.
             UsageError: the labels cannot be chosen without a name of their annotator.
         """
-        seen, bad = SeenIds(), 0
+        seen, bad, flags = SeenIds(), 0, FlagFilter(entry.drop_flags, entry.annotator)
         rows: dict[str, list[Sample]] = {}
         for part, paths in ((_TEST, entry.path), (_DEV, entry.dev or ())):
             every = list(_rows(config.places(paths), entry, seen))
             rows[part] = [row for row in every if not isinstance(row, FailedRow)]
             bad += len(every) - len(rows[part])
-        chosen = {part: list(_wanted(samples, entry)) for part, samples in rows.items()}
+        chosen = {part: list(filter(flags.admits, _wanted(samples, entry))) for part, samples in rows.items()}
         with_labels = {
             part: [sample for sample in samples if has_labels(sample, entry.annotator)]
             for part, samples in chosen.items()
@@ -89,9 +91,9 @@ class DataSet:
         texts = _texts([*with_labels[_TEST], *with_labels[_DEV]])
         unlabelled = sum(len(chosen[part]) - len(with_labels[part]) for part in chosen)
         if chosen[_TEST] and not with_labels[_TEST] and entry.annotator is None:
-            return _unlabelled(entry, config, chosen, bad)
+            return _unlabelled(entry, config, chosen, bad, flags)
         if not with_labels[_TEST]:
-            raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
+            raise _no_labels(entry, config, rows[_TEST], chosen[_TEST], flags)
         if entry.dev is None:
             test, dev = _parted(with_labels[_TEST], texts, entry.dev_share)
             split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
@@ -106,7 +108,7 @@ class DataSet:
                 f"{entry.name}: all labelled samples are used for tuning, and none is left for testing.",
                 remedy="Give more texts, or another file as dev.",
             )
-        seed = config.bench.seed
+        seed, split = config.bench.seed, split + _dropped(flags)
         test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
         if entry.limit is not None or entry.dev_limit is not None:
             split += f"; at most {entry.limit or 'all'} test and {entry.dev_limit or 'all'} dev samples a language"
@@ -120,6 +122,7 @@ class DataSet:
             split,
             makers=made_by([*test, *dev], entry.annotator) if entry.annotator else frozenset(),
             aside=_aside(chosen, entry),
+            flagged=flags.notes(),
         )
 
     @property
@@ -141,9 +144,9 @@ class DataSet:
         row = statistics_of(self.test, annotator=self.entry.annotator) if self.labelled else {}
         return {name: value for name, value in row.items() if value is not None}
 
-    def model_notes(self) -> list[str]:
-        """What a reader must know of the models that labelled it, a sentence each."""
-        notes = []
+    def notes(self) -> list[str]:
+        """What a reader must know of flagged samples, and of models that labelled it, a sentence each."""
+        notes = [f"{self.name}: {note}." for note in self.flagged]
         if self.makers:
             notes.append(
                 f"{self.name}: its labels were made by a model, {self.entry.annotator}, and by no person: figures say"
@@ -192,20 +195,33 @@ def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]
     return tuple(sorted(names))
 
 
-def _unlabelled(entry: DataEntry, config: Config, chosen: dict[str, list[Sample]], bad_rows: int) -> DataSet:
+def _unlabelled(
+    entry: DataEntry, config: Config, chosen: dict[str, list[Sample]], bad_rows: int, flags: FlagFilter
+) -> DataSet:
     samples = chosen[_TEST]
     texts = _texts(samples)
     test = _limited(samples, texts, entry.limit, config.bench.seed)
-    split = "no labels, so nothing is tuned"
+    split = f"no labels, so nothing is tuned{_dropped(flags)}"
     split += f"; at most {entry.limit} samples a language" if entry.limit is not None else ""
     aside = _aside(chosen, entry)
-    return DataSet(entry, tuple(test), (), texts, bad_rows, len(samples), split, labelled=False, aside=aside)
+    return DataSet(
+        entry, tuple(test), (), texts, bad_rows, len(samples), split, labelled=False, aside=aside, flagged=flags.notes()
+    )
 
 
-def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample]) -> InputError:
+def _dropped(flags: FlagFilter) -> str:
+    """What the words on the split say of samples that were dropped."""
+    return f"; {flags.total} samples dropped, flagged {' or '.join(flags.drop)}" if flags.drop else ""
+
+
+def _no_labels(
+    entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample], flags: FlagFilter
+) -> InputError:
     """The error of a data set without a sample to measure on, with what there is instead."""
     reason, remedy = "no sample has labels", ""
-    if rows and not chosen:
+    if flags.total and not chosen:
+        reason, remedy = flags.notes()[0], "Take flags out of drop_flags."
+    elif rows and not chosen:
         reason = f"no sample is in any of the languages {', '.join(entry.languages)}"
         remedy = f"Its languages are {', '.join(sorted({tag_of(sample.language) for sample in rows}))}."
     elif entry.annotator is not None:
@@ -287,8 +303,9 @@ def statistics_row(sums: Counter[str]) -> Statistics:
     evidence, of summed lengths (HAT's T2SLR), `mean_length_ratio` the mean of the samples' own ratios: HAT does not say
     which of the two it is. `character_rate` is the share of the characters of all labelled responses that is marked
     (CHR), `sentence_rate` that of samples in which anything is (SHR), and the bands how many of these are marked how
-    far. Units are those of evidence and response (HalluVerse25: original and edited sentence); facts those of labelled
-    responses, the last two shares only of responses whose labels tell them apart.
+    far. `faulty_source` counts samples whose annotators flagged the source (HAT drops them). Units are those of
+    evidence and response (HalluVerse25: original and edited sentence); facts those of labelled responses, the last two
+    shares only of responses whose labels tell them apart.
     """
 
     def share(part: str, whole: str) -> float | None:
@@ -297,6 +314,7 @@ def statistics_row(sums: Counter[str]) -> Statistics:
     return {
         "samples": sums["samples"],
         "labelled": sums["labelled"],
+        "faulty_source": sums["faulty_source"],
         "length_ratio": share("response_length", "evidence_length"),
         "mean_length_ratio": share("ratios", "with_evidence"),
         "hallucinated_length_ratio": share("hallucinated_response_length", "hallucinated_evidence_length"),
@@ -370,6 +388,7 @@ def band_of(marked: int, length: int) -> tuple[int, int] | None:
 
 def _count(sums: Counter[str], sample: Sample, annotator: str | None, segment: Segmenter) -> None:
     sums["samples"] += 1
+    sums["faulty_source"] += bool(source_flags(sample, annotator))
     labels = reference(sample, annotator)
     if labels is None:
         return

@@ -22,6 +22,7 @@ from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, Judge
 from veriglot.metrics.measures import RESAMPLES, SEED, figures, reliability_tables
 from veriglot.metrics.reference import (
     COMBINED,
+    FlagFilter,
     Marks,
     Reference,
     answer,
@@ -185,6 +186,7 @@ class Settings:
         unit: `char`, `word` or `hf:<tokenizer>`.
         annotator: see `metrics.reference`.
         taxonomy: the taxonomy to compare types in; None for the data's own.
+        drop_flags: flags whose samples were dropped; see `metrics.reference.FlagFilter`.
         refilter: whether to mark anew at `threshold` from the predictions' confidences (see `metrics.reference`).
     """
 
@@ -196,6 +198,7 @@ class Settings:
     unit: str = "word"
     annotator: str | None = None
     taxonomy: str | None = None
+    drop_flags: tuple[str, ...] = ()
     refilter: bool = False
 
 
@@ -310,8 +313,9 @@ def measured(
 class Evaluator:
     """Takes one sample with its prediction after another; memory grows with the counts, not with the texts."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, flags: FlagFilter | None = None) -> None:
         self.settings = settings
+        self._flags = flags or FlagFilter(settings.drop_flags, settings.annotator)
         self._segment = segmenter(settings.unit)
         self._types: Types | None = None
         self._builder: Builder | None = None
@@ -420,6 +424,7 @@ class Evaluator:
             "taxonomy": self._types.taxonomy if self._types else None,
             "version": __version__,
         }
+        about |= {"dropped": "+".join(asked_flags)} if (asked_flags := self.settings.drop_flags) else {}
         return CountsFile(builder.counts(), self._coverage, about)
 
     def notes(self) -> tuple[str, ...]:
@@ -438,6 +443,7 @@ class Evaluator:
             notes.append(f"{self._whole} samples are labelled as a whole: they are in figures of responses alone")
         if self._own:
             notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
+        notes += self._flags.notes()
         total = Coverage.total(self._coverage.values())
         if total.labelled < total.samples:
             notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
@@ -464,6 +470,7 @@ def evaluate(
     unit: str = "word",
     annotator: str | None = None,
     taxonomy: str | None = None,
+    drop_flags: Sequence[str] = (),
     seed: int = SEED,
     resamples: int = RESAMPLES,
 ) -> Evaluation:
@@ -475,6 +482,7 @@ def evaluate(
         unit: `char`, `word` or `hf:<tokenizer>`.
         annotator: whose labels; see `metrics.reference`.
         taxonomy: the taxonomy to compare types in; None for the data's own.
+        drop_flags: flags of annotators whose samples are dropped; `source` for all that tell of a faulty source.
         seed: of the bootstrap.
         resamples: of the bootstrap.
 
@@ -492,12 +500,15 @@ def evaluate(
         unit=unit,
         annotator=annotator,
         taxonomy=taxonomy,
+        drop_flags=tuple(drop_flags),
     )
-    evaluator, source = Evaluator(settings), iter(samples)
+    flags, source = FlagFilter(settings.drop_flags, annotator), iter(samples)
+    evaluator = Evaluator(settings, flags)
     while batch := list(islice(source, _BATCH)):
         for row in batch:
             if not isinstance(row, Sample):
                 raise InputTypeError(f"this is no Sample, but {type(row).__name__}", "Use veriglot.read(FILE).")
+        batch = [row for row in batch if flags.admits(row)]
         for sample, prediction in zip(batch, detector.predict(batch), strict=True):
             evaluator.add(sample, prediction)
     return evaluator.result(seed=seed, resamples=resamples)

@@ -507,7 +507,7 @@ def _notes(config: Config, state: State) -> list[str]:
     for data in state.data:
         if not data.labelled:
             notes.append(f"{data.name} has no labels: nobody is ranked by it.")
-        notes += data.model_notes()
+        notes += data.notes()
         own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
         notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:

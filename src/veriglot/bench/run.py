@@ -398,7 +398,7 @@ def run(
             if not data.labelled:
                 what = "what systems say of it is shown, and nobody is ranked by it"
                 work.watch.say(f"{data.name} has no labels: {what}")
-            for note in data.model_notes():
+            for note in data.notes():
                 work.watch.say(note.removesuffix("."))
             _Work(work, data).measure(systems, state)
         for system in systems:

@@ -63,6 +63,11 @@ class EvaluateOptions(Options):
     annotator: str | None = Help(
         None, "Default: the only person's, else gold, else the majority of people, else the only model's."
     )
+    drop_flags: tuple[str, ...] = Setting(
+        (),
+        "Drop samples whose annotators set these flags, and count them; source stands for every flag of a faulty"
+        " source, which HAT drops. Default: drop none.",
+    )
     taxonomy: str | None = Setting(
         None, "Taxonomy to compare types in. Default: the data's, if the detector's types map to it."
     )
@@ -181,17 +186,20 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     """Judge the samples, or join them with predictions, and measure."""
     from veriglot.bench.evaluation import Evaluator
     from veriglot.bench.predictions import Predictions
+    from veriglot.metrics.reference import FlagFilter
     from veriglot.pipeline.engine import Engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
     samples = _labelled(options, _samples(options, inputs, account))
+    flags = FlagFilter(options.drop_flags, options.annotator)
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
         if options.predictions is not None:
             given = Predictions.read(options.predictions)
             settings = _settings_of(options, given)
             spans_alone = sum(bool(each.spans) and each.words is None for each in given.by_id.values())
-            pairs = ((sample, given.take(sample.id)) for sample in samples)
+            joined = ((sample, given.take(sample.id)) for sample in samples)
+            pairs = (pair for pair in joined if flags.admits(pair[0]))
             stack.callback(_warn, options, given, spans_alone, account)
         else:
             recipe = detector_recipe(
@@ -210,8 +218,8 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 detector_taxonomy=made.taxonomy,
                 threshold=float(made.threshold),
             )
-            pairs = engine.run(samples)
-        evaluator = Evaluator(settings)
+            pairs = engine.run(filter(flags.admits, samples))
+        evaluator = Evaluator(settings, flags)
         bar = stack.enter_context(Bar(shown=not options.quiet, total=lambda: count_rows(inputs)))
         for sample, prediction in pairs:
             evaluator.add(sample, prediction)
@@ -226,7 +234,9 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
 def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
     from veriglot.bench.evaluation import Settings
 
-    return Settings(unit=options.unit, annotator=options.annotator, taxonomy=options.taxonomy, **made)
+    return Settings(
+        unit=options.unit, annotator=options.annotator, taxonomy=options.taxonomy, drop_flags=options.drop_flags, **made
+    )
 
 
 def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:

@@ -10,7 +10,7 @@ Types that a taxonomy calls clean (`supported`) mark nothing.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ import numpy as np
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
 from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status
-from veriglot.records.taxonomy import taxonomies
+from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomies
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMBINED",
+    "FlagFilter",
     "Marks",
     "Reference",
     "answer",
@@ -38,6 +39,7 @@ __all__ = [
     "labelled",
     "reference",
     "require_annotator",
+    "source_flags",
     "source_of",
 ]
 
@@ -140,6 +142,66 @@ def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annota
         rated = [a for a in rated if a.annotator == annotator]
     first = min(rated, key=lambda a: a.kind is not Kind.HUMAN, default=None)
     return None if first is None else (first, first.ratings["unsupported"] == 1)
+
+
+# Samples that annotators flagged: where the source itself is at fault, a label says nothing of the response.
+
+
+_SOURCE = "source"  # in a list of flags to drop: all of these
+
+
+def source_flags(sample: Sample, annotator: str | None = None) -> tuple[str, ...]:
+    """The flags that say what is wrong with the source of a sample, sorted; of one annotator where one is named."""
+    return tuple(sorted(flag for flag in _flags(sample, annotator) if _of_source(flag)))
+
+
+def _of_source(flag: str) -> bool:
+    return flag in SOURCE_FLAGS or flag.startswith(f"{_SOURCE}_")
+
+
+def _flags(sample: Sample, annotator: str | None) -> set[str]:
+    named = annotator is not None and annotator not in COMBINED
+    return {flag for a in sample.annotations if not named or a.annotator == annotator for flag in a.flags}
+
+
+@dataclass
+class FlagFilter:
+    """Drops samples by the flags of their annotators, and counts them; HAT drops those with a faulty source.
+
+    Attributes:
+        drop: flags; `source` stands for all that say that something is wrong with the source.
+        annotator: whose flags count; None, `majority` or `union` for everybody's.
+        dropped: how many samples were dropped by each flag; one sample may have several.
+        total: how many samples were dropped.
+        faulty: how many of the others have a source with something wrong.
+    """
+
+    drop: tuple[str, ...] = ()
+    annotator: str | None = None
+    dropped: Counter[str] = field(default_factory=Counter)
+    total: int = 0
+    faulty: int = 0
+
+    def admits(self, sample: Sample) -> bool:
+        """Whether a sample stays."""
+        flags = _flags(sample, self.annotator)
+        hits = [flag for flag in flags if flag in self.drop or (_SOURCE in self.drop and _of_source(flag))]
+        self.dropped.update(hits)
+        self.total += bool(hits)
+        self.faulty += not hits and any(map(_of_source, flags))
+        return not hits
+
+    def notes(self) -> tuple[str, ...]:
+        """What was dropped, and what could be, a sentence each without its full stop."""
+        notes = []
+        if self.drop:
+            counts = ", ".join(f"{flag} {count}" for flag, count in sorted(self.dropped.items()))
+            notes.append(f"{self.total} samples dropped by their flags: {counts or 'none has ' + ', '.join(self.drop)}")
+        if self.faulty:
+            notes.append(
+                f'{self.faulty} samples are flagged for a faulty source, and count; drop_flags = ["source"] drops them'
+            )
+        return tuple(notes)
 
 
 def _marks(annotation: Annotation) -> Marks:

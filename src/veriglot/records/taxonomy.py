@@ -13,7 +13,11 @@ from veriglot.plugins import packaged
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Taxonomy", "taxonomies", "taxonomy", "taxonomy_with"]
+__all__ = ["SOURCE_FLAGS", "Taxonomy", "taxonomies", "taxonomy", "taxonomy_with"]
+
+
+SOURCE_FLAGS = ("wrong_language", "nonsensical", "spelling_errors", "mixed_languages")
+"""What may be wrong with the source of a translation (HAT, section 3.3). Flags that begin with `source_` say so too."""
 
 
 class Taxonomy(msgspec.Struct, frozen=True):

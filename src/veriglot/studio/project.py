@@ -15,7 +15,7 @@ import msgspec
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record, StrictRecord, errors_of, paths_in, read_toml_records, require
-from veriglot.records.taxonomy import Taxonomy, taxonomy
+from veriglot.records.taxonomy import SOURCE_FLAGS, Taxonomy, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -260,9 +260,7 @@ _TAXONOMIES = {
     TaskKind.FACTS: "support",
     TaskKind.PAIRS: "halluverse",
 }
-_SOURCE_FLAGS = {  # HAT, section 3.3
-    TaskKind.TRANSLATION: ("wrong_language", "nonsensical", "spelling_errors", "mixed_languages"),
-}
+_SOURCE_FLAGS = {TaskKind.TRANSLATION: SOURCE_FLAGS}
 _SKIP_REASONS = ("sensitive_content", "not_sure", "too_specialised", "unreadable")  # HAT, section 3.3
 NO_HALLUCINATION = "0"
 """The label of a pair that has none."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from veriglot.datasets.near_duplicates import hash64
 from veriglot.formats.tags import in_order
+from veriglot.metrics.reference import source_flags
 from veriglot.records import Annotation, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import base_tag, find_language, same_language
 from veriglot.records.taxonomy import taxonomies
@@ -160,6 +161,10 @@ def _sample_faults(sample: Sample) -> Iterator[Fault]:
         yield Fault("no_response", "it has labels and no response")
     if labelled and not any(passage.text.strip() for passage in sample.evidence):
         yield Fault("no_evidence", "there is nothing to hold it against")
+    flags = source_flags(sample)
+    if flags:
+        source = next((passage.text for passage in sample.evidence), None)
+        yield Fault("faulty_source", f"annotators flagged {', '.join(flags)}", kind=", ".join(flags), text=source)
     if sample.language is None:
         yield Fault("no_language", "no language is stated", text=sample.response or sample.question)
     tags = _tags().findall(sample.response)

@@ -321,7 +321,7 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
 _OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
 _COULD_HAVE = {  # what rows are counted among, by what they hold
     "": (*_OF_EVERY_ROW, "broken_characters", "no_language", "copied_row"),
-    "annotations": ("no_response", "no_evidence"),
+    "annotations": ("no_response", "no_evidence", "faulty_source"),
     "response": ("leftover_tags", "looping_response", "wrong_script", "wrong_language", "repeated_text", "near_text"),
     "evidence": ("garbled_reference", "foreign_reference", "reference_script", "reference_language"),
     "spans": ("unknown_type", "text_mismatch", "span_edges", "blank_span", "repeated_span", "overlapping_spans"),

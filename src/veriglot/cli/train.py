@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from veriglot.cli.command import Argument, Help, Option, command, new_app
-from veriglot.cli.console import Account, listed
+from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, new_app
+from veriglot.cli.console import Account, listed, print_json
 from veriglot.cli.detectors import show_measured
 from veriglot.cli.inputs import find_inputs, rows_of
 from veriglot.detectors.ensemble import read_members
+from veriglot.report.tables import Table
 from veriglot.storage.files import write_json
 
 app = new_app()
@@ -84,6 +85,52 @@ def reader(
         start=Path(start) if start is not None else None,
         say=_echo,
     )
+
+
+@app.command("tokens")
+@command
+def tokens(
+    config: str = Argument(..., "CONFIG.toml", "Model, data and settings; docs/token_classifiers.md lists them."),
+    *,
+    dry_run: bool = Help(False, "Show the tokens, memory and time that it would take."),
+    json: bool = JSON_TABLE,
+) -> None:
+    """Train token classifiers from any checkpoint of transformers; `hf:FOLDER` loads them. Rerun the command to resume.
+
+    For example: veriglot train tokens multi.toml --dry-run
+    """
+    from veriglot.training import load_trainer
+
+    module = load_trainer("tokens")
+    settings, folder = module.read_config(Path(config)), Path(config).parent
+    if dry_run:
+        result = module.plan(settings, folder)
+        print_json(result) if json else _print_plan(result)
+        return
+    runs = module.train(settings, folder, say=_echo)
+    rows = module.summary(runs)
+    if json:
+        print_json({"runs": runs, "summary": rows})
+    else:
+        columns = ("language", "figure", "mean", "deviation", "seeds")
+        cells = [[row[column] for column in columns] for row in rows]
+        Table("Validation, over seeds", columns, [[cell or "all", *rest] for cell, *rest in cells]).print()
+
+
+def _print_plan(plan: Any) -> None:
+    """What training takes, a line for each figure."""
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in plan.left_out.items())
+    rows = [
+        ("rows to train on, to validate on", f"{plan.rows:,}, {plan.validation:,}"),
+        ("rows left out", left_out or "none"),
+        ("rows whose evidence is cut to fit", f"{plan.cut:,}"),
+        ("tokens of an epoch", f"{plan.tokens:,}"),
+        ("checkpoints, steps of each", f"{plan.checkpoints:,}, {plan.steps:,}"),
+        ("parameters, trained ones", f"{plan.parameters:,}, {plan.trained:,}"),
+        ("time by the speed of one step", f"about {plan.seconds / 60:,.0f} min"),
+        ("memory of that step", f"{plan.memory / 1e9:.1f} GB"),
+    ]
+    Table("What training takes", ("", ""), rows).print()
 
 
 @app.command("stacking")

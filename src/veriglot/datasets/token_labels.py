@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
-__all__ = ["LabelAccount", "label_samples"]
+__all__ = ["LabelAccount", "label_samples", "labels_at"]
 
 
 # Spans as labels of tokens, Inside-Outside or with Beginnings, for any tokenizer that knows where its tokens stand.
@@ -94,16 +94,31 @@ def token_labels(
         max_length=max_length,
         verbose=False,
     )
-    offsets: list[tuple[int, int]] = []
-    labels: list[str | None] = []
-    begun: set[int] = set()
-    order = in_order(spans)
-    for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):
-        offsets.append((0, 0) if special else _trimmed(text, start, end))
-        labels.append(None if special else _label(order, *offsets[-1], scheme, begun))
+    places = [
+        None if special else (start, end)
+        for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True)
+    ]
+    offsets = [(0, 0) if bounds is None else _trimmed(text, *bounds) for bounds in places]
+    labels = labels_at(text, spans, places, scheme)
     last = max((end for _, end in offsets), default=0)
     cut = last if max_length is not None and text[last:].strip() else None  # words follow that no token holds
     return _TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut)
+
+
+def labels_at(
+    text: str, spans: Sequence[Span], places: Sequence[tuple[int, int] | None], scheme: _Scheme = "io"
+) -> list[str | None]:
+    """A label for each token: `O`, `I` or `B`, with the type of the span that shares most of it; None where it is none.
+
+    Args:
+        text: of the response.
+        spans: in any order.
+        places: half-open code point ranges of the tokens in order, None for tokens that are not of the text.
+        scheme: `io`, or `bio` in which spans begin with `B`.
+    """
+    begun: set[int] = set()
+    order = in_order(spans)
+    return [None if bounds is None else _label(order, *_trimmed(text, *bounds), scheme, begun) for bounds in places]
 
 
 def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> tuple[Span, ...]:

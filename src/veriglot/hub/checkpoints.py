@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from veriglot.arrays import Int64s
 
 __all__ = [
+    "HEADS",
     "agree",
     "batches",
     "checkpoint",
@@ -188,7 +189,7 @@ def hub_options(name: str | Path, revision: str | None = None) -> dict[str, Any]
 
 @contextmanager
 def without_bars() -> Iterator[None]:
-    """Keep transformers from drawing how far it is with reading weights; downloads are shown as before."""
+    """Keep transformers from drawing how far it is with reading weights, and from its report; downloads are shown."""
     if "transformers" not in sys.modules:
         yield
         return
@@ -196,12 +197,15 @@ def without_bars() -> Iterator[None]:
     from transformers.utils import logging
 
     drawn, shown = logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    level = logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()  # which weights are missing is looked at by who loads
     if shown:
         enable_progress_bars()  # of downloads, which the call before has put off too
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if drawn:
             logging.enable_progress_bar()
         if not shown:
@@ -255,6 +259,7 @@ def positions(tokenizer: Any, network: Any) -> int | None:
 
 
 _OF_TOKENIZERS = ("trust_remote_code", "gguf_file")
+HEADS = ("classifier", "score")  # what transformers calls the layer that gives labels
 _DEFAULT_ROOM = 512  # tokens of an input where the model sets no bound
 
 
@@ -314,6 +319,7 @@ def load_pretrained(
     device: str | None = None,
     dtype: str = "float32",
     trust_remote_code: bool = False,
+    new_head: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Pretrained:
     """A checkpoint with its tokenizer, on a device.
@@ -327,6 +333,7 @@ def load_pretrained(
         device: as `device_for` takes it.
         dtype: of the weights.
         trust_remote_code: run code that comes with the model.
+        new_head: whether its last layer may be missing, since it is to be trained or comes with an adapter.
         options: further arguments of `from_pretrained`.
 
     Raises:
@@ -344,7 +351,7 @@ def load_pretrained(
         loaded = transformers.AutoTokenizer.from_pretrained(words, **own)
     with loading(what, source):
         network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **given)
-    absent = sorted(report["missing_keys"])
+    absent = sorted(key for key in report["missing_keys"] if not (new_head and key.split(".")[0] in HEADS))
     if absent:
         raise WeightsError(
             f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",

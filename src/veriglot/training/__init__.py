@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Any, Literal
 
 from veriglot.errors import MissingExtraError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["load_trainer"]
 
 
-def load_trainer(detector: Literal["grounding", "reader"]) -> Callable[..., None]:
-    """The function `train` of a detector's `pipeline`.
+def load_trainer(detector: Literal["grounding", "reader", "tokens"]) -> Any:
+    """The function `train` of a detector's `pipeline`; of token classifiers, their module.
 
     Raises:
-        MissingExtraError: PyTorch is not installed, or the package that exports from it.
+        MissingExtraError: PyTorch is not installed, or a package beside it.
     """
     try:
-        if detector != "reader":
+        if detector == "tokens":
+            # On a CPU, each import says that a package is missing which nobody needs.
+            logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+            return import_module("veriglot.training.tokens")
+        if detector == "grounding":
             import_module("onnxscript")  # the export needs it, at the very end
-        return cast("Callable[..., None]", import_module(f"veriglot.training.{detector}.pipeline").train)
+        return import_module(f"veriglot.training.{detector}.pipeline").train
     except ModuleNotFoundError as error:
         raise MissingExtraError("Training", "train") from error

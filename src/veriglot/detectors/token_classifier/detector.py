@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-import transformers
 
+from veriglot.detectors.token_classifier.networks import Attention, load_network
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.checkpoints import agree, in_batches, load_pretrained, pad, positions
+from veriglot.hub.checkpoints import agree, in_batches, pad, positions
 from veriglot.judging.base import (
     BaseDetector,
     NotScored,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
 
-__all__ = []
+__all__ = ["FORMATS", "Tokens", "prompt_for"]
 
 
 _FEWEST = 16  # tokens of a response, and of evidence, that have to fit beside the prompt
@@ -457,15 +457,17 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         model: a folder, a name of the registry (`veriglot models`), or a name on the hub.
         threshold: confidence from which a word is marked, 0 to 1; None for 0.5.
         words: whether predictions carry every word.
-        prompt: how evidence and question are written: `lettucedetect`, `request` or `plain`; None goes by the model's
-            name.
+        prompt: how evidence and question are written: `lettucedetect`, `request` or `plain`; None for what the
+            checkpoint states, else by the model's name.
         language: BCP 47 tag that the prompt is written in; None for the response's, where there is such a prompt, and
             otherwise English.
         labels: what the outputs mean, in their order, or with commas between them; None reads the configuration.
-        languages: BCP 47 tags that the model knows: responses in others are `unsupported_language`; None for the one
-            in the name of a checkpoint of LettuceDetect, or else any; empty for any.
+        languages: BCP 47 tags that the model knows: responses in others are `unsupported_language`; None for those
+            that the checkpoint or, of LettuceDetect's, its name states, or else any; empty for any.
         pooling: a word is as unsupported as its worst token (`max`), as the `mean` of them, or as its `first`.
         max_length: tokens of an input, special tokens included; None for as many as the model was made for.
+        attention: which way it looks, `bidirectional` or `causal`; None as its configuration says.
+        four_bit: whether its weights are held in 4 bits (NF4); None for as an adapter was trained.
         revision: of a model on the hub.
         device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         dtype: of the weights. Of less than `float32`, confidences vary with the batch in their last digits.
@@ -491,6 +493,8 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         languages: Sequence[str] | str | None = None,
         pooling: str = "max",
         max_length: int | None = None,
+        attention: Attention | None = None,
+        four_bit: bool | None = None,
         revision: str | None = None,
         device: str | None = None,
         dtype: str = "float32",
@@ -499,20 +503,23 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
     ) -> None:
         super().__init__(_THRESHOLD if threshold is None else threshold, words=words)
         self._model = model
-        self._format = format_of(model) if prompt is None else prompt
-        if self._format not in FORMATS:
-            raise UnknownNameError("prompt", self._format, FORMATS)
+        if prompt not in (None, *FORMATS):
+            raise UnknownNameError("prompt", str(prompt), FORMATS)
         if pooling not in POOLINGS:
             raise UnknownNameError("pooling", pooling, POOLINGS)
+        if attention not in (None, "bidirectional", "causal"):
+            raise UnknownNameError("attention", str(attention), ("bidirectional", "causal"))
         self._pooling = pooling
         self._prompt_language = None if language is None else base_tag(language).lower()
-        self._languages = _known(model, languages)
-        lettuce = self._format == "lettucedetect"
         agree(model, accepted=accept_licence)
-        self._loaded = load_pretrained(
-            transformers.AutoModelForTokenClassification, model, what="token classifier", revision=revision,
-            device=device, dtype=dtype, trust_remote_code=trust_remote_code,
+        self._loaded, written = load_network(
+            model, attention=attention, four_bit=four_bit, revision=revision, device=device, dtype=dtype,
+            trust_remote_code=trust_remote_code,
         )  # fmt: skip
+        self._format = prompt or written.prompt or format_of(model)
+        lettuce = self._format == "lettucedetect"
+        self._languages = _known(model, languages if languages is not None else written.languages or None)
+        max_length = max_length or written.max_length
         tokenizer, self._network = self._loaded.tokenizer, self._loaded.network
         self._room = self._loaded.room(max_length)
         if max_length is None and lettuce:

@@ -17,7 +17,7 @@ import pytest
 from settings_file import main
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UsageError, WeightsError
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +79,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         gold = Annotation("gold", Kind.HUMAN, "fava", spans=(span,))
         language = "en" if number % 2 else "de"
         evidence = Evidence(" ".join(rng.choices(WORDS, k=3)))
-        rows.append(Sample(f"r{number}", " ".join(words), language=language, evidence=(evidence,), annotations=(gold,)))
+        fields = {"language": language, "evidence": (evidence,), "annotations": (gold,), "generator": Generator("m")}
+        rows.append(Sample(f"r{number}", " ".join(words), **fields))
     path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
     return path
 
@@ -297,3 +298,25 @@ def test_mistakes_in_the_file_are_named(decoder: Path, data: Path, tmp_path: Pat
     ):
         with pytest.raises(InputError, match=words):
             read_config(settings(tmp_path, decoder, data, **change))
+
+
+def test_a_checkpoint_is_a_detector_of_every_command(
+    decoder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = settings(tmp_path, decoder, data, attention="bidirectional", training={"num_train_epochs": 8})
+    trained(path, capsys)
+    monkeypatch.chdir(tmp_path)
+    name = "hf:out/seed-42"
+    assert main(["detect", str(data), "-o", "predictions.jsonl", "--detector", name, "-q"]) == 0
+    assert b'"hallucination"' in (tmp_path / "predictions.jsonl").read_bytes()
+    assert main(["evaluate", str(data), "--detector", name, "-o", "profile.json", "-q"]) == 0
+    assert json.loads((tmp_path / "profile.json").read_bytes())["pooled"]["recall"] > 0.9
+    assert main(["bench", "run", str(data), "--systems", name, "-o", "bench", "-q"]) in (0, 3)
+    assert "seed-42" in (tmp_path / "bench" / "results.json").read_text("utf-8")
+    (tmp_path / "study.toml").write_text(
+        f'[study]\ntitle = "t"\n[responses]\npath = {json.dumps(str(data))}\n'
+        f'[[detectors]]\nname = "{name}"\nprofile = "profile.json"\n',
+        "utf-8",
+    )
+    assert main(["study", "run", "study.toml", "-o", "study", "-q"]) == 0
+    assert (tmp_path / "study" / "report.html").is_file()

@@ -43,6 +43,7 @@ __all__ = [
     "pad",
     "positions",
     "room_for",
+    "without_bars",
 ]
 
 

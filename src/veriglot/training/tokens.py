@@ -53,6 +53,7 @@ from veriglot.hub.checkpoints import (
     load_pretrained,
     loading,
     onnx_session,
+    without_bars,
 )
 from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import reference
@@ -594,7 +595,8 @@ def train(config: TokensConfig, folder: Path, *, say: Callable[[str], None] = la
             transformers.set_seed(seed)  # the head is drawn now
             own = msgspec.structs.replace(written, languages=(language,)) if language else written
             trainee = _trainee(config, material.labels, own)
-            runs.append(_fit(config, trainee, material, language, seed, target, say))
+            with without_bars():
+                runs.append(_fit(config, trainee, material, language, seed, target, say))
     write_json(output / "results.json", {"runs": runs, "summary": summary(runs)})
     return runs
 

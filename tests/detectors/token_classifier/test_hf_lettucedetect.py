@@ -15,7 +15,7 @@ import pytest
 import veriglot
 from veriglot.detectors.registry import load_detector
 from veriglot.detectors.token_classifier.detector import checkpoint_language, format_of, prompt_for, wording
-from veriglot.records import Evidence, Sample
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +76,34 @@ def test_both_sides_of_the_comparison_find_the_same_tokens(package: Any, lettuce
     words = [range(span["start"], span["end"]) for span in ours]
     assert theirs <= {index for word in words for index in word}
     assert all(theirs & set(word) for word in words)
+
+
+def test_the_package_loads_what_we_train(
+    package: Any, lettuce: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("peft", reason="needs the extra `train`")
+    # The folder tests/datasets looks to transformers like the package of that name.
+    monkeypatch.setattr("transformers.trainer.is_datasets_available", lambda: False)
+    from veriglot.training.tokens import TokensConfig, train
+
+    gold = Annotation("gold", Kind.HUMAN, "hat", spans=(Span(22, 26),))
+    rows = [
+        Sample(
+            f"r{number}", f"The mill was built in {1900 + number}.", language="en", question=QUESTION,
+            evidence=(Evidence(PASSAGES[0]),), annotations=(gold,),
+        )
+        for number in range(8)
+    ]  # fmt: skip
+    (tmp_path / "data.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    config = TokensConfig(
+        model=str(lettuce), output="out", data=("data.jsonl",), prompt="lettucedetect", seeds=(1,), device="cpu",
+        training={"max_steps": 3, "learning_rate": 0.01, "per_device_train_batch_size": 4},
+    )  # fmt: skip
+    (run,) = train(config, tmp_path)
+    theirs = package.TransformerDetector(model_path=run.folder)
+    tokens = theirs.predict(PASSAGES, "Built in 1901.", QUESTION, output_format="tokens")
+    (ours,) = load_detector(f"hf:{run.folder}", words=True, device="cpu").predict([sample(QUESTION, "Built in 1901.")])
+    assert max(token["prob"] for token in tokens) == pytest.approx(ours.score, abs=1e-5)
 
 
 @pytest.mark.parametrize("tag", RECORDED)

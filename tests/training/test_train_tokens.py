@@ -224,6 +224,17 @@ def test_types_have_seeds_means_and_deviations_and_are_not_trained_twice(
     assert "attention" in capsys.readouterr().err
 
 
+def test_it_stops_early_and_keeps_the_best(
+    decoder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = settings(tmp_path, decoder, data, patience=1, adapter="lora", training={"learning_rate": 0.05})
+    (run,) = trained(path, capsys)["runs"]
+    history = json.loads((tmp_path / "out" / "seed-42" / "losses.json").read_bytes())
+    losses = [row["eval_loss"] for row in history if "eval_loss" in row]
+    assert run["steps"] < 12 * 11, "it did not go through all epochs"
+    assert run["validation"]["loss"] == pytest.approx(min(losses), rel=1e-4)
+
+
 def test_a_plan_is_measured_and_writes_nothing(
     decoder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import logging
 import math
+import os
 import re
 import shutil
 import statistics
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TokensConfig", "plan", "read_config", "train"]
 
+_FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
 _IGNORED = -100  # what the loss of transformers passes over
 _BINARY = ("supported", "hallucination")  # as LettuceDetect names them
 _DEFAULT_LENGTH = 4096  # of mFAVA (Table 5), where the model takes as many
@@ -597,10 +599,12 @@ def train(config: TokensConfig, folder: Path, *, say: Callable[[str], None] = la
             trainee = _trainee(config, material.labels, own)
             with without_bars():
                 runs.append(_fit(config, trainee, material, language, seed, target, say))
-    write_json(output / "results.json", {"runs": runs, "summary": summary(runs)})
+    if _IS_FIRST:
+        write_json(output / "results.json", {"runs": runs, "summary": summary(runs)})
     return runs
 
 
+_IS_FIRST = os.environ.get("RANK", "0") == "0"  # of the processes that `accelerate launch` starts
 _RUN = "run.json"  # in the folder of a checkpoint: it is finished
 
 
@@ -623,7 +627,7 @@ def _bind(output: Path, config: TokensConfig, material: Material) -> None:
                 f"{output} was begun with other settings: {'; '.join(differing_settings(before, now))}.",
                 remedy="Give another output, or remove the folder to begin anew.",
             )
-    else:
+    elif _IS_FIRST:
         write_json(path, now)
 
 
@@ -646,7 +650,7 @@ def _fit(
     trainer.add_callback(_Lines(say))
     trainer.train(resume_from_checkpoint=_last_checkpoint(saved))
     measured = trainer.evaluate() if rows.validation else {}
-    if not trainer.is_world_process_zero():
+    if not _IS_FIRST:
         return Run(str(target), language, seed, trainer.state.global_step, 0.0, {}, 0)
     losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
     figures = {
@@ -671,9 +675,6 @@ def _fit(
     shutil.rmtree(saved)
     say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
     return result
-
-
-_FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
 
 
 def _last_checkpoint(saved: Path) -> str | None:

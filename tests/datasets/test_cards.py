@@ -13,13 +13,11 @@ from settings_file import main
 from veriglot.datasets.cards.card import Given, blank, card, card_page, read_given, trace
 from veriglot.datasets.checks.checker import CleanedCopy, check
 from veriglot.errors import InputError, UsageError
-from veriglot.records import encode
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 from veriglot.signatures import file_sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from veriglot.records import Sample
 
 ABOUT = """
 [about]
@@ -256,3 +254,51 @@ def test_the_command_writes_card_and_questions(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr().out.startswith("---\n")
     with pytest.raises(UsageError, match="Standard input"):
         card(["-"])
+
+
+def rated(number: int, tag: str, **people: dict[str, float | str]) -> Sample:
+    layers = tuple(
+        Annotation(name, Kind.HUMAN, "fava", spans=(Span(0, 3, "entity"),), ratings=ratings)
+        for name, ratings in people.items()
+    )
+    return Sample(f"r{number}", "Oslo it is.", language=tag, evidence=(Evidence("Bergen it is."),), annotations=layers)
+
+
+def test_ratings_stand_by_language_with_the_share_of_each_step(tmp_path: Path) -> None:
+    """mFAVA's Table 1: five steps, of spans. Gold repeats what a person rated, and must not count twice."""
+    rows = [
+        rated(1, "de", ada={"fools[0:3]": 4, "clear": "yes"}, gold={"fools[0:3]": 4}),
+        rated(2, "de", ada={"fools[0:3]": 1, "fools[4:6]": 2}, bo={"fools[0:3]": 5}),
+        rated(3, "ru", gold={"fools[0:3]": 4}),
+    ]
+    path = write(tmp_path / "rated.jsonl", rows)
+    lines = card_page(card([str(path)])).splitlines()
+    assert "| fools | people | German (de) | 4 | 3.00 ± 1.83 | 1: 25.0%, 2: 25.0%, 4: 25.0%, 5: 25.0% |" in lines
+    assert "| fools | people | Russian (ru) | 1 | 4.00 ± 0.00 | 4: 100.0% |" in lines
+    assert "| fools | people | all languages | 5 | 3.20 ± 1.64 | 1: 20.0%, 2: 20.0%, 4: 40.0%, 5: 20.0% |" in lines
+    assert "| clear | people | German (de) | 1 | - | yes: 100.0% |" in lines
+    (total,) = (line for line in lines if line.startswith("| gold | people | fava | all languages"))
+    assert total.endswith("| 2 | 2 |")  # entities, spans
+    many = [rated(number, "de", ada={"score": number / 7}) for number in range(20)]
+    page = card_page(card([str(write(tmp_path / "many.jsonl", many))]))
+    assert "| score | people | German (de) | 20 | 1.36 ± 0.85 | - |" in page
+
+
+def test_questions_are_told_with_their_articles_and_categories(tmp_path: Path) -> None:
+    """mFAVA's Table 9: an article with two questions counts once, and so does a category of two articles."""
+    head = "Article Title,URL,Category,reference_1,query_1,query_2\n"
+    (tmp_path / "wiki_references_and_queries_de.csv").write_text(
+        head + "Aal,u/a,Fische,Der Aal ist ein Fisch.,Was ist der Aal?,Wo lebt er?\n"
+        "Hecht,u/h,Fische,Der Hecht ist ein Fisch.,Was ist der Hecht?,\n"
+    )
+    (tmp_path / "wiki_references_and_queries_tr.csv").write_text(
+        head + "Ankara,u/n,Kentler,Ankara bir kenttir.,Ankara nedir?,Nerede?\n"
+    )
+    write(tmp_path / "own.jsonl", [
+        Sample("x", "", language="de", question="Was frisst er?", evidence=(Evidence("Der Aal.", url="u/a"),),
+               meta={"categories": ["Fische", "Flüsse"]}),
+    ])  # fmt: skip
+    lines = card_page(card([str(tmp_path)])).splitlines()
+    rows = ["| German (de) | 2 | 2 | 4 |", "| Turkish (tr) | 1 | 1 | 2 |", "| all languages | 3 | 3 | 6 |"]
+    start = lines.index(rows[0])
+    assert lines[start : start + 3] == rows

@@ -25,6 +25,7 @@ from veriglot.datasets.checks.scan import DataFile, Splits, find_files
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
+from veriglot.records import Kind, Sample
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record, read_toml_records
 from veriglot.signatures import digest, file_sha256
@@ -257,6 +258,9 @@ def _source(known: InputFile) -> _Source:
 
 
 _LONGEST = 60  # different settings of one model that are told apart
+_STEPS = 11  # different answers to a rating that are counted apart, the most that the studio lets people choose from
+_Questions = tuple[set[str], set[str], set[str]]  # hashes of categories, articles and questions
+_OF_SPAN = re.compile(r"\[\d+:\d+\]$")  # at the name of a rating that is of a span: `fools_reader[12:40]`
 
 
 class _Generated(Record):
@@ -276,22 +280,47 @@ class _Generated(Record):
     counted: int
 
 
+class _Rating(msgspec.Struct):
+    """The answers to one rating by people or models in one language; `steps` has no more than `_STEPS` + 1 of them."""
+
+    numbers: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    steps: Counter[str] = msgspec.field(default_factory=Counter)
+    given: int = 0
+
+    def add(self, value: float | str) -> None:
+        self.given += 1
+        if not isinstance(value, str):
+            self.numbers, self.total, self.squares = self.numbers + 1, self.total + value, self.squares + value**2
+        text = value if isinstance(value, str) else f"{value:g}"
+        if text in self.steps or len(self.steps) <= _STEPS:
+            self.steps[text] += 1
+
+
 class _Contents(Record):
-    """Counts of a data set; `cells` has rows by language and split, both empty where nothing says."""
+    """Counts of a data set; `cells` has rows by language and split, both empty where nothing says.
+
+    `questions` are by language, `ratings` by name, kind of annotator and language, where `*` is all languages.
+    """
 
     cells: dict[tuple[str, str], int]
     tasks: dict[str, int]
     generated: tuple[_Generated, ...]
     totals: Counter[str]
+    questions: dict[str, _Questions]
+    ratings: dict[tuple[str, str, str], _Rating]
 
 
 def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language: str | None, splits: str) -> _Contents:
-    """Count what is in files; memory grows with models and languages, not with rows."""
+    """Count what is in files; memory grows with models, languages and questions, not with other rows."""
     cells = Counter[tuple[str, str]]()
     tasks, totals = Counter[str](), Counter[str]()
     models: dict[tuple[str, str | None, bytes], tuple[set[int], Counter[str], Counter[str]]] = {}
     encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
     numbers = Splits(splits)
+    questions: dict[str, _Questions] = defaultdict(lambda: (set(), set(), set()))
+    ratings: dict[tuple[str, str, str], _Rating] = defaultdict(_Rating)
     for file in files:
         of_file = numbers.of_file(file)
         for row in read_rows(file.path, format=format_name, language=language):
@@ -303,6 +332,11 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
             totals["passages"] += len(row.evidence)
             totals["urls"] += sum(passage.url is not None for passage in row.evidence)
             totals["with_evidence"] += bool(row.evidence)
+            if row.evidence and (row.question or "").strip():
+                _add_question(questions[row.language or ""], row)
+            for name, kind, value in _ratings_of(row):
+                ratings[name, kind, row.language or ""].add(value)
+                ratings[name, kind, "*"].add(value)
             by = row.generator
             if by is None:
                 totals["unnamed"] += bool(row.response.strip())
@@ -324,7 +358,34 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
         counts = (rows, len(seeds), rows - paid["rows"], paid["tokens_in"], paid["tokens_out"], paid["counted"])
         generated.append(_Generated(name, revision, msgspec.json.decode(settings), *counts))
     by_rows = tuple(sorted(generated, key=lambda model: (-model.rows, model.name)))
-    return _Contents(dict(sorted(cells.items())), dict(tasks.most_common()), by_rows, totals)
+    if len({tag for tag, _ in cells}) == 1:
+        ratings = {key: rating for key, rating in ratings.items() if key[2] != "*"}
+    counted = dict(sorted(questions.items())), dict(sorted(ratings.items()))
+    return _Contents(dict(sorted(cells.items())), dict(tasks.most_common()), by_rows, totals, *counted)
+
+
+def _add_question(of_language: _Questions, row: Sample) -> None:
+    categories, articles, questions = of_language
+    names = row.meta.get("categories", row.meta.get("category"))  # of `dataset queries`, of mFAVA's files
+    passage = row.evidence[0]
+    article = digest([passage.url or passage.title or passage.text])[:16]
+    categories.update(digest([str(name)])[:16] for name in (names if isinstance(names, list) else [names]) if name)
+    articles.add(article)
+    questions.add(digest([article, row.question or ""])[:16])
+
+
+def _ratings_of(row: Sample) -> Iterator[tuple[str, str, float | str]]:
+    """Name, kind of annotator and value; what gold has from another person of the row is that person's alone."""
+    people = {
+        key
+        for annotation in row.annotations
+        if annotation.kind is Kind.HUMAN and annotation.annotator != "gold"
+        for key in annotation.ratings
+    }
+    for annotation in row.annotations:
+        for key, value in annotation.ratings.items():
+            if annotation.annotator != "gold" or key not in people:
+                yield _OF_SPAN.sub("", key), str(annotation.kind), value
 
 
 # What people say of a data set, since no run can know it: a TOML file, read strictly.
@@ -430,6 +491,7 @@ _SIZES = (
 )  # fmt: skip
 _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _NATIVE = {"jsonl", "parquet", "native"}
+_KINDS_OF = {"human": "people", "model": "model or rule"}
 _LINES = 40  # of an account of another shape
 _NO_COUNTS = frozenset({"languages", "cells", "files", "types", "passages", "version", "made_by"})  # or of parts alone
 
@@ -484,6 +546,8 @@ def card_page(card: Card) -> str:
         seconds=_seconds(card),
         label_heads=label_heads,
         labels=labels,
+        questions=list(_questions(card)),
+        ratings=list(_ratings(card)),
         skipped="; ".join(f"{', '.join(titles)} ({why})" for why, titles in skipped.items()),
         limits=list(_limits(card)),
     )
@@ -507,6 +571,8 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def _language(tag: str) -> str:
+    if tag == "*":
+        return "all languages"
     known = languages().get(tag)
     return f"{known.name} ({tag})" if known is not None else _inline(tag) or "not stated"
 
@@ -678,16 +744,41 @@ def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         sums[key].update(responses=entry.responses, clean=entry.clean, words=entry.words, marked=entry.marked_words)
         types[key].update(entry.types)
     names = sorted({name for counts in types.values() for name in counts})
+    for who, count in Counter(key[:3] for key in sums).items():
+        for table in (sums, types) if count > 1 else ():
+            table[*who, "*"] = sum((table[key] for key in list(table) if key[:3] == who), Counter())
     rows = [
         (
-            _inline(key[0]), "people" if key[1] == "human" else "model or rule", _inline(key[2]), _language(key[3]),
+            _inline(key[0]), _KINDS_OF[key[1]], _inline(key[2]), _language(key[3]),
             f"{counts['responses']:,}", _share(counts["clean"], counts["responses"]),
             _share(counts["marked"], counts["words"]), *(f"{types[key][name]:,}" for name in names),
+            f"{types[key].total():,}",
         )
         for key, counts in sums.items()
     ]  # fmt: skip
     heads = ("annotator", "kind", "taxonomy", "language", "responses", "clean", "words marked")
-    return (*heads, *(name or "no type" for name in names)), rows
+    return (*heads, *(name or "no type" for name in names), "spans"), rows
+
+
+def _questions(card: Card) -> Iterator[tuple[str, ...]]:
+    """Categories, articles and questions by language, and their sums (mFAVA, Table 9)."""
+    rows = {tag: [*map(len, counts)] for tag, counts in card.contents.questions.items()}
+    if len(rows) > 1:
+        rows["*"] = [*map(sum, zip(*rows.values(), strict=True))]
+    yield from ((_language(tag), *(f"{count:,}" for count in counts)) for tag, counts in rows.items())
+
+
+def _ratings(card: Card) -> Iterator[tuple[str, ...]]:
+    """Each rating by language and over all: how many, mean and deviation, and the share of each answer (Table 1)."""
+    for (name, kind, tag), rating in card.contents.ratings.items():
+        n, mean = rating.numbers, "-"
+        if n == rating.given:
+            deviation = (max(rating.squares - rating.total**2 / n, 0.0) / max(n - 1, 1)) ** 0.5
+            mean = f"{rating.total / n:.2f} ± {deviation:.2f}"
+        steps = sorted(rating.steps.items(), key=lambda step: (len(step[0]), step[0]))
+        shares = [f"{_inline(step)}: {100 * count / rating.given:.1f}%" for step, count in steps]
+        answers = ", ".join(shares) if len(steps) <= _STEPS else "-"
+        yield _inline(name), _KINDS_OF[kind], _language(tag), f"{rating.given:,}", mean, answers
 
 
 def _limits(card: Card) -> Iterator[str]:

@@ -51,6 +51,7 @@ class BenchEntry(StrictRecord):
         seed: of the bootstrap, and of what limits draw.
         resamples: of the bootstrap; 0 for no intervals.
         unit: what level `word` counts: `word`, `char` or `hf:<tokenizer>`.
+        errors: how many false alarms, and how many misses, of a system in a language of a data set are listed.
     """
 
     title: str | None = None
@@ -63,6 +64,7 @@ class BenchEntry(StrictRecord):
     seed: int = SEED
     resamples: int = RESAMPLES
     unit: str = "word"
+    errors: int = 20
 
 
 class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -334,7 +336,7 @@ def _check_bench(config: Config) -> None:
     for tags in config.groups.values():
         for tag in tags:
             get_language(tag)
-    require(bench.seed >= 0 and bench.resamples >= 0, "seed and resamples are 0 or more", "bench")
+    require(min(bench.seed, bench.resamples, bench.errors) >= 0, "seed, resamples and errors are 0 or more", "bench")
     if bench.baseline is not None:
         _require_known("system of this bench", bench.baseline, {system.name for system in config.systems})
 

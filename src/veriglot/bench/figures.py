@@ -12,14 +12,14 @@ import math
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import asdict, replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
-from veriglot.bench.results import At, BenchAnswers, BenchFigure, BenchThreshold
+from veriglot.bench.results import LONGEST_SOURCE, At, BenchAnswers, BenchError, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
     FEWEST_TEXTS,
@@ -34,12 +34,13 @@ from veriglot.metrics.estimate import (
     too_few,
 )
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, Items, described, draws
+from veriglot.metrics.reference import reference
 from veriglot.metrics.scores import COUNT_SCORES, Ranked
 from veriglot.rates.comparison import correlate
 from veriglot.records import Direction, Estimate, Prediction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from veriglot.arrays import Bools, Float64s
     from veriglot.bench.items import ItemTable, Opinion
@@ -446,6 +447,57 @@ class Measurement:
         )
         where: tuple[str, str, At] = (result.language, result.name, "own")
         self._append(judgement, where, estimate, result.coverage or 0.0, f"{result.signature}|{self.suffix}")
+
+    def errors(self, measure: str, most: int, annotator: str | None) -> Iterator[BenchError]:
+        """What every system took for what it is not, at the threshold tuned for a measure, else by its own verdict.
+
+        Args:
+            measure: that was measured, of `AT_THRESHOLD`.
+            most: errors of each kind in each language, those first of which the system is surest.
+            annotator: whose labels; see `metrics.reference`.
+        """
+        for judgement in self.judgements:
+            cuts, opinion = self.cuts.get((judgement.system, measure), {}), judgement.test
+            for tag in self.test.tags():
+                cut = cuts.get(tag)
+                if cut is None and opinion.verdict is None:
+                    continue
+                here = (self.test.languages == tag) & ~np.isnan(opinion.badness)
+                marked = opinion.badness >= cut if cut is not None else opinion.verdict == 1.0
+                wrong = here & (self.test.nonfactual != marked)
+                for kind, mask, sure in (("false_positive", marked, -1.0), ("false_negative", ~marked, 1.0)):
+                    places = np.flatnonzero(wrong & mask)
+                    order = places[np.argsort(sure * opinion.badness[places], kind="stable")]
+                    for number, item in enumerate(order[:most].tolist(), 1):
+                        yield self._error(
+                            judgement, item, annotator, kind=kind, number=number, count=len(places), language=tag,
+                            threshold=None if cut is None else judgement.sign * cut,
+                        )  # fmt: skip
+
+    def _error(self, judgement: Judgement, item: int, annotator: str | None, **cell: Any) -> BenchError:
+        owner, (start, end) = int(self.test.owner[item]), self.test.places[item].tolist()
+        sample = self.test.samples[owner]
+        labels = reference(sample, annotator)
+        prediction = judgement.predictions[owner] if judgement.predictions else None
+
+        def texts(spans: Iterable[tuple[int, int]]) -> tuple[str, ...]:
+            """The marks that touch the item, whole."""
+            return tuple(sample.response[low:high] for low, high in spans if low < end and start < high)
+
+        return BenchError(
+            system=judgement.system,
+            data=self.data,
+            level=self.test.level,
+            id=sample.id,
+            score=judgement.sign * float(judgement.test.badness[item]),
+            source=sample.evidence_text[:LONGEST_SOURCE],
+            question=sample.question,
+            response=sample.response[start:end],
+            labelled=texts(labels.marks.spans.tolist()) if labels else (),
+            marked=texts((span.start, span.end) for span in prediction.spans or ()) if prediction else (),
+            notes=prediction.notes if prediction else (),
+            **cell,
+        )
 
     def answers(self) -> Iterator[BenchAnswers]:
         """What every system said of data without labels, in each language and in the mean over languages.

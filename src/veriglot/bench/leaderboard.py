@@ -27,6 +27,7 @@ from veriglot.bench.results import (
     BenchConfusion,
     BenchCorrelations,
     BenchData,
+    BenchError,
     BenchPairwise,
     BenchResults,
     BenchSystem,
@@ -422,6 +423,7 @@ class State:
     cells: list[BenchCell] = field(default_factory=list)
     confusions: list[BenchConfusion] = field(default_factory=list)
     answers: list[BenchAnswers] = field(default_factory=list)
+    errors: list[BenchError] = field(default_factory=list)
 
     def results(self, config: Config) -> BenchResults:
         """Everything that views show; the same answers give the same record."""
@@ -467,6 +469,7 @@ class State:
             version=__version__,
             confusions=tuple(self.confusions),
             answers=tuple(self.answers),
+            errors=tuple(self.errors),
             pairwise=tuple(
                 row for level, board in self.boards.items() for row in pairwise(level, board, self.systems, every)
             ),

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "LONGEST_SOURCE",
     "BenchAnswers",
     "BenchCell",
     "BenchComparison",
     "BenchConfusion",
     "BenchCorrelations",
     "BenchData",
+    "BenchError",
     "BenchFigure",
     "BenchPairwise",
     "BenchResults",
@@ -384,6 +386,48 @@ class BenchConfusion(Record, omit_defaults=True, kw_only=True):
     signature: str = ""
 
 
+class BenchError(Record, omit_defaults=True, kw_only=True):
+    """A response, or a sentence of one, that a system took for what it is not (HAT, section 4.4).
+
+    Attributes:
+        system, data, level: of what.
+        language: BCP 47 tag of the response.
+        kind: `false_positive` (a false alarm) or `false_negative` (a miss).
+        number: from 1 on, the surest errors of this kind first.
+        count: how many errors of this kind there are in this language of the data set, of which `number` is one.
+        id: of the sample.
+        score: the system's number.
+        threshold: from which it counts as marked, in the system's own numbers; None for the verdict of the system.
+        source: the evidence, its first `LONGEST_SOURCE` code points.
+        question: that the response answers.
+        response: the response, or the sentence.
+        labelled: what the labels mark in it.
+        marked: what the system marks in it.
+        notes: of the prediction, such as a judge's reason.
+    """
+
+    system: str
+    data: str
+    level: str
+    language: str
+    kind: Literal["false_positive", "false_negative"]
+    id: str
+    source: str
+    response: str
+    question: str | None = None
+    labelled: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    score: float
+    threshold: float | None = None
+    notes: tuple[str, ...] = ()
+    number: int
+    count: int
+
+
+LONGEST_SOURCE = 2000
+"""Code points of the evidence that an error shows."""
+
+
 class BenchResults(Record):
     """All results of a bench.
 
@@ -396,7 +440,8 @@ class BenchResults(Record):
         correction: of the p-values.
         data, systems: in the order of the bench file.
         cells: every system on every data set at every level, whatever became of it.
-        figures, thresholds, wins, comparisons, correlations, confusions, answers, pairwise: as their records say.
+        figures, thresholds, wins, comparisons, correlations, confusions, answers, errors, pairwise: as their records
+            say.
         groups: scope to its cells, each as `data/language`.
         notes: what a reader must know.
         signature: one line that says how all of it was made.
@@ -425,6 +470,7 @@ class BenchResults(Record):
     schema: int = SCHEMA
     confusions: tuple[BenchConfusion, ...] = ()
     answers: tuple[BenchAnswers, ...] = ()
+    errors: tuple[BenchError, ...] = ()
     pairwise: tuple[BenchPairwise, ...] = ()
 
 

@@ -469,6 +469,8 @@ class _Work:
                 state.answers += measured.answers()
                 continue
             measured.measure(self._run.config.measures(level), by_language=bench.thresholds == "language")
+            if level != "word":
+                state.errors += measured.errors(bench.rank_by, bench.errors, self._entry.annotator)
             if level == "word":
                 settings = {system.name: self._settings(system) for system in systems if system.marks}
                 measured.measure_spans(settings, seed=bench.seed, resamples=bench.resamples)

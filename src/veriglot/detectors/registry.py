@@ -49,7 +49,7 @@ DETECTORS = Table(
         ),
         "judge": Entry(
             "veriglot.detectors.judge.judges:judge",
-            summary="a language model as judge: judge:spans, facts, translation, translation-guided, pairs",
+            summary="a language model as judge: judge:spans, facts, score, translation, translation-guided, pairs",
             argument="kind",
         ),
         "nli": Entry(

@@ -15,7 +15,7 @@ from veriglot.records.languages import language_name
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table, as_json
-from veriglot.report.text_layout import count, number, percent, printable
+from veriglot.report.text_layout import count, note_words, number, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         BenchCell,
         BenchConfusion,
         BenchData,
+        BenchError,
         BenchFigure,
         BenchPairwise,
         BenchResults,
@@ -429,6 +430,35 @@ def _type_summary(confusion: BenchConfusion) -> str:
 # The pages.
 
 
+_ERRORS_SHOWN = 5  # of each kind, in each language of a data set
+_LONGEST_SHOWN = 400  # code points of a text
+
+
+def _error_parts(view: View) -> Iterator[Part]:
+    """The errors of each system on each data set, those first of which it is surest."""
+    yield (
+        "What each system took for what it is not, at the threshold tuned on dev, the surest errors first. The page"
+        f" shows {_ERRORS_SHOWN} of each kind in each language; the table as CSV has all that the bench lists, with"
+        " whole texts."
+    )
+    cells: dict[str, list[BenchError]] = {}
+    for error in view.results.errors:
+        cells.setdefault(f"{error.system} on {error.data}, {error.level}s", []).append(error)
+    heads = ("error", "language", "id", "score", "source", "response", "labelled", "marked", "notes")
+    for title, errors in cells.items():
+        rows = [_error_row(error) for error in errors if error.number <= _ERRORS_SHOWN]
+        yield Fold(title, [Table(title, heads, rows)])
+
+
+def _error_row(error: BenchError) -> tuple[str | Cell, ...]:
+    texts = (error.source, error.response, "; ".join(error.labelled), "; ".join(error.marked))
+    kind = "false alarm" if error.kind == "false_positive" else "missed"
+    shown = (printable(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…") for text in texts)
+    numbered = f"{kind} {error.number} of {error.count:,}"
+    notes = "; ".join(map(note_words, error.notes))
+    return (numbered, error.language, error.id, number(error.score), *shown, notes)
+
+
 def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     """Findings, the leaderboards, what stands behind them; with `markup`, what a page has beyond text too."""
     results = view.results
@@ -446,6 +476,9 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     if results.confusions:
         title = "Which types are taken for which"
         yield Section("types", title, "Types", list(_type_parts(view)), ("type_confusions",))
+    if results.errors:
+        title = "False alarms and missed hallucinations"
+        yield Section("errors", title, "Errors", list(_error_parts(view)), ("errors",))
     if results.correlations:
         intro = (
             "How the numbers of two systems go together on the same items, greater being worse in both, and how far"

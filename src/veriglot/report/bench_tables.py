@@ -203,6 +203,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
         "Thresholds as tuned on dev, in the systems' own numbers",
         "system data level measure language value direction reached items positives reason",
     ),
+    "errors": (
+        "What systems took for what it is not, the surest errors first",
+        "data system level language kind number count id score threshold source question response labelled marked"
+        " notes",
+    ),
     "systems": (
         "The systems",
         "name kind made_by options direction description unavailable signature",
@@ -228,7 +233,7 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
         "wins": Table(wins.title, (*wins.columns, "texts"), texts),
         "comparisons": of["comparisons"], "answers": of["answers"], "correlations": _correlations(view),
         "pairwise": of["pairwise"],
-        "type_confusions": _types(view), "cells": of["cells"], "coverage": _coverage(view),
+        "type_confusions": _types(view), "cells": of["cells"], "coverage": _coverage(view), "errors": of["errors"],
         "thresholds": of["thresholds"], "data": _data(view), "systems": of["systems"], "figures": of["figures"],
     }  # fmt: skip
     return {name: table for name, table in tables.items() if table.rows}

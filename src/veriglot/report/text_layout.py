@@ -155,6 +155,8 @@ _NOTES = (
     (r"quote:\w+: (.*)", "The judge quoted with other letters or gaps: {0}."),
     (r"confidence:verdict", "The judge said yes or no, without confidences."),
     (r"confidence:token_probabilities", "The confidences are the probabilities of the judge's tokens."),
+    (r"confidence:verbalised", "The confidences are numbers that the judge stated."),
+    (r"reason:(.*)", "The judge's reason: {0}"),
     (r"confidence:samples", "The confidences are shares of the judge's repeated answers."),
     (r"units:the detector's own", "The facts are those that the detector itself found."),
     (r"units:no word confidences", "Sentences and facts have no scores: the detector gives no confidences of words."),

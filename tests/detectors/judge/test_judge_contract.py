@@ -77,6 +77,7 @@ def test_half_a_surrogate_pair_is_not_scored(load: Load) -> None:
     [
         ("translation", '{"reason": "r", "hallucination": true}'),
         ("translation-guided", '{"reason": "r", "hallucination": false}'),
+        ("score", '{"reason": "r", "score": 62.5}'),
         ("pairs", '{"type": "relation"}'),
         ("facts", '{"verdicts": [{"claim": 1, "verdict": "contradicted"}]}'),
         ("spans", '{"spans": []}'),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from misbehaving import ModelServer
 from scripted_judges import judge, sample, says
 
 from veriglot.detectors.registry import load_detector
+from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Status, Task
 
 SOURCE = "Der Zug fährt um acht ab."
@@ -29,7 +31,8 @@ def test_a_verdict_marks_all_or_nothing(kind: str) -> None:
     assert made.taxonomy == "hat"
     assert [(s.start, s.end, s.type, s.confidence) for s in bad.spans or ()] == [(1, 48, "hallucination", None)]
     assert (bad.score, good.score, good.spans) == (1.0, 0.0, ())
-    assert bad.notes == good.notes == ("confidence:verdict",)
+    assert bad.notes == ("reason:It adds a station.", "confidence:verdict")
+    assert good.notes == ("reason:It is faithful.", "confidence:verdict")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,7 +69,7 @@ def test_the_probability_of_the_verdict_is_that_of_its_token(said: bool) -> None
         (found,) = made.predict([translated()])
     sure = math.exp(-0.25)
     assert found.score == round(sure if said else 1 - sure, 4)
-    assert found.notes == ("confidence:token_probabilities", "calibration:none")
+    assert found.notes == ("reason:one", "confidence:token_probabilities", "calibration:none")
     assert bool(found.spans) == (found.score >= made.threshold)
 
 
@@ -81,3 +84,34 @@ def test_shares_of_samples_are_scores_and_the_threshold_decides() -> None:
 def test_a_refusal_is_no_verdict() -> None:
     (found,) = judge("translation", says("I would rather not say.")).predict([translated()])
     assert found.status is Status.FAILED
+
+
+@pytest.mark.parametrize(("stated", "options", "score"), [(85, {}, 0.85), (0.3, {"highest": 1}, 0.3), (0, {}, 0.0)])
+def test_a_number_that_the_judge_states_is_the_score(stated: float, options: dict[str, Any], score: float) -> None:
+    made = judge("score", says({"reason": "A station was added.", "score": stated}), **options)
+    (found,) = made.predict([translated()])
+    assert found.score == score
+    marks = [(span.start, span.end, span.type, span.confidence) for span in found.spans or ()]
+    assert marks == ([(1, 48, None, score)] if score >= 0.5 else [])
+    assert found.notes == ("reason:A station was added.", "confidence:verbalised", "calibration:none")
+
+
+def test_the_score_of_several_answers_is_their_mean_and_one_out_of_range_is_none() -> None:
+    replies = says({"score": 90}, {"score": 40}, {"score": 20})
+    (found,) = judge("score", replies, samples=3).predict([translated()])
+    assert found.score == 0.5
+    (found,) = judge("score", says({"score": 101})).predict([translated()])
+    assert (found.status, found.score) == ("failed", None)
+    assert "it lies from 0 to 100" in (found.reason or "")
+    with pytest.raises(UsageError, match="highest score"):
+        judge("score", says({"score": 1}), highest=0)
+    first, second = (judge("score", says({"score": 1}), highest=highest) for highest in (1, 100))
+    assert first.signature != second.signature
+
+
+def test_the_judge_of_scores_is_told_the_range() -> None:
+    with ModelServer() as server:
+        load_detector("judge:score", model="m", url=server.base_url, highest=10).predict([translated()])
+        text = server.arrivals[-1].body["messages"][0]["content"]
+    assert "to 10 (certainly not supported)" in text
+    assert f"<evidence>\n{SOURCE}\n</evidence>" in text

@@ -1,7 +1,8 @@
-"""Language models as judges: of spans, of atomic facts, of translations, of pairs."""
+"""Language models as judges: of spans, of atomic facts, of whole responses, of translations, of pairs."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -459,6 +460,9 @@ class _TranslationAnswer(Record):
     hallucination: bool
 
 
+_REASON = 300  # code points of a judge's reason
+
+
 class TranslationJudge(Judge):
     """`judge:translation`: does the translation hold a hallucination? Plainly asked (HAT, Figure 9).
 
@@ -470,6 +474,7 @@ class TranslationJudge(Judge):
 
     kind = "translation"
     taxonomy = "hat"
+    _type: str | None = "hallucination"
     fields = frozenset({"source_language", "language", "evidence", "response"})
 
     def _parts(self) -> dict[str, object]:
@@ -481,30 +486,84 @@ class TranslationJudge(Judge):
         )
         return [self._question(text, schema_of(_TranslationAnswer))]
 
-    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None]:  # noqa: ARG002
-        """A verdict, and the probability of hallucination that its token had, where that is known."""
+    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None, str]:  # noqa: ARG002
+        """A verdict, the probability of hallucination that its token had, where that is known, and the reason."""
         (reply,) = replies
-        verdict = read_answer(reply, _TranslationAnswer).hallucination
+        answer = read_answer(reply, _TranslationAnswer)
+        verdict = answer.hallucination
         sure = label_probabilities(reply, "hallucination", ["true" if verdict else "false"], ("true", "false"))
-        return verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"]
+        return verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"], answer.reason
 
-    def _outcome(self, case: Case, opinions: list[tuple[bool, float | None]]) -> Outcome:
-        verdict, probability = opinions[0]
+    def _outcome(self, case: Case, opinions: list[tuple[bool, float | None, str]]) -> Outcome:
+        verdict, probability, reason = opinions[0]
         if len(opinions) > 1:
-            score, confidence = sum(hallucination for hallucination, _ in opinions) / len(opinions), "samples"
+            score, confidence = sum(hallucination for hallucination, *_ in opinions) / len(opinions), "samples"
         elif probability is not None:
             score, confidence = probability, "token_probabilities"
         else:
             score, confidence = float(verdict), "verdict"
+        return self._of_response(case, score, confidence, reason if len(opinions) == 1 else "")
+
+    def _of_response(self, case: Case, score: float, confidence: str, reason: str) -> Outcome:
+        """All of the response marked or nothing, with the reason of a single opinion."""
         score = round(score, DIGITS)
-        mark = Span(0, len(case.sample.response), "hallucination", None if confidence == "verdict" else score)
-        return Outcome(score, [mark] if score >= self._threshold else [], confidence)
+        mark = Span(0, len(case.sample.response), self._type, None if confidence == "verdict" else score)
+        notes = (f"reason:{excerpt(reason, _REASON)}",) if reason.strip() else ()
+        return Outcome(score, [mark] if score >= self._threshold else [], confidence, notes=notes)
 
 
 class GuidedTranslationJudge(TranslationJudge):
     """`judge:translation-guided`: as `judge:translation`, with guidelines and contrasted examples (HAT, Figure 8)."""
 
     kind = "translation-guided"
+
+
+class _ScoreAnswer(Record):
+    score: float
+    reason: str = ""
+
+
+class ScoreJudge(TranslationJudge):
+    """`judge:score`: how probable is it that the response holds anything that the evidence does not support?
+
+    The model states a number, a verbalised confidence, which is the score; the whole response is marked or nothing.
+
+    Args:
+        highest: the number that stands for certainty, in the prompt and in the answer; 0 stands for the contrary.
+        options: of `Judge`.
+    """
+
+    kind = "score"
+    taxonomy = "hat"
+    fields = frozenset({"language", "question", "evidence", "response", "highest"})
+    _type = None
+
+    def __init__(self, *, highest: float = 100.0, **options: Any) -> None:
+        if not 0 < highest < math.inf:
+            raise UsageError(f"The highest score is {highest}; it is above 0.", remedy="Leave it out, or set 1.")
+        self._highest = highest
+        super().__init__(**options)
+
+    def _parts(self) -> dict[str, object]:
+        return {**super()._parts(), "highest": f"{self._highest:g}"}
+
+    def _questions(self, case: Case) -> list[Request]:
+        passages = [(passage.title or "", passage.text) for passage in case.sample.evidence]
+        text = self._filled(case, passages, highest=f"{self._highest:g}")
+        return [self._question(text, schema_of(_ScoreAnswer))]
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None, str]:  # noqa: ARG002
+        """The number as a probability, and the reason."""
+        (reply,) = replies
+        answer = read_answer(reply, _ScoreAnswer)
+        if not 0 <= answer.score <= self._highest:
+            raise AnswerError(f"The judge states the score {answer.score:g}; it lies from 0 to {self._highest:g}.")
+        return False, answer.score / self._highest, answer.reason
+
+    def _outcome(self, case: Case, opinions: list[tuple[bool, float | None, str]]) -> Outcome:
+        scores = [score or 0.0 for _, score, _ in opinions]
+        reason = opinions[0][2] if len(opinions) == 1 else ""
+        return self._of_response(case, sum(scores) / len(scores), "verbalised", reason)
 
 
 def _untitled(sample: Sample) -> _Passages:
@@ -587,7 +646,7 @@ class PairJudge(Judge):
 
 
 JUDGES: dict[str, type[Judge]] = {
-    kind.kind: kind for kind in (SpanJudge, FactJudge, TranslationJudge, GuidedTranslationJudge, PairJudge)
+    kind.kind: kind for kind in (SpanJudge, FactJudge, ScoreJudge, TranslationJudge, GuidedTranslationJudge, PairJudge)
 }
 
 

@@ -100,7 +100,9 @@ def languages_page() -> str:
 
 def papers() -> list[dict[str, Any]]:
     """The papers with their tables and figures, from papers.toml."""
-    return list(tomllib.loads((HERE / "papers.toml").read_text("utf-8"))["papers"])
+    listed: list[dict[str, Any]] = tomllib.loads((HERE / "papers.toml").read_text("utf-8"))["papers"]
+    nothing: dict[str, Any] = {"commands": [], "files": [], "see": ""}
+    return [paper | {"rows": [nothing | row for row in paper["rows"]]} for paper in listed]
 
 
 def papers_page() -> str:
@@ -114,8 +116,8 @@ def papers_page() -> str:
         parts.append(f"\n## {paper['name']}\n\n{paper['title']}.\n\n{paper['data']}\n")
         parts.append("| number | what it shows | what makes its like |\n|---|---|---|")
         for row in paper["rows"]:
-            files = [f"[{f[5:]}]({f[5:]})" if f.startswith("docs/") else f"`{f}`" for f in row.get("files", ())]
-            made = "<br>".join([f"`{command}`" for command in row.get("commands", ())] + files)
+            files = [f"[{file[5:]}]({file[5:]})" if file.startswith("docs/") else f"`{file}`" for file in row["files"]]
+            made = "<br>".join([*(f"`{line}`" for line in row["commands"]), *files, *filter(None, [row["see"]])])
             parts.append(f"| {row['number']} | {row['shows']} | {made} |")
         for name, text in paper.get("toml", {}).items():
             parts.append(f"\n`{name}`:\n\n```toml\n{text.strip()}\n```")

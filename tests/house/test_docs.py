@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from misbehaving import ModelServer
 
@@ -19,7 +20,10 @@ from veriglot.cli import main
 from veriglot.cli.app import VERBS, load_verb
 from veriglot.detectors.judge.judges import JUDGES
 from veriglot.detectors.registry import DETECTORS
+from veriglot.records import Confusion, DataSource, ErrorProfile, LanguageProfile
 from veriglot.scorers.registry import SCORERS
+from veriglot.study.config import load as study_of
+from veriglot.training import load_trainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,30 +145,38 @@ def parse(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
 @pytest.mark.parametrize(("paper", "row"), ROWS, ids=lambda part: part if isinstance(part, str) else part["number"])
 def test_the_rows_of_the_papers_hold(paper: str, row: dict[str, Any], parse: Callable[[str], dict[str, Any]]) -> None:
     """The real command line takes each command, its systems are known, its files are there, and no row is empty."""
-    assert paper
-    assert all(row[key].strip() for key in ("number", "shows"))
-    assert row.get("commands") or row.get("files")
-    assert not [file for file in row.get("files", ()) if not (ROOT / file).is_file()]
-    for line in row.get("commands", ()):
+    assert all(text.strip() for text in (paper, row["number"], row["shows"]))
+    assert row["commands"] or row["files"]
+    assert not [file for file in row["files"] if not (ROOT / file).is_file()]
+    for line in row["commands"]:
         values = parse(line)
         for name in filter(None, [values.get("detector"), *(values.get("systems") or "").split(",")]):
             assert (SCORERS if name in SCORERS else DETECTORS).entry(name), line
             assert not name.startswith("judge:") or name.removeprefix("judge:") in JUDGES, line
+        assert (values.get("table") or "rates") in re.split(r"\W+", GENERATE["help_page"](["report"])), line
 
 
+RATES = LanguageProfile.of([Confusion(tp=1, fp=1, fn=1, tn=1)])
+PROFILE = msgspec.json.encode(ErrorProfile("word", 0.5, "grounding", {"de": RATES}, RATES, DataSource("0", "gold"), ""))
+READERS: dict[str, Callable[[Path], object]] = {
+    "bench run": bench_of,
+    "study run": study_of,
+    "train tokens": lambda path: load_trainer("tokens").read_config(path),
+}
 FILES = [(paper, name) for paper in GENERATE["papers"]() for name in paper.get("toml", ())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "name"), FILES, ids=lambda part: part if isinstance(part, str) else part["name"])
 def test_the_files_of_the_papers_are_read(paper: dict[str, Any], name: str, tmp_path: Path) -> None:
     """Each is named by a command, whose own reader takes it."""
-    assert any(f" run {name}" in line for row in paper["rows"] for line in row.get("commands", ()))
-    text = paper["toml"][name]
-    for data in re.findall(r'^(?:path|dev) = "(.+)"', text, re.MULTILINE):
+    lines = [line for row in paper["rows"] for line in row["commands"] if line.split()[3:4] == [name]]
+    verb = " ".join(lines[0].split()[1:3])
+    for data in re.findall(r"\w[\w./-]*\.jsonl?\b", text := paper["toml"][name]):
         (tmp_path / data).parent.mkdir(exist_ok=True)
-        (tmp_path / data).touch()
+        (tmp_path / data).write_bytes(PROFILE)
     (tmp_path / name).write_text(text, "utf-8")
-    assert bench_of(tmp_path / name).systems
+    assert READERS[verb](tmp_path / name)
 
 
 def commands_of(page: str) -> list[str]:

@@ -447,7 +447,7 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     cost = f"{total['tokens_in']:,} tokens of prompts, {total['tokens_out']:,} of replies"
     if manifest.money is not None:
         cost += f", {manifest.money:,.2f} at the prices given"
-    say(f"{root}: {total['kept']:,} responses against the article, {total['pairs']:,} pairs of sisters. {cost}.")
+    say(f"{root}: {total['kept']:,} responses against the article, {total['pairs']:,} pairs of responses. {cost}.")
     aside = manifest.files["rejected.jsonl"].rows
     if aside:
         say(f"{aside:,} responses were set aside, whole and with the reason, in {root / 'rejected.jsonl'}.")

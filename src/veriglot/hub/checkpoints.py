@@ -334,7 +334,8 @@ def load_pretrained(
         device: as `device_for` takes it.
         dtype: of the weights.
         trust_remote_code: run code that comes with the model.
-        new_head: whether its last layer may be missing, since it is to be trained or comes with an adapter.
+        new_head: whether its last layer may be missing or of another size, since it is to be trained or comes with an
+            adapter. It starts from zeros: after some decoders, whose states are large, random ones are far off.
         options: further arguments of `from_pretrained`.
 
     Raises:
@@ -351,8 +352,13 @@ def load_pretrained(
         own |= hub_options(words, revision if words == source else None)
         loaded = transformers.AutoTokenizer.from_pretrained(words, **own)
     with loading(what, source):
-        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **given)
-    absent = sorted(key for key in report["missing_keys"] if not (new_head and key.split(".")[0] in HEADS))
+        network, report = kind.from_pretrained(
+            source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=new_head, **given
+        )
+    missing = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
+    absent = sorted(key for key in missing if not (new_head and key.split(".")[0] in HEADS))
+    for key in missing.difference(absent):
+        torch.nn.init.zeros_(network.get_parameter(key))
     if absent:
         raise WeightsError(
             f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",

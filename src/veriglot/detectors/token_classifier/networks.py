@@ -77,13 +77,13 @@ def set_attention(config: Any, attention: Attention) -> None:
 
 
 def looks_ahead(network: Any) -> bool:
-    """Whether the last token of an input can change what a network says of the first."""
+    """Whether the last token of an input can change how a network sees the first."""
     ids = torch.arange(1, 9, device=network.device).expand(2, -1).clone()
     ids[1, -1] = 9
     training = network.training
     network.eval()
     with torch.inference_mode():
-        first, second = network(input_ids=ids).logits[:, 0].float()
+        first, second = network(input_ids=ids, output_hidden_states=True).hidden_states[-1][:, 0]
     network.train(training)
     return not torch.equal(first, second)
 

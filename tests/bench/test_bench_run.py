@@ -16,7 +16,7 @@ from small_bench import BENCH, Listener, ran, samples, written
 from veriglot.bench.results import BenchError, BenchResults, read_results
 from veriglot.errors import InputError
 from veriglot.metrics.estimate import MEAN
-from veriglot.records import Sample, Span
+from veriglot.records import Prediction, Sample, Span, Status, encode
 from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
@@ -303,3 +303,30 @@ def test_an_error_has_its_texts_the_score_and_the_threshold(tmp_path: Path) -> N
         assert bool(error.labelled) == (error.kind == "false_negative")
     (tmp_path / "none").mkdir()
     assert not ran(written(tmp_path / "none", text.replace("errors = 1", "errors = 0")), tmp_path / "none/out").errors
+
+
+def test_verdicts_alone_count_as_they_are_and_no_threshold_is_tuned(tmp_path: Path) -> None:
+    """Tuned, a judge that says the contrary of every label would be best by marking everything."""
+    rows = samples()
+    predictions = [
+        Prediction(
+            row.id, Status.SCORED, "contrary", language=row.language, score=0.0 if marks else 1.0,
+            spans=() if marks else (Span(0, 3),), notes=("confidence:verdict",),
+        )
+        for row in rows
+        for marks in [row.annotations[0].spans]
+    ]  # fmt: skip
+    (tmp_path / "contrary.jsonl").write_bytes(b"".join(encode(each) + b"\n" for each in predictions))
+    text = (
+        '[bench]\nresamples = 0\nrank_by = "f1"\n[[systems]]\npredictions = "contrary.jsonl"\nlabel = "contrary"\n'
+        '[[data]]\nname = "animals"\npath = "animals.jsonl"\ndev_share = 0.4\n'
+    )
+    results = ran(written(tmp_path, text), tmp_path / "out")
+    values = {f.measure: f.value for f in results.figures if (f.at, f.language) == ("tuned", "en")}
+    assert (values["recall"], values["precision"], values["mcc"]) == (0.0, 0.0, -1.0)
+    assert {(t.value, t.reached, t.reason) for t in results.thresholds} == {
+        (0.5, None, "verdicts alone, which count as they are")
+    }
+    (data,) = results.data
+    assert {error.threshold for error in results.errors} == {None}
+    assert sum(error.count for error in results.errors if error.number == 1) == data.items["response"]

@@ -2,8 +2,8 @@
 
 Thresholds are tuned on the dev part alone, as HAT does (section 4.2): scores become labels at the threshold that is
 best on the development set for each pair of system and measure; precision and recall take that of F1, for each alone
-would be best by marking next to nothing, or everything. A figure of several languages is the mean of theirs, draw by
-draw.
+would be best by marking next to nothing, or everything. Verdicts, as of HAT's language models, are labels already. A
+figure of several languages is the mean of theirs, draw by draw.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from msgspec.structs import asdict, replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
+from veriglot.bench.items import HARD
 from veriglot.bench.results import LONGEST_SOURCE, At, BenchAnswers, BenchError, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
@@ -248,6 +249,12 @@ class Judgement:
         """What its own numbers are times their badness."""
         return 1.0 if Direction(self.direction) is Direction.HIGHER_IS_WORSE else -1.0
 
+    @property
+    def verdicts_alone(self) -> bool:
+        """Whether all that it says is 0 or 1: a threshold could only mark nothing more, or everything."""
+        numbers = self.test.badness[~np.isnan(self.test.badness)]
+        return HARD in self.test.notes and bool(np.isin(numbers, (0.0, 1.0)).all())
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -302,6 +309,8 @@ class Measurement:
             cut, reached, items, positives, reason = tune(
                 judgement.dev.badness[chosen], dev.nonfactual[chosen], measure
             )
+            if judgement.verdicts_alone:
+                cut, reached, reason = 0.5, None, "verdicts alone, which count as they are"
             value = None if cut is None else judgement.sign * cut
             self.thresholds.append(
                 BenchThreshold(
@@ -449,7 +458,9 @@ class Measurement:
         self._append(judgement, where, estimate, result.coverage or 0.0, f"{result.signature}|{self.suffix}")
 
     def errors(self, measure: str, most: int, annotator: str | None) -> Iterator[BenchError]:
-        """What every system took for what it is not, at the threshold tuned for a measure, else by its own verdict.
+        """What every system took for what it is not, at the threshold tuned for a measure.
+
+        Where there is none, or the numbers are only verdicts (HAT tunes none for language models), the verdict counts.
 
         Args:
             measure: that was measured, of `AT_THRESHOLD`.
@@ -459,7 +470,7 @@ class Measurement:
         for judgement in self.judgements:
             cuts, opinion = self.cuts.get((judgement.system, measure), {}), judgement.test
             for tag in self.test.tags():
-                cut = cuts.get(tag)
+                cut = None if judgement.verdicts_alone else cuts.get(tag)
                 if cut is None and opinion.verdict is None:
                     continue
                 here = (self.test.languages == tag) & ~np.isnan(opinion.badness)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     Mask = Bools
 
 __all__ = [
+    "HARD",
     "OWN_MARKS",
     "ItemTable",
     "Opinion",

@@ -437,9 +437,9 @@ _LONGEST_SHOWN = 400  # code points of a text
 def _error_parts(view: View) -> Iterator[Part]:
     """The errors of each system on each data set, those first of which it is surest."""
     yield (
-        "What each system took for what it is not, at the threshold tuned on dev, the surest errors first. The page"
-        f" shows {_ERRORS_SHOWN} of each kind in each language; the table as CSV has all that the bench lists, with"
-        " whole texts."
+        "What each system took for what it is not: at the threshold tuned on dev, or by its verdict where it gives no"
+        f" more. The surest errors come first. The page shows {_ERRORS_SHOWN} of each kind in each language, shortened;"
+        " the table as CSV has all that are listed."
     )
     cells: dict[str, list[BenchError]] = {}
     for error in view.results.errors:

@@ -13,10 +13,10 @@ from absent_words import AbsentWords
 from sklearn.metrics import f1_score, matthews_corrcoef, roc_auc_score
 from small_bench import BENCH, Listener, ran, samples, written
 
-from veriglot.bench.results import BenchError, BenchResults, read_results
+from veriglot.bench.results import BenchResults, read_results
 from veriglot.errors import InputError
 from veriglot.metrics.estimate import MEAN
-from veriglot.records import Prediction, Sample, Span, Status, encode
+from veriglot.records import Sample, Span
 from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
@@ -266,67 +266,3 @@ def test_levels_stand_in_one_order_whatever_data_comes_first(tmp_path: Path) -> 
     found = ran(written(tmp_path, BENCH.replace('[[data]]\nname = "animals"', one)), tmp_path / "run")
     assert list(found.measures) == ["word", "sentence", "response"]
     assert {data.name: data.levels for data in found.data}["first"] == ("response",)
-
-
-def test_errors_are_as_many_as_the_figures_say_and_the_surest_come_first(tmp_path: Path) -> None:
-    results = ran(written(tmp_path), tmp_path / "out")
-    figures = {(f.system, f.level, f.language, f.measure): f for f in results.figures if f.at == "tuned"}
-    groups: dict[tuple[str, str, str], dict[str, list[BenchError]]] = {}
-    for error in results.errors:
-        kinds = groups.setdefault((error.system, error.level, error.language), {})
-        kinds.setdefault(error.kind, []).append(error)
-    assert groups
-    for (system, level, language), kinds in groups.items():
-        recall, precision = (figures[system, level, language, name] for name in ("recall", "precision"))
-        alarms, misses = (kinds.get(kind, []) for kind in ("false_positive", "false_negative"))
-        hits = recall.positives - len(misses)
-        assert recall.value == pytest.approx(hits / recall.positives)
-        assert precision.value == pytest.approx(hits / (hits + len(alarms)))
-        for errors in (alarms, misses):
-            assert [(each.number, each.count) for each in errors] == [(n + 1, len(errors)) for n in range(len(errors))]
-
-
-def test_an_error_has_its_texts_the_score_and_the_threshold(tmp_path: Path) -> None:
-    text = BENCH.replace("resamples = 60", 'resamples = 0\nrank_by = "f1"\nerrors = 1')
-    results = ran(written(tmp_path, text), tmp_path / "out")
-    assert {error.number for error in results.errors} == {1}
-    by_id = {row.id: row for row in samples()}
-    thresholds = {(t.system, t.level): t.value for t in results.thresholds if t.measure == "f1"}
-    for error in results.errors:
-        row = by_id[error.id]
-        assert error.source == row.evidence_text
-        assert error.response in row.response
-        assert error.threshold == thresholds[error.system, error.level]
-        assert error.threshold is not None
-        above = error.score >= error.threshold
-        assert above == ((error.kind == "false_positive") == (error.system != "rouge-l"))
-        assert bool(error.labelled) == (error.kind == "false_negative")
-    (tmp_path / "none").mkdir()
-    assert not ran(written(tmp_path / "none", text.replace("errors = 1", "errors = 0")), tmp_path / "none/out").errors
-
-
-def test_verdicts_alone_count_as_they_are_and_no_threshold_is_tuned(tmp_path: Path) -> None:
-    """Tuned, a judge that says the contrary of every label would be best by marking everything."""
-    rows = samples()
-    predictions = [
-        Prediction(
-            row.id, Status.SCORED, "contrary", language=row.language, score=0.0 if marks else 1.0,
-            spans=() if marks else (Span(0, 3),), notes=("confidence:verdict",),
-        )
-        for row in rows
-        for marks in [row.annotations[0].spans]
-    ]  # fmt: skip
-    (tmp_path / "contrary.jsonl").write_bytes(b"".join(encode(each) + b"\n" for each in predictions))
-    text = (
-        '[bench]\nresamples = 0\nrank_by = "f1"\n[[systems]]\npredictions = "contrary.jsonl"\nlabel = "contrary"\n'
-        '[[data]]\nname = "animals"\npath = "animals.jsonl"\ndev_share = 0.4\n'
-    )
-    results = ran(written(tmp_path, text), tmp_path / "out")
-    values = {f.measure: f.value for f in results.figures if (f.at, f.language) == ("tuned", "en")}
-    assert (values["recall"], values["precision"], values["mcc"]) == (0.0, 0.0, -1.0)
-    assert {(t.value, t.reached, t.reason) for t in results.thresholds} == {
-        (0.5, None, "verdicts alone, which count as they are")
-    }
-    (data,) = results.data
-    assert {error.threshold for error in results.errors} == {None}
-    assert sum(error.count for error in results.errors if error.number == 1) == data.items["response"]

@@ -92,7 +92,7 @@ def test_a_model_in_this_process_judges_and_its_tokens_say_how_sure_it_was(taugh
     made = local("translation", taught, tmp_path, probabilities=True, schema=False)
     (found,) = made.predict([translated()])
     assert found.status is Status.SCORED, found.reason
-    assert found.notes == ("confidence:token_probabilities", "calibration:none")
+    assert found.notes == ("reason:added", "confidence:token_probabilities", "calibration:none")
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(taught)
     model = transformers.AutoModelForCausalLM.from_pretrained(taught).eval()

@@ -6,12 +6,13 @@ import csv
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from veriglot.bench.data import BANDS, band_of, statistics_by_language, statistics_of, statistics_row
 from veriglot.errors import UnknownNameError
 from veriglot.formats.reader import read
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+from veriglot.records import Annotation, Evidence, Kind, Pointer, Sample, Span, Task, Unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +87,48 @@ def test_facts_of_typed_labels() -> None:
     found = statistics_of([Sample(id="x", response=text, language="en", annotations=(gold,))])
     assert [found[name] for name in ("facts", "supported", "contradicted", "unverified")] == [4, 0.75, 0.25, 0.0]
     assert (found["support_rate"], found["evidence_units"], found["length_ratio"]) == (0.75, 0, None)
+
+
+TWO = "Mira Holt was born in Odense in 1902. She died in Paris."
+WIKI = (Evidence("Mira Holt was born in Aarhus in 1902.", id="w"),)
+
+
+def annotated(name: str, *flags: str) -> Annotation:
+    """Two sentences with their facts counted, and where the evidence for them stands."""
+    places = (Pointer("w", 0, 9), Pointer("w", 22, 28))
+    units = (
+        Unit(0, 37, "contradicted", evidence=places, counts={"supported": 2, "contradicted": 1}),
+        Unit(38, 56, "unverified", counts={"supported": 1, "unverified": 3}),
+    )
+    return Annotation(name, Kind.HUMAN, "support", units=units, flags=flags)
+
+
+def test_annotations_as_kang_s_table_9() -> None:
+    flags = ("context_conflict[38:56]", "subjective[0:37]", "source_noise")
+    one = Sample(id="1", response=TWO, language="en", evidence=WIKI, annotations=(annotated("a", *flags),))
+    two = Sample(id="2", response=TWO, language="en", evidence=WIKI, annotations=(annotated("a"),))
+    (by_sentence,) = statistics_by_language([one, two], level="sentence").values()
+    assert by_sentence == {
+        "examples": 4, "mean_words": (8 + 4) / 2, "mean_evidence_places": 1.0, "mean_facts": 3.5,
+        "support_rate": pytest.approx((2 / 3 + 1 / 4) / 2), "contradicted_rate": pytest.approx(1 / 6),
+        "unverified_rate": 3 / 8, "flag_context_conflict": 0.25, "flag_subjective": 0.25,
+    }  # fmt: skip
+    (by_response,) = statistics_by_language([one, two]).values()
+    shown = ("mean_facts", "mean_evidence_places", "support_rate", "supported", "flag_source_noise", "flag_subjective")
+    assert [by_response[name] for name in shown] == [7, 2, pytest.approx(3 / 7), pytest.approx(3 / 7), 0.5, 0.5]
+    (by_fact,) = statistics_by_language([one, two], level="fact").values()
+    assert by_fact["mean_facts"] == 1
+    german = msgspec.structs.replace(one, id="3", language="de", annotations=(annotated("a"),))
+    assert statistics_by_language([one, german])["de"]["flag_subjective"] == 0.0, "it is set elsewhere"
+
+
+def test_a_flag_counts_where_most_set_it() -> None:
+    people = (annotated("a", "inferred[0:37]"), annotated("b", "inferred[0:37]", "temporal[0:37]"), annotated("c"))
+    sample = Sample(id="1", response=TWO, language="en", evidence=WIKI, annotations=people)
+    (most,) = statistics_by_language([sample], level="sentence").values()
+    assert (most["flag_inferred"], most.get("flag_temporal")) == (0.5, None)
+    (anybody,) = statistics_by_language([sample], level="sentence", annotator="union").values()
+    assert (anybody["flag_inferred"], anybody["flag_temporal"]) == (0.5, 0.5)
 
 
 def test_edited_pairs_as_halluverse_s_table_2() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from veriglot.bench.items import item_labels
@@ -74,3 +75,36 @@ def test_no_labels_and_no_words() -> None:
     assert (whole.nonfactual, whole.facts, whole.support, whole.unverified) == (False, 0, None, None)
     assert item_labels(empty, "sentence") == []
     assert item_labels(empty, "fact") == []
+
+
+def supported(*units: Unit) -> Sample:
+    gold = Annotation("gold", Kind.HUMAN, "support", units=units)
+    return Sample(id="s", response=TEXT, language="en", annotations=(gold,))
+
+
+def test_facts_that_a_person_counted_stand_for_those_of_the_rules() -> None:
+    first = TEXT.index(".") + 1
+    counted = Unit(0, first, "contradicted", counts={"supported": 2, "contradicted": 1, "unverified": 1})
+    sentences = item_labels(supported(counted), "sentence")
+    assert sentences is not None
+    assert (sentences[0].nonfactual, sentences[0].facts) == (True, 4)
+    assert (sentences[0].support, sentences[0].contradicted, sentences[0].unverified) == (0.5, 0.25, 0.25)
+    others = sentences[1].facts
+    assert others > 0, "the next sentence was not counted: its facts are those of the rules"
+    (whole,) = item_labels(supported(counted)) or ()
+    assert whole.facts == 4 + others
+    assert whole.unverified == pytest.approx(1 / (4 + others))
+
+
+def test_the_label_of_a_fact_is_not_that_of_the_facts_inside_it() -> None:
+    text = "Mira Holt, a Danish painter, was born in Odense in 1902."
+    labels = (("supported", 0, 37), ("contradicted", 11, 27), ("unverified", 38, 47), ("supported", 48, 55))
+    for clause in ("supported", "contradicted"):
+        units = tuple(Unit(start, end, clause if start == 0 else label) for label, start, end in labels)
+        sample = msgspec.structs.replace(supported(*units), response=text)
+        facts = item_labels(sample, "fact")
+        assert facts is not None
+        assert [fact.contradicted for fact in facts] == [float(clause == "contradicted"), 1.0, 0.0, 0.0]
+    only = item_labels(msgspec.structs.replace(supported(Unit(0, 37, "contradicted")), response=text), "fact")
+    assert only is not None
+    assert [fact.nonfactual for fact in only] == [True, False, False, False]

@@ -147,6 +147,29 @@ def test_every_unit_has_an_answer_before_work_is_handed_in(units: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("counts", "label"),
+    [
+        ({"supported": 3}, "supported"),
+        ({"supported": 3, "unverified": 1}, "unverified"),
+        ({"unverified": 2, "contradicted": 1}, "contradicted"),
+        ({"supported": 0}, None),
+    ],
+)
+def test_counted_facts_make_the_label_of_their_sentence(counts: dict[str, int], label: str | None) -> None:
+    counting, text = form("facts", (), units="sentence"), sample("Ada was born in Paris.")
+    layer = Layer(units=(LayerUnit(0, 22, evidence=(Pointer("p0", 0, 3),), counts=counts),))
+    annotation = layer.to_annotation(counting, text, "ada")
+    assert annotation is not None
+    assert annotation.units is not None
+    assert [unit.label for unit in annotation.units] == ([] if label is None else [label])
+    assert list(layer.marks(counting)) == ([] if label in {None, "supported"} else [(0, 22, label)])
+    again = Layer.from_annotation(annotation, counting, text)
+    assert [(unit.counts, unit.evidence) for unit in again.units] == [(counts, layer.units[0].evidence)][
+        : label is not None
+    ]
+
+
+@pytest.mark.parametrize(
     ("unit", "field"),
     [
         (LayerUnit(0, 3, "supported", (Pointer("p9", 0, 3),)), "units[0].evidence[0].id"),

@@ -48,7 +48,12 @@ def test_presets_follow_the_papers(tmp_path: Path) -> None:
     assert made("mfava", tmp_path).form.span_rating is not None
     kang = made("kang", tmp_path).form
     assert [label.name for label in kang.unit_labels] == ["supported", "contradicted", "unverified"]
-    assert (kang.unit, kang.evidence, kang.unit_flags) == ("fact", True, ("context_conflict", "instruction_conflict"))
+    assert (kang.unit, kang.evidence) == ("fact", True)
+    conflicts, hard = (
+        ("context_conflict", "instruction_conflict"),
+        ("inferred", "subjective", "nuanced_difference", "temporal"),
+    )
+    assert kang.unit_flags == (*conflicts, *hard), "Kang et al., Tables 5 and 8"
     assert [label.name for label in made("halluverse", tmp_path).form.labels] == ["0", "entity", "relation", "sentence"]
     with pytest.raises(UnknownNameError, match="Did you mean mfava"):
         preset("mfavaa", title="N", slug="n", data=[])

@@ -7,6 +7,7 @@ so a row that is added moves no other.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.bench.items import item_labels, made_by, tag_of
+from veriglot.bench.items import ItemTable, item_labels, made_by, tag_of
 from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, DataEntry
+    from veriglot.bench.items import ItemLabels
+    from veriglot.bench.results import Level
+    from veriglot.metrics.reference import Reference
     from veriglot.metrics.spans import Segmenter
+    from veriglot.records import Span, Unit
 
 __all__ = ["DataSet", "statistics_by_language"]
 
@@ -329,10 +334,34 @@ def statistics_row(sums: Counter[str]) -> Statistics:
         "mean_evidence_units": share("evidence_units", "with_evidence"),
         "mean_response_units": share("response_units", "with_evidence"),
         "facts": sums["facts"],
-        "support_rate": share("support", "with_facts"),
+        **{name: value for name, value in example_row(sums).items() if name not in {"examples", "mean_words"}},
         "supported": share("supported", "facts"),
         "contradicted": share("contradicted", "typed_facts"),
         "unverified": share("unverified", "typed_facts"),
+    }
+
+
+def example_row(sums: Counter[str]) -> Statistics:
+    """Kang et al.'s Table 9, and how often annotators set each flag, such as those of its Table 8.
+
+    Examples are labelled responses, sentences or facts. Rates are means over the examples whose facts are known. A
+    place in the evidence is one that an annotator selected, each once an example; None where nobody selected any.
+    `flag_<name>` is the share of examples with a flag that is set anywhere in the data.
+    """
+
+    def mean(part: str, whole: str = "examples") -> float | None:
+        return sums[part] / sums[whole] if sums[whole] else None
+
+    flags = sorted(name for name in sums if name.startswith("flag_"))
+    return {
+        "examples": sums["examples"],
+        "mean_words": mean("words"),
+        "mean_evidence_places": mean("places") if sums["places"] else None,
+        "mean_facts": mean("facts", "with_facts"),
+        "support_rate": mean("support", "with_facts"),
+        "contradicted_rate": mean("contradicted_rates", "typed"),
+        "unverified_rate": mean("unverified_rates", "typed"),
+        **{name: mean(name) for name in flags},
     }
 
 
@@ -355,21 +384,28 @@ def statistics_of(samples: Iterable[Sample], *, unit: str = "word", annotator: s
 
 
 def statistics_by_language(
-    samples: Iterable[Sample], *, unit: str = "word", annotator: str | None = None
+    samples: Iterable[Sample], *, unit: str = "word", annotator: str | None = None, level: Level = "response"
 ) -> dict[str, Statistics]:
     """The statistics of each language of a data set, in the order of the tags; translations by pair, as `de-en`.
 
-    Arguments and errors are those of `statistics_of`.
+    Arguments and errors are those of `statistics_of`; at level `sentence` or `fact`, those of `example_row` alone.
     """
-    return {tag: statistics_row(part) for tag, part in _sums(samples, unit, annotator).items()}
+    row = statistics_row if level == "response" else example_row
+    return {tag: row(part) for tag, part in _sums(samples, unit, annotator, level).items()}
 
 
-def _sums(samples: Iterable[Sample], unit: str, annotator: str | None) -> dict[str, Counter[str]]:
+def _sums(
+    samples: Iterable[Sample], unit: str, annotator: str | None, level: Level = "response"
+) -> dict[str, Counter[str]]:
     segment = segmenter(unit)
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for sample in map(_with_language, samples):
-        _count(sums[_stratum(sample)], sample, annotator, segment)
-    return dict(sorted(sums.items()))
+        part = sums[_stratum(sample)]
+        if level == "response":
+            _count(part, sample, annotator, segment)
+        _count_examples(part, sample, annotator, segment, level)
+    flags = {name: 0 for part in sums.values() for name in part if name.startswith("flag_")}
+    return {tag: Counter({**flags, **part}) for tag, part in sorted(sums.items())}
 
 
 def _stratum(sample: Sample) -> str:
@@ -408,11 +444,55 @@ def _count(sums: Counter[str], sample: Sample, annotator: str | None, segment: S
         if band is not None:
             sums.update({f"hallucinated_{name}": number for name, number in lengths.items()})
             sums["hallucinated_ratios"] += length / evidence  # type: ignore[assignment]
-    for item in item_labels(sample, "response", annotator) or ():
+
+
+def _count_examples(
+    sums: Counter[str], sample: Sample, annotator: str | None, segment: Segmenter, level: Level
+) -> None:
+    labels = reference(sample, annotator)
+    items = item_labels(sample, level, annotator)
+    if labels is None or items is None:
+        return
+    texts = [sample.response[item.start : item.end] for item in items]
+    if level == "fact":  # as it reads alone
+        table = ItemTable.of([sample], {sample.id: sample.id}, level, annotator=annotator)
+        texts = [row.response for row in table.item_samples([sample])]
+    for item, text in zip(items, texts, strict=True):
+        sums.update(examples=1, words=len(segment(text, sample.language)))
+        sums["places"] += len({place for mark in _marks_in(labels, item) for place in mark.evidence})
+        sums.update(f"flag_{flag}" for flag in _flags_in(labels, item, level))
         if item.support is None:
             continue
         sums.update(with_facts=1, facts=item.facts, supported=round(item.support * item.facts))
         sums["support"] += item.support  # type: ignore[assignment]
         if item.contradicted is not None and item.unverified is not None:
             contradicted, unverified = (round(part * item.facts) for part in (item.contradicted, item.unverified))
-            sums.update(typed_facts=item.facts, contradicted=contradicted, unverified=unverified)
+            sums.update(typed=1, typed_facts=item.facts, contradicted=contradicted, unverified=unverified)
+            sums["contradicted_rates"] += item.contradicted  # type: ignore[assignment]
+            sums["unverified_rates"] += item.unverified  # type: ignore[assignment]
+
+
+_FLAG_OF_UNIT = re.compile(r"(.+)\[(\d+):(\d+)\]")
+
+
+def _marks_in(labels: Reference, item: ItemLabels) -> Iterator[Span | Unit]:
+    """What annotators marked in an item; where they labelled just this unit, its label alone: facts lie in facts."""
+    marks: list[Span | Unit] = []
+    for annotation in labels.annotations:
+        marks += [*(annotation.spans or ()), *(annotation.units or ())]
+    own = [mark for mark in marks if (mark.start, mark.end) == item[:2]]
+    yield from own or (mark for mark in marks if item.start <= mark.start < item.end)
+
+
+def _flags_in(labels: Reference, item: ItemLabels, level: Level) -> list[str]:
+    """The flags of an item that more than half of the annotators set (of a `union`, any); a response has its units'."""
+    voices = Counter[str]()
+    for annotation in labels.annotations:
+        names = set()
+        for flag in annotation.flags:
+            of_unit = _FLAG_OF_UNIT.fullmatch(flag)
+            if level == "response" or (of_unit and (int(of_unit[2]), int(of_unit[3])) == item[:2]):
+                names.add(of_unit[1] if of_unit else flag)
+        voices.update(names)
+    enough = 0 if labels.annotator == "union" else len(labels.annotations) / 2
+    return [name for name, count in voices.items() if count > enough]

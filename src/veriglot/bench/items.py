@@ -2,14 +2,16 @@
 
 Kang et al.'s rules (section 5.1): an item is factual where all its facts are supported; its support rate is N_vs / N_t
 and its unverified rate N_nv / N_t, over facts that the evidence supports, contradicts, or says nothing of. Facts are
-those of `text.facts`. A fact is unsupported where a mark overlaps it; it is contradicted where a mark that does is of a
-type that counts as `contradicted` in the taxonomy `support`, and unverified where all that do count as `unverified`.
+those of `text.facts`, or as many as an annotator counted in a sentence. A fact is unsupported where a mark overlaps it;
+it is contradicted where a mark that does is of a type that counts as `contradicted` in the taxonomy `support`, and
+unverified where all that do count as `unverified`. The label of a fact is of that fact alone, for facts lie in facts.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -29,12 +31,12 @@ from veriglot.metrics.spans import (
     unit_probabilities,
     word_probabilities,
 )
-from veriglot.records import Direction, Kind, Prediction, Sample, Score, Status, languages
+from veriglot.records import Direction, Kind, Prediction, Sample, Score, Status, Unit, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,15 +127,26 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
     telling = bool(_meanings(labels.taxonomy))
     if level == "fact":
         return [_item(f.start, f.end, v != "", [v], telling) for f, v in zip(every, verdicts, strict=True)]
+    known = [*zip((fact.start for fact in every), verdicts, strict=True)]
+    for unit in labels.units:
+        if unit.counts:  # what a person counted takes the place of the facts that rules see
+            known = [row for row in known if not unit.start <= row[0] < unit.end]
+            known += ((unit.start, verdict) for verdict in _counted(unit, labels.taxonomy))
     if level == "response":
-        return [_item(0, len(sample.response), bool(len(labels.marks.spans)), verdicts, telling)]
+        return [_item(0, len(sample.response), bool(len(labels.marks.spans)), [v for _, v in known], telling)]
     places = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
     bad = marked(places, labels.marks.spans).tolist()
-    starts = np.array([fact.start for fact in every], dtype=np.int64)
     return [
-        _item(start, end, wrong, [verdicts[i] for i in np.flatnonzero((starts >= start) & (starts < end))], telling)
+        _item(start, end, wrong, [verdict for at, verdict in known if start <= at < end], telling)
         for (start, end), wrong in zip(places.tolist(), bad, strict=True)
     ]
+
+
+def _counted(unit: Unit, taxonomy_name: str | None) -> Iterator[str | None]:
+    """The verdicts on the facts that an annotator counted in a unit."""
+    known, meaning = taxonomies().get(taxonomy_name or ""), _meanings(taxonomy_name)
+    for label, count in unit.counts.items():
+        yield from repeat("" if known and label in known.clean else meaning.get(label), count)
 
 
 def _facts(sample: Sample) -> list[Fact]:
@@ -156,8 +169,12 @@ def _verdicts(labels: Reference, every: Sequence[Fact], length: int) -> list[str
     meaning = _meanings(labels.taxonomy)
     kinds = np.array([meaning.get(name or "", "") for name in labels.marks.types], dtype=object)
     verdicts: NDArray[np.object_] = np.full(len(every), "", dtype=object)
+    spans = labels.marks.spans
+    index = {(fact.start, fact.end): number for number, fact in enumerate(every)} if labels.units else {}
+    own = np.array([index.get((start, end), -1) for start, end in spans.tolist()], dtype=np.int64)
     for kind, verdict in (("unverified", "unverified"), ("", None), ("contradicted", "contradicted")):
-        verdicts[fact_marks(every, length, labels.marks.spans[kinds == kind])] = verdict  # the last one holds
+        verdicts[fact_marks(every, length, spans[(kinds == kind) & (own < 0)])] = verdict  # the last one holds
+        verdicts[own[(kinds == kind) & (own >= 0)]] = verdict  # a labelled fact, in which others may lie
     return list(verdicts.tolist())
 
 

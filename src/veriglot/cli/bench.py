@@ -174,6 +174,10 @@ def statistics(
     *,
     annotator: str | None = Help(None, "Default: as for `veriglot evaluate`."),
     unit: str = "word",
+    figure_level: Literal["response", "sentence", "fact"] = Option(
+        "response",
+        "Level of the figures. sentence and fact: Kang et al.'s Table 9, which response has among others.",
+    ),
     format_: str | None = None,
     language: str | None = Help(None, "Default: unknown."),
     json: bool = JSON_TABLE,
@@ -191,7 +195,7 @@ def statistics(
             yield from read_rows(path, format=format_, language=language, seen=seen, labelled=True)
 
     samples = readable(rows(), "rows could not be read and are in no figure")
-    by_language = statistics_by_language(samples, unit=unit, annotator=annotator)
+    by_language = statistics_by_language(samples, unit=unit, annotator=annotator, level=figure_level)
     if json:
         print_json(by_language)
         return
@@ -214,7 +218,7 @@ def record(
     *,
     output: str = Help(..., "The figures, as JSON."),
     figure_level: Literal["word", "fact", "sentence", "response"] = Option(
-        "word", "Level of the figures: word, fact, sentence or response."
+        "word", "Level of the figures. word, fact, sentence or response."
     ),
     measure: str = Option("auc_pr_nonfactual", "Measure to choose by; higher must be better.", "NAME"),
 ) -> None:

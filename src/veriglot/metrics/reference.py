@@ -18,7 +18,7 @@ import numpy as np
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
-from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status
+from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status, Unit
 from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomies
 from veriglot.signatures import digest
 
@@ -66,6 +66,8 @@ class Reference:
         taxonomy: what the types belong to; None where the combined annotations differ.
         marks: the unsupported spans.
         soft: per code point, the share of annotators who mark it; None where the source does not say.
+        units: what they are made of, where one annotator labelled units, clean ones too; else empty.
+        annotations: those that they are made of.
     """
 
     annotator: str
@@ -73,6 +75,8 @@ class Reference:
     taxonomy: str | None
     marks: Marks
     soft: Float64s | None
+    units: tuple[Unit, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
 
 
 def source_of(hashes: Iterable[str], kinds: Collection[Kind]) -> DataSource:
@@ -231,7 +235,9 @@ def _soft(annotation: Annotation, length: int) -> Float64s | None:
 
 def _single(sample: Sample, annotation: Annotation) -> Reference:
     soft = _soft(annotation, len(sample.response))
-    return Reference(annotation.annotator, annotation.kind, annotation.taxonomy, _marks(annotation), soft)
+    units = (annotation.units or ()) if annotation.spans is None else ()
+    marks = _marks(annotation)
+    return Reference(annotation.annotator, annotation.kind, annotation.taxonomy, marks, soft, units, (annotation,))
 
 
 def merged_runs(inside: Bools) -> Int32s:
@@ -263,7 +269,8 @@ def _combined(sample: Sample, annotations: Sequence[Annotation], how: str) -> Re
         spans = merged_runs(share > 0.5)
         marks = Marks(spans, tuple(majority_type(start, end, typed) for start, end in spans.tolist()))
     names = {annotation.taxonomy for annotation in annotations}
-    return Reference(how, annotations[0].kind, names.pop() if len(names) == 1 else None, marks, share)
+    named = names.pop() if len(names) == 1 else None
+    return Reference(how, annotations[0].kind, named, marks, share, annotations=tuple(annotations))
 
 
 # A prediction as arrays, and a prediction held at another threshold.

@@ -108,12 +108,16 @@ class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
         end: one past the last code point; always greater than `start`.
         label: a label of the annotation's taxonomy, such as `supported`.
         probability: the share of annotators who gave the label, where that is what the source holds (soft labels).
+        evidence: the places in the evidence that the label rests on.
+        counts: how many facts of the unit have which label, where they were counted (Kang et al., Table 5).
     """
 
     start: int
     end: int
     label: str
     probability: float | None = None
+    evidence: tuple[Pointer, ...] = ()
+    counts: dict[str, int] = {}
 
     def __post_init__(self) -> None:
         _check_range(self.start, self.end, "unit")

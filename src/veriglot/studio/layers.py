@@ -119,8 +119,9 @@ class Layer(StrictRecord):
         yield from ((span.start, span.end, span.type) for span in self.spans)
         clean = taxonomy(form.taxonomy).clean if form.unit is not None else ()
         for unit in self.units:
-            if unit.label is not None and unit.label not in clean:
-                yield unit.start, unit.end, unit.label
+            label = _label_of(unit, form)
+            if label is not None and label not in clean:
+                yield unit.start, unit.end, label
         if self.label not in {None, NO_HALLUCINATION} and length:
             yield 0, length, str(self.label)
 
@@ -182,8 +183,7 @@ class Layer(StrictRecord):
         if form.unit is not None:
             if annotation.units is None:
                 raise InputError(f"the layer of {annotation.annotator!r} labels no units", field="annotations")
-            units = [(*borders.widened(unit.start, unit.end), types.get(unit.label)) for unit in annotation.units]
-            return cls(units=tuple(LayerUnit(*unit) for unit in dict.fromkeys(units) if unit[2] is not None))
+            return cls(units=tuple(_layer_units(annotation.units, types, borders)))
         if annotation.spans is None:
             raise InputError(f"the layer of {annotation.annotator!r} marks no spans", field="annotations")
         spans = dict.fromkeys(_spans(annotation, form, types, borders))
@@ -342,14 +342,41 @@ def _check_distinct(values: Iterable[object], what: str, field: str) -> None:
 
 # Layers to and from the annotations of samples, which files hold.
 #
-# An annotation holds less than a layer: notes, comments, counts and pointers of units into the evidence stay in the
-# layer, which exports keep beside it. Answers per span and per unit are named by their place: `fools_reader[3:9]`.
+# An annotation holds less than a layer: notes and comments stay in the layer, which exports keep beside it. Answers per
+# span and per unit are named by their place: `fools_reader[3:9]`.
+
+
+def _label_of(unit: LayerUnit, form: Form) -> str | None:
+    """The label of a unit; where its facts were counted alone, the first of the taxonomy but what is supported.
+
+    As Kang et al. (section 5.1), a unit is factual only if all its facts are.
+    """
+    if unit.label is not None:
+        return unit.label
+    clean = taxonomy(form.taxonomy).clean
+    counted = [choice.name for choice in form.unit_labels if unit.counts.get(choice.name)]
+    return next((name for name in counted if name not in clean), next(iter(counted), None))
+
+
+def _layer_units(units: Iterable[Unit], types: dict[str, str], borders: Borders) -> Iterator[LayerUnit]:
+    """The units of an annotation, each place once, with labels of the form's taxonomy."""
+    result: dict[tuple[int, int, str], LayerUnit] = {}
+    for unit in units:
+        label, place = types.get(unit.label), borders.widened(unit.start, unit.end)
+        if label is not None:
+            counts = {types[name]: count for name, count in unit.counts.items() if name in types}
+            result.setdefault((*place, label), LayerUnit(*place, label, unit.evidence, counts=counts))
+    yield from result.values()
 
 
 def _annotation_units(layer: Layer, form: Form, text: str) -> tuple[Unit, ...] | None:
     if form.unit is not None:
-        units = sorted(layer.units, key=lambda unit: (unit.start, unit.end))
-        return tuple(Unit(unit.start, unit.end, unit.label) for unit in units if unit.label is not None)
+        units = ((unit, _label_of(unit, form)) for unit in sorted(layer.units, key=lambda unit: (unit.start, unit.end)))
+        return tuple(
+            Unit(unit.start, unit.end, label, evidence=unit.evidence, counts=unit.counts)
+            for unit, label in units
+            if label is not None
+        )
     if not form.labels:
         return None
     if layer.label in {None, NO_HALLUCINATION} or not text:

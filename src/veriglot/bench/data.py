@@ -459,7 +459,7 @@ def _count_examples(
         texts = [row.response for row in table.item_samples([sample])]
     for item, text in zip(items, texts, strict=True):
         sums.update(examples=1, words=len(segment(text, sample.language)))
-        sums["places"] += len({place for mark in _marks_in(labels, item) for place in mark.evidence})
+        sums["places"] += len({pointer for mark in _marks_in(labels, item) for pointer in mark.evidence})
         sums.update(f"flag_{flag}" for flag in _flags_in(labels, item, level))
         if item.support is None:
             continue

@@ -104,8 +104,7 @@ class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
     """A labelled unit of a response: a sentence, an atomic fact, a token.
 
     Attributes:
-        start: first code point, counted from 0.
-        end: one past the last code point; always greater than `start`.
+        start, end: half-open and never empty, in code points, counted from 0.
         label: a label of the annotation's taxonomy, such as `supported`.
         probability: the share of annotators who gave the label, where that is what the source holds (soft labels).
         evidence: the places in the evidence that the label rests on.
@@ -128,8 +127,7 @@ class Word(msgspec.Struct, frozen=True, omit_defaults=True):
     """One word of a response with the probability (0 to 1) that the evidence does not support it.
 
     Attributes:
-        start: first code point, counted from 0.
-        end: one past the last code point; always greater than `start`.
+        start, end: half-open and never empty, in code points, counted from 0.
         confidence: probability that the word is unsupported.
         evidence: for a supported word, the places in the evidence that support it.
     """
@@ -148,8 +146,7 @@ class JudgedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
     """One sentence or atomic fact of a response with the probability (0 to 1) that it holds anything unsupported.
 
     Attributes:
-        start: first code point, counted from 0.
-        end: one past the last code point; always greater than `start`.
+        start, end: half-open and never empty, in code points, counted from 0.
         kind: `sentence`, or what kind of fact it is: `clause`, `aside`, `date`, `number`, `name`.
         score: probability that the evidence does not support all of it.
         parts: the places that it is made of, half-open and in order, where other units lie between them; empty where

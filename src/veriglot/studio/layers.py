@@ -362,10 +362,10 @@ def _layer_units(units: Iterable[Unit], types: dict[str, str], borders: Borders)
     """The units of an annotation, each place once, with labels of the form's taxonomy."""
     result: dict[tuple[int, int, str], LayerUnit] = {}
     for unit in units:
-        label, place = types.get(unit.label), borders.widened(unit.start, unit.end)
+        label, bounds = types.get(unit.label), borders.widened(unit.start, unit.end)
         if label is not None:
             counts = {types[name]: count for name, count in unit.counts.items() if name in types}
-            result.setdefault((*place, label), LayerUnit(*place, label, unit.evidence, counts=counts))
+            result.setdefault((*bounds, label), LayerUnit(*bounds, label, unit.evidence, counts=counts))
     yield from result.values()
 
 

@@ -69,7 +69,7 @@ def test_a_resample_is_the_repeated_data(size: int, seed: int, name: str) -> Non
 
 def test_good_systems_are_positive_in_every_correlation_and_above_chance_in_every_ranking() -> None:
     support = np.linspace(0, 1, 60)
-    items = Items(1 - support, support < 0.5, support, (1 - support) ** 2)
+    items = Items(1 - support, support < 0.5, support, (1 - support) ** 2, 2 - support)
     resampling = Resampling.of(range(60), resamples=0)
     for name in CORRELATIONS:
         assert draws(name, items, resampling)[0] > 0.8, name

@@ -298,6 +298,8 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
 
 BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
 
+_VERDICTS = {"support": "supported", "contradicted": "contradicted", "unverified": "unverified"}
+
 Statistics = dict[str, float | int | None]
 
 
@@ -335,9 +337,7 @@ def statistics_row(sums: Counter[str]) -> Statistics:
         "mean_response_units": share("response_units", "with_evidence"),
         "facts": sums["facts"],
         **{name: value for name, value in example_row(sums).items() if name not in {"examples", "mean_words"}},
-        "supported": share("supported", "facts"),
-        "contradicted": share("contradicted", "typed_facts"),
-        "unverified": share("unverified", "typed_facts"),
+        **{name: share(name, f"{name}_facts") for name in _VERDICTS.values()},
     }
 
 
@@ -358,9 +358,7 @@ def example_row(sums: Counter[str]) -> Statistics:
         "mean_words": mean("words"),
         "mean_evidence_places": mean("places") if sums["places"] else None,
         "mean_facts": mean("facts", "with_facts"),
-        "support_rate": mean("support", "with_facts"),
-        "contradicted_rate": mean("contradicted_rates", "typed"),
-        "unverified_rate": mean("unverified_rates", "typed"),
+        **{f"{rate}_rate": mean(f"{name}_rates", f"{name}_items") for rate, name in _VERDICTS.items()},
         **{name: mean(name) for name in flags},
     }
 
@@ -461,15 +459,12 @@ def _count_examples(
         sums.update(examples=1, words=len(segment(text, sample.language)))
         sums["places"] += len({pointer for mark in _marks_in(labels, item) for pointer in mark.evidence})
         sums.update(f"flag_{flag}" for flag in _flags_in(labels, item, level))
-        if item.support is None:
-            continue
-        sums.update(with_facts=1, facts=item.facts, supported=round(item.support * item.facts))
-        sums["support"] += item.support  # type: ignore[assignment]
-        if item.contradicted is not None and item.unverified is not None:
-            contradicted, unverified = (round(part * item.facts) for part in (item.contradicted, item.unverified))
-            sums.update(typed=1, typed_facts=item.facts, contradicted=contradicted, unverified=unverified)
-            sums["contradicted_rates"] += item.contradicted  # type: ignore[assignment]
-            sums["unverified_rates"] += item.unverified  # type: ignore[assignment]
+        sums.update({"facts": item.facts, "with_facts": bool(item.facts)})
+        for rate, name in _VERDICTS.items():
+            share = getattr(item, rate)
+            if share is not None:
+                sums.update({name: round(share * item.facts), f"{name}_facts": item.facts, f"{name}_items": 1})
+                sums[f"{name}_rates"] += share
 
 
 _FLAG_OF_UNIT = re.compile(r"(.+)\[(\d+):(\d+)\]")

@@ -8,6 +8,7 @@ figure of several languages is the mean of theirs, draw by draw.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from contextlib import suppress
@@ -52,12 +53,11 @@ if TYPE_CHECKING:
 __all__ = [
     "SURE_TEXTS",
     "UNTUNED",
+    "WITH_PAIRWISE",
     "Judgement",
     "Measurement",
     "bench_draws",
-    "correlation_p",
     "few",
-    "without_unsure_interval",
 ]
 
 
@@ -221,6 +221,9 @@ def _joined(*reasons: str | None) -> str | None:
 
 # Figures of items.
 
+WITH_PAIRWISE = "pearson_pairwise"
+"""How a scorer goes with itself where other responses stand for the evidence (Kang et al., section 4.2)."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -265,6 +268,7 @@ class Measurement:
         test, dev: its items.
         resampling: of the test items.
         suffix: what the signature of every figure ends with.
+        partners: scorer to the same one as `pairwise:`, where both are in the bench.
         judgements: what systems said.
         figures, thresholds: see `BenchFigure` and `BenchThreshold`.
         drawn: measure and threshold to language to system to its draws (the data in draw 0), for win rates.
@@ -276,6 +280,7 @@ class Measurement:
     dev: ItemTable
     resampling: Resampling
     suffix: str
+    partners: Mapping[str, str]
     judgements: list[Judgement] = field(default_factory=list)
     figures: list[BenchFigure] = field(default_factory=list)
     thresholds: list[BenchThreshold] = field(default_factory=list)
@@ -285,9 +290,12 @@ class Measurement:
     cuts: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
     def measure(self, measures: Sequence[str], *, by_language: bool) -> None:
-        """Take these measures of `ITEM_MEASURES`; `by_language` tunes a threshold for each language, not for all."""
+        """Take these measures of `ITEM_MEASURES`; `by_language` tunes a threshold for each language, not for all.
+
+        Beside these `WITH_PAIRWISE`, which needs no labels, of every scorer that has a partner.
+        """
         for judgement in self.judgements:
-            for name in measures:
+            for name in dict.fromkeys((*measures, *([WITH_PAIRWISE] if judgement.system in self.partners else []))):
                 if name not in AT_THRESHOLD:
                     self._add(judgement, name, None, judgement.test.badness, {}, {})
                     continue
@@ -337,7 +345,9 @@ class Measurement:
     ) -> None:
         """The figures of one measure: of each language, then the mean over them."""
         parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
-        items = self.test.items(badness)
+        by_system = {each.system: each.test.badness for each in self.judgements}
+        partner = by_system.get(self.partners.get(judgement.system, ""))
+        items = dataclasses.replace(self.test.items(badness), pairwise=partner)
         for tag in self.test.tags():
             mask = self.test.languages == tag
             part, drawing = items.select(mask), self.resampling.select(mask)

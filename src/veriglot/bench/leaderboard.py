@@ -9,7 +9,6 @@ one text, and one text labelled several times, go wrong together.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.bench.config import ALL, Config, scopes
-from veriglot.bench.figures import Judgement, Measurement, bench_draws, correlation_p, without_unsure_interval
+from veriglot.bench.figures import WITH_PAIRWISE, Judgement, Measurement, bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import (
     At,
@@ -28,7 +27,6 @@ from veriglot.bench.results import (
     BenchCorrelations,
     BenchData,
     BenchError,
-    BenchPairwise,
     BenchResults,
     BenchSystem,
     BenchWin,
@@ -37,9 +35,8 @@ from veriglot.bench.results import (
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
-from veriglot.metrics.estimate import MEAN, Resampling, estimated, mean_of_draws, number, percentile, too_few
+from veriglot.metrics.estimate import MEAN, Resampling, mean_of_draws, number, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, Items
-from veriglot.metrics.scores import pearson
 from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import encode
 from veriglot.signatures import __version__, digest, signature
@@ -82,7 +79,7 @@ def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> I
             for key, languages in measured.drawn.items():
                 table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
     for (measure, at), cells in table.items():
-        if at == "own":
+        if at == "own" or measure == WITH_PAIRWISE:
             continue  # systems have thresholds of their own for uses of their own
         for win in win_rates(cells, scopes, level=level, measure=measure, at=at):
             texts = min((_texts(board, cell) for cell in cells if cell in scopes[win.scope]), default=0)
@@ -344,72 +341,6 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
     return None if tested is None else (tested.r, tested.p)
 
 
-# What of a scorer is left without evidence: its numbers by the evidence with those by the other responses (Kang et al.,
-# section 4.2 and the table by language).
-
-
-def pairwise(
-    level: Level, board: Board, systems: Sequence[BenchSystem], scopes: Mapping[str, Collection[str]]
-) -> Iterator[BenchPairwise]:
-    """How every scorer goes with the same one as `pairwise:`, with the same options, where a bench has both.
-
-    Args:
-        level: of the items.
-        board: data set to what was measured on it.
-        systems: of the bench.
-        scopes: group to its cells, each `data/language`.
-
-    Yields:
-        Each language of a data set, then the means over all and over groups of some of them.
-    """
-    made = {(system.made_by, tuple(system.options.items())): system.name for system in systems}
-    for data, measured in board.items():
-        numbers = {judgement.system: judgement.test.badness for judgement in measured.judgements}
-        for (maker, options), name in made.items():
-            other = made.get((f"pairwise:{maker}", options))
-            if name in numbers and other in numbers:
-                blank = BenchPairwise(system=name, pairwise=other, data=data, level=level, language=MEAN, value=None)
-                yield from _pairwise(blank, measured, numbers[name], numbers[other], scopes)
-
-
-def _pairwise(
-    blank: BenchPairwise, measured: Measurement, first: Array, second: Array, scopes: Mapping[str, Collection[str]]
-) -> Iterator[BenchPairwise]:
-    known = ~np.isnan(first) & ~np.isnan(second)
-    drawn: dict[str, Array] = {}
-    rows: dict[str, BenchPairwise] = {}
-    for tag in measured.test.tags():
-        mask = known & (measured.test.languages == tag)
-        x, y, drawing = first[mask], second[mask], measured.resampling.select(mask)
-        drawn[tag] = np.concatenate([pearson(x, y, weights) for weights in drawing.blocks()])
-        if len(x) < _FEWEST_ITEMS:
-            drawn[tag][:] = np.nan
-        p = None
-        if too_few(drawing.clusters()) is None:
-            with suppress(MissingExtraError):
-                p = correlation_p("pearson", x, y, drawing, drawn[tag])
-        row = replace(blank, language=tag, items=len(x), clusters=drawing.clusters(), p=p)
-        rows[tag] = _with_interval(row, drawn[tag])
-    yield from rows.values()
-    groups = {MEAN if scope == ALL else scope: members for scope, members in scopes.items()}
-    for scope, members in groups.items():
-        tags = [tag for tag, row in rows.items() if f"{blank.data}/{tag}" in members and row.value is not None]
-        if tags and (scope == MEAN or len(tags) < len(rows)):
-            items, clusters = (sum(getattr(rows[tag], name) for tag in tags) for name in ("items", "clusters"))
-            mean = replace(blank, language=scope, items=items, clusters=clusters)
-            yield _with_interval(mean, mean_of_draws([drawn[tag] for tag in tags]))
-
-
-_FEWEST_ITEMS = 3  # two points always lie on a line
-_CONSTANT = f"all numbers of a side are the same, or fewer than {_FEWEST_ITEMS} items have both"
-
-
-def _with_interval(row: BenchPairwise, drawn: Array) -> BenchPairwise:
-    estimate = estimated(drawn, items=row.items, positives=0, clusters=row.clusters, why=_CONSTANT)
-    estimate = without_unsure_interval(estimate)
-    return replace(row, value=estimate.value, low=estimate.low, high=estimate.high, reason=estimate.reason)
-
-
 # The results of a bench, from everything that was judged and measured.
 
 
@@ -470,9 +401,6 @@ class State:
             confusions=tuple(self.confusions),
             answers=tuple(self.answers),
             errors=tuple(self.errors),
-            pairwise=tuple(
-                row for level, board in self.boards.items() for row in pairwise(level, board, self.systems, every)
-            ),
         )
 
 

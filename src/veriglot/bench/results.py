@@ -22,7 +22,6 @@ __all__ = [
     "BenchData",
     "BenchError",
     "BenchFigure",
-    "BenchPairwise",
     "BenchResults",
     "BenchSystem",
     "BenchThreshold",
@@ -331,30 +330,6 @@ class BenchCorrelations(Record):
     scope: str = "all"
 
 
-class BenchPairwise(Estimate, frozen=True, omit_defaults=True, kw_only=True):
-    """How a scorer's numbers by the evidence go with those by the other responses (Kang et al., table of both).
-
-    Attributes:
-        system, pairwise: the scorer, and the same with `pairwise:`.
-        data, level: of the items.
-        language: BCP 47 tag of the responses; `mean`, or a group of languages, for the mean over several.
-        value: Pearson's correlation, with its 95% interval over resampled texts; None where it is undefined.
-        items, clusters: items that both scored, and texts among them.
-        p: two-sided p-value in a language; None in means.
-        reason: why value or interval is missing.
-    """
-
-    system: str
-    pairwise: str
-    data: str
-    level: Level
-    language: str
-    items: int = 0
-    clusters: int = 0
-    p: float | None = None
-    reason: str | None = None
-
-
 class BenchConfusion(Record, omit_defaults=True, kw_only=True):
     """Which types a detector takes for which on one data set; see `bench.evaluation`.
 
@@ -440,7 +415,7 @@ class BenchResults(Record):
         correction: of the p-values.
         data, systems: in the order of the bench file.
         cells: every system on every data set at every level, whatever became of it.
-        figures, thresholds, wins, comparisons, correlations, confusions, answers, errors, pairwise: as their records
+        figures, thresholds, wins, comparisons, correlations, confusions, answers, errors: as their records
             say.
         groups: scope to its cells, each as `data/language`.
         notes: what a reader must know.
@@ -471,7 +446,6 @@ class BenchResults(Record):
     confusions: tuple[BenchConfusion, ...] = ()
     answers: tuple[BenchAnswers, ...] = ()
     errors: tuple[BenchError, ...] = ()
-    pairwise: tuple[BenchPairwise, ...] = ()
 
 
 def read_results(path: Path) -> BenchResults:

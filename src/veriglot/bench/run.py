@@ -428,6 +428,13 @@ def _who_answered(answers: Sequence[Prediction] | Sequence[Score]) -> set[str]:
     return {name for answer in answers if isinstance(answer, Prediction) for name in (answer.detector, answer.asked)}
 
 
+def _partners(systems: Iterable[System]) -> dict[str, str]:
+    """A scorer to the same one as `pairwise:`, with the same options."""
+    made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
+    pairs = ((name, made.get((f"pairwise:{maker}", options))) for (maker, options), name in made.items())
+    return {name: partner for name, partner in pairs if partner is not None}
+
+
 class _Work:
     """Has systems judge one data set; a detector is asked once for all levels."""
 
@@ -463,10 +470,11 @@ class _Work:
             watch.begin(f"measuring {data.name} at level {level}", None)
             resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
             judgements = [judgement for _, judgement in cells if judgement is not None]
-            measured = Measurement(data.name, test, dev, resampling, self._suffix, judgements)
+            measured = Measurement(data.name, test, dev, resampling, self._suffix, _partners(systems), judgements)
             state.boards.setdefault(level, {})[data.name] = measured
             if not data.labelled:
                 state.answers += measured.answers()
+                measured.measure((), by_language=False)
                 continue
             measured.measure(self._run.config.measures(level), by_language=bench.thresholds == "language")
             if level != "word":

@@ -13,7 +13,7 @@ for which the measure is defined, and `type_accuracy` is the share of units type
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -444,6 +444,7 @@ class Items:
             facts; None where it is not known.
         unverified: share that the evidence neither supports nor contradicts (Kang et al.'s N_nv / N_t), NaN where it
             has no facts or the labels do not tell; None where it is not known.
+        pairwise: badness by the same scorer as `pairwise:`; None where that was not asked.
 
     Raises:
         ValueError: arrays of different lengths.
@@ -453,10 +454,10 @@ class Items:
     nonfactual: Mask
     support: Array | None = None
     unverified: Array | None = None
+    pairwise: Array | None = None
 
     def __post_init__(self) -> None:
-        given = [self.badness, self.nonfactual, self.support, self.unverified]
-        sizes = {len(part) for part in given if part is not None}
+        sizes = {len(part) for part in vars(self).values() if part is not None}
         if len(sizes) > 1:
             raise ValueError(f"items have as many scores as labels, not {sorted(sizes)}")
 
@@ -470,12 +471,7 @@ class Items:
 
     def select(self, mask: Mask) -> Items:
         """Some of the items; `mask` has shape `(n,)`."""
-        return Items(
-            self.badness[mask],
-            self.nonfactual[mask],
-            None if self.support is None else self.support[mask],
-            None if self.unverified is None else self.unverified[mask],
-        )
+        return replace(self, **{name: part[mask] for name, part in vars(self).items() if part is not None})
 
 
 @dataclass(frozen=True)
@@ -530,9 +526,12 @@ def _item_measures() -> Iterator[tuple[str, ItemMeasure]]:
     for truth, sign, positive, why in (
         ("support", -1.0, lambda share: share < 1, unknown),
         ("unverified", 1.0, _is, no_rates),
+        ("pairwise", 1.0, _is, "all numbers are the same, or the scorer is not in the bench as pairwise: too"),
     ):
         for kind, correlation in (("pearson", scores.pearson), ("spearman", scores.spearman)):
-            summary = f"{kind.title()} correlation with the {truth} rate"
+            summary = f"{kind.title()} correlation with " + (
+                "the scorer itself, pairwise" if truth == "pairwise" else f"the {truth} rate"
+            )
             value = _correlated(correlation, sign)
             yield f"{kind}_{truth}", ItemMeasure("correlation", summary, why, truth, value, positive, lambda _: 0.0)
 

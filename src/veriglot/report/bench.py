@@ -18,7 +18,7 @@ from veriglot.report.tables import Cell, Table, as_json
 from veriglot.report.text_layout import count, note_words, number, percent, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         BenchData,
         BenchError,
         BenchFigure,
-        BenchPairwise,
         BenchResults,
         BenchWin,
     )
@@ -328,37 +327,16 @@ def _correlation_tables(view: View, levels: Iterable[str], scope: str = ALL) -> 
 
 
 def _pairwise_tables(view: View) -> list[Table]:
-    """Scorers by the evidence and by the other responses, a table for each data set and level, a row a language."""
-    tables: dict[tuple[str, str], dict[str, dict[str, BenchPairwise]]] = {}
-    for row in view.results.pairwise:
-        tables.setdefault((row.data, row.level), {}).setdefault(row.language, {})[row.system] = row
-    return [
-        _pairwise_table(f"{data}, {level}s: correlation of scorers by the evidence with the same ones, pairwise", rows)
-        for (data, level), rows in tables.items()
-    ]
-
-
-def _pairwise_table(title: str, rows: Mapping[str, Mapping[str, BenchPairwise]]) -> Table:
-    """Languages by their number of items, the most first; then means over them, and over groups."""
-    systems = list(dict.fromkeys(system for row in rows.values() for system in row))
-    most = {tag: max((each.items for each in row.values()), default=0) for tag, row in rows.items()}
-    order = list(rows)
-    means = order[order.index(MEAN) :] if MEAN in order else []
-    order = [*sorted((tag for tag in order if tag not in means), key=lambda tag: -most[tag]), *means]
-    lines = []
-    for tag in order:
-        texts = max((each.clusters for each in rows[tag].values()), default=0)
-        cells = (_pairwise_cell(rows[tag].get(system)) for system in systems)
-        lines.append((language_name(tag), f"{most[tag]:,} / {texts:,}", *cells))
-    return Table(title, ("language", "items / texts", *systems), lines, look=_BOARD)
-
-
-def _pairwise_cell(row: BenchPairwise | None) -> Cell:
-    if row is None or row.value is None:
-        return Cell("–", kind="absent", hint=row.reason if row is not None else None)
-    interval = _ends(row.low, row.high, row.clusters) or "no interval"
-    hint = f"p {_p(row.p)}" if row.p is not None else row.reason
-    return Cell(number(row.value), interval, value=row.value, heat=abs(row.value), hint=hint)
+    """Scorers with themselves, pairwise: a table for each data set and level, a row a language."""
+    rows: dict[tuple[str, str], dict[str, dict[str, BenchFigure]]] = {}
+    for figure in view.pairwise:
+        rows.setdefault((figure.data, figure.level), {}).setdefault(figure.language, {})[figure.system] = figure
+    tables = []
+    for (data, level), languages in rows.items():
+        title = f"{data}, {level}s: correlation of scorers by the evidence with the same ones, pairwise"
+        lines = [(language_name(tag), *map(_figure_cell, row.values())) for tag, row in languages.items()]
+        tables.append(Table(title, ("language", *languages[MEAN]), lines, look=_BOARD))
+    return tables
 
 
 def _correlation_cell(value: float | None, cells: int) -> Cell:

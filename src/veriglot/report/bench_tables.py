@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from veriglot.bench.figures import WITH_PAIRWISE
 from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
 from veriglot.report.tables import Table, Value
@@ -87,11 +88,13 @@ class View:
 
     Attributes:
         results: the results.
+        pairwise: figures of scorers that are in the bench as `pairwise:` too.
         levels: those that any labelled data set was judged at, so that there is something to rank by.
     """
 
     def __init__(self, results: BenchResults) -> None:
         self.results = results
+        self.pairwise = [figure for figure in results.figures if figure.measure == WITH_PAIRWISE]
         self.levels = tuple(level for level in results.measures if any(level in d.levels for d in _labelled(results)))
         self._figures: dict[tuple[str | None, ...], BenchFigure] = {
             (f.level, f.measure, f.at, f.data, f.system, f.language): f for f in results.figures
@@ -187,11 +190,6 @@ _FIELDS: dict[str, tuple[str, ...]] = {
         "system data level language items clusters coverage flagged flagged_low flagged_high mean mean_low mean_high"
         " signature",
     ),
-    "pairwise": (
-        "How scorers' numbers by the evidence go with those by the other responses: Pearson's correlation",
-        "system pairwise data level language value low high p items clusters reason",
-        "system pairwise data level language r low high p items texts reason",
-    ),
     "cells": (
         "What became of every system on every data set, and what it took",
         "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
@@ -232,7 +230,11 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
         "languages": _languages(view),
         "wins": Table(wins.title, (*wins.columns, "texts"), texts),
         "comparisons": of["comparisons"], "answers": of["answers"], "correlations": _correlations(view),
-        "pairwise": of["pairwise"],
+        "pairwise": Table.of(
+            "How scorers go with themselves, pairwise: Pearson's correlation", view.pairwise,
+            "system data level language value low high p items clusters reason",
+            "system data level language r low high p items texts reason",
+        ),
         "type_confusions": _types(view), "cells": of["cells"], "coverage": _coverage(view), "errors": of["errors"],
         "thresholds": of["thresholds"], "data": _data(view), "systems": of["systems"], "figures": of["figures"],
     }  # fmt: skip

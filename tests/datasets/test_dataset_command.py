@@ -244,12 +244,7 @@ def test_quality_of_given_responses(build: Callable[..., Outcome], queries: Path
     assert (german["model"], german["language"], german["responses"]) == ("m", "de", 4)
     assert 0 < german["refused"] < 1
     assert german["right_language"] == 1
-    lines = build("check", "--quality", output).out.splitlines()
-    assert lines[2].split()[:3] == ["m", "de", "4"]
-    every = json.loads(outcome.out)
-    assert len(every) > 1
-    words = sum(each["words"] for each in every) / len(every)
-    assert lines[-1].split()[:4] == ["m", "mean", str(sum(each["responses"] for each in every)), f"{words:.1f}"]
+    assert build("check", "--quality", output).out.splitlines()[2].split()[:3] == ["m", "de", "4"]
 
 
 def test_queries_are_written_checked_and_accounted_for(

@@ -352,14 +352,13 @@ def example_row(sums: Counter[str]) -> Statistics:
     def mean(part: str, whole: str = "examples") -> float | None:
         return sums[part] / sums[whole] if sums[whole] else None
 
-    flags = sorted(name for name in sums if name.startswith("flag_"))
     return {
         "examples": sums["examples"],
         "mean_words": mean("words"),
         "mean_evidence_places": mean("places") if sums["places"] else None,
         "mean_facts": mean("facts", "with_facts"),
         **{f"{rate}_rate": mean(f"{name}_rates", f"{name}_items") for rate, name in _VERDICTS.items()},
-        **{name: mean(name) for name in flags},
+        **{name: mean(name) for name in sorted(sums) if name.startswith("flag_")},
     }
 
 
@@ -459,7 +458,7 @@ def _count_examples(
         sums.update(examples=1, words=len(segment(text, sample.language)))
         sums["places"] += len({pointer for mark in _marks_in(labels, item) for pointer in mark.evidence})
         sums.update(f"flag_{flag}" for flag in _flags_in(labels, item, level))
-        sums.update({"facts": item.facts, "with_facts": bool(item.facts)})
+        sums.update(facts=item.facts, with_facts=bool(item.facts))
         for rate, name in _VERDICTS.items():
             share = getattr(item, rate)
             if share is not None:
@@ -489,5 +488,5 @@ def _flags_in(labels: Reference, item: ItemLabels, level: Level) -> list[str]:
             if level == "response" or (of_unit and (int(of_unit[2]), int(of_unit[3])) == item[:2]):
                 names.add(of_unit[1] if of_unit else flag)
         voices.update(names)
-    enough = 0 if labels.annotator == "union" else len(labels.annotations) / 2
-    return [name for name, count in voices.items() if count > enough]
+    enough = len(labels.annotations) / 2 if labels.annotator != "union" else 0
+    return [name for name in voices if voices[name] > enough]

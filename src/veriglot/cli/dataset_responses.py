@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import msgspec
@@ -21,9 +20,8 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.report.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from veriglot.datasets.quality import Quality
     from veriglot.llm.client import Settings
     from veriglot.storage.checkpoint import Tally
 
@@ -164,25 +162,20 @@ def show_quality(responses: Queries, *, json: bool) -> None:
             ]
         )
         return
-    groups = {key: [quality] for key, quality in qualities.items()}
-    for model in dict.fromkeys(model for model, _ in qualities):
-        of_model = [quality for (name, _), quality in qualities.items() if name == model]
-        if len(of_model) > 1:
-            groups[model, "mean"] = of_model
     heads = ("responses", "words", "sentences", "most in", *_SHARES)
-    cells = [(model, tag, *_quality_cells(group)) for (model, tag), group in groups.items()]
+    cells = [
+        (
+            model,
+            tag,
+            f"{quality.responses:,}",
+            f"{quality.words:.1f}",
+            f"{quality.sentences:.2f}",
+            quality.most_frequent_language or "-",
+            *("-" if (share := getattr(quality, name)) is None else f"{share:.1%}" for name in _SHARES.values()),
+        )
+        for (model, tag), quality in qualities.items()
+    ]
     Table("", ("model", "language", *heads), cells, lead=2).print()
-
-
-def _quality_cells(group: Sequence[Quality]) -> Iterator[str]:
-    """The quality of one language, or the mean over several, each of which counts the same."""
-    yield f"{sum(quality.responses for quality in group):,}"
-    yield f"{fmean(quality.words for quality in group):.1f}"
-    yield f"{fmean(quality.sentences for quality in group):.2f}"
-    yield (group[0].most_frequent_language or "-") if len(group) == 1 else "-"
-    for name in _SHARES.values():
-        known = [share for quality in group if (share := getattr(quality, name)) is not None]
-        yield f"{fmean(known):.1%}" if known else "-"
 
 
 _SHARES = {

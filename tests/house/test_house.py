@@ -29,7 +29,7 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 ALLOWED = {  # what House closes at, and what Judge, Door and Method may add
     "files": 270,  # the aim is 350
     "lines": 85_600,  # 80,000, and 3,000 an issue
-    "tokens": 575_900,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
+    "tokens": 578_500,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
     "exported names": 1_245,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
     "options": 314,  # 300, and 12 an issue
     "words of docs": 43_400,  # 40,000, and 1,500 an issue

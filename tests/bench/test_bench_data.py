@@ -81,8 +81,18 @@ def test_other_languages_and_unlabelled_samples_are_left_out_and_counted(tmp_pat
 
 def test_data_that_is_all_for_tuning_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none is left for testing") as caught:
-        read(tmp_path, samples(("en",))[:1], dev_share=0.99999)
+        read(tmp_path, samples(("en",))[:2], dev_share=0.99999)
     assert "Give more texts" in str(caught.value.remedy)
+
+
+def test_of_labels_of_one_kind_nothing_is_taken_for_tuning(tmp_path: Path) -> None:
+    marked, clean = samples()[1::2], samples()[::2]
+    for rows, levels, kind in ((marked, ("response",), "all"), (clean, ("word", "response"), "nothing")):
+        found = read(tmp_path, rows, levels=levels)
+        assert (len(found.test), len(found.dev)) == (20, 0)
+        assert found.split == f"none for tuning: the labels call {kind} unsupported"
+    assert read(tmp_path, marked, levels=("word", "response")).dev  # words are of both kinds
+    assert not read(tmp_path, samples(), dev_share=0.0).dev
 
 
 def test_rows_that_cannot_be_read_are_counted(tmp_path: Path) -> None:

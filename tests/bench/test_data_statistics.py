@@ -51,6 +51,22 @@ def test_by_hand() -> None:
     assert found["unverified"] is None
 
 
+def test_types_are_counted_by_mark_and_by_response_in_each_language() -> None:
+    def labelled(name: str, language: str, *marks: Span) -> Sample:
+        gold = Annotation("gold", Kind.HUMAN, "fava", spans=marks)
+        return Sample(id=name, response="one two three", language=language, annotations=(gold,))
+
+    two = Span(0, 3, "entity"), Span(4, 7, "entity")
+    rows = [labelled("a", "en", *two, Span(8, 13, "invented")), labelled("b", "en", Span(0, 3, "entity"))]
+    found = statistics_by_language([*rows, labelled("c", "de", Span(0, 3))])
+    counted = {name: [part[name] for part in found.values()] for name in found["de"] if name.endswith(("y", "ed"))}
+    names = {name: counted[name] for name in counted if name.startswith(("marks_", "responses_"))}
+    assert list(found) == ["de", "en"]
+    assert names == {
+        "marks_entity": [0, 3], "marks_invented": [0, 1], "responses_entity": [0, 2], "responses_invented": [0, 1],
+    }  # fmt: skip
+
+
 def test_translations_are_counted_by_pair() -> None:
     monolingual = Sample(id="m", response="Ja.", language="German", evidence=(Evidence("Ja.", language="de"),))
     found = statistics_by_language([*SAMPLES, monolingual, Sample(id="u", response="?")])

@@ -23,7 +23,7 @@ EXAMPLES = {  # keys whose default is none: the file shows an example
     "license", "seen", "note", "label", "predictions", "detector", "scorer", "options", "price_in", "price_out", "data",
     "path", "levels", "design", "seeds", "settings", "model", "revision", "key", "script", "preset", "family",
     "parameters", "base_url", "profile", "labelled", "calls", "tokens", "name",
-    "threshold", "compare_profile", "drop_flags",
+    "threshold", "compare_profile", "drop_flags", "rank_by",
 }  # fmt: skip
 
 

@@ -11,8 +11,10 @@ import msgspec
 
 from veriglot.bench.results import Level
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
+from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
+from veriglot.metrics.reference import labelled
 from veriglot.metrics.spans import segmenter
+from veriglot.records import Kind, Sample
 from veriglot.records.languages import Language, base_tag, find_language, get_language, tag_of
 from veriglot.records.settings import (
     StrictRecord,
@@ -43,7 +45,8 @@ class BenchEntry(StrictRecord):
     Attributes:
         title: heading of the leaderboard; None for the name of the file.
         measures: names of `metrics.measures.ITEM_MEASURES`, in the order of the tables; empty for the usual ones.
-        rank_by: the measure that systems are sorted and compared by.
+        rank_by: the measure that systems are sorted and compared by, at the levels that have it; None, and at others:
+            `mcc`, or `type_accuracy` of responses that cannot be told apart otherwise, for all are unsupported.
         baseline: the system (its label) that others are held against; None for the first that can be made.
         thresholds: what a threshold is tuned on: the dev samples of each `language` (HAT), or of the whole `data` set.
         correction: of the p-values of comparisons: `holm` or `bh`.
@@ -56,7 +59,7 @@ class BenchEntry(StrictRecord):
 
     title: str | None = None
     measures: tuple[str, ...] = ()
-    rank_by: str = "mcc"
+    rank_by: str | None = None
     baseline: str | None = None
     thresholds: Literal["data", "language"] = "data"
     correction: Literal["holm", "bh"] = "holm"
@@ -74,7 +77,8 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name: in every table.
         path: files or folders of it; those of the test part where `dev` names others.
         dev: files or folders of the dev part; None to take a share of `path`.
-        dev_share: share of the texts that are for tuning, by a hash of the text, above 0 and below 1.
+        dev_share: share of the texts that are for tuning, by a hash of the text, below 1. None are where the labels
+            call all, or nothing, unsupported.
         format: of the files; None to recognise it.
         language: of samples that state none.
         columns: part of a sample to the column that holds it, as --map has it.
@@ -251,7 +255,7 @@ def scopes(
 _OF_WORDS = ("f1", "precision", "recall", "mcc", "auroc", "auc_pr_nonfactual")
 _OF_RESPONSES = (
     "f1", "precision", "recall", "mcc", "accuracy", "auroc", "auc_pr_factual", "auc_pr_nonfactual", "pearson_support",
-    "spearman_support", "pearson_unverified", "spearman_unverified",
+    "spearman_support", "pearson_unverified", "spearman_unverified", TYPES,
 )  # fmt: skip
 
 
@@ -267,9 +271,15 @@ class Config(Entries, frozen=True, kw_only=True):
 
     def measures(self, level: str) -> tuple[str, ...]:
         """The measures at a level; the one that systems are sorted by is always among them."""
-        rank_by = self.bench.rank_by
+        rank_by = self.rank_by(level)
         names = self.bench.measures or (_OF_WORDS if level == "word" else _OF_RESPONSES)
+        names = tuple(name for name in names if name != TYPES or level == "response")
         return names if rank_by in names else (rank_by, *names)
+
+    def rank_by(self, level: str) -> str:
+        """The measure that systems are sorted by at a level, unless labels leave types alone to rank by."""
+        named = self.bench.rank_by
+        return "mcc" if named is None or (named == TYPES and level != "response") else named
 
     def places(self, paths: Paths) -> list[Path]:
         """Where the paths of a data set, or of predictions, lead."""
@@ -309,13 +319,11 @@ def _of_data(path: Path, systems: Sequence[str]) -> Entries:
     """A bench of one data set; levels are those that its labels tell of."""
     from veriglot.detectors.registry import DETECTORS
     from veriglot.formats.reader import read_rows
-    from veriglot.records import Sample
     from veriglot.scorers.registry import SCORERS
 
     require(path.exists(), "there is no such file or folder", "data", "Check the path.")
     rows = (row for row in read_rows(path, labelled=True) if isinstance(row, Sample))
-    annotations = (annotation for sample in rows for annotation in sample.annotations)
-    of_words = any(annotation.spans is not None or annotation.units is not None for annotation in annotations)
+    of_words = any(_tells_words(sample) for sample in rows)
     entries = []
     for name in systems:
         if name not in DETECTORS and name not in SCORERS and ":" not in name:
@@ -326,10 +334,21 @@ def _of_data(path: Path, systems: Sequence[str]) -> Entries:
     return Entries(data=(data,), systems=tuple(entries))
 
 
+def _tells_words(sample: Sample) -> bool:
+    """Whether its labels say something else of some words than of others, or nothing is marked."""
+    people = [each for each in labelled(sample) if each.kind is Kind.HUMAN] or labelled(sample)
+    whole = (0, len(sample.response))
+    return any(
+        not marks or any((mark.start, mark.end) != whole for mark in marks)
+        for each in people
+        for marks in [each.spans if each.spans is not None else each.units or ()]
+    )
+
+
 def _check_bench(config: Config) -> None:
     bench = config.bench
     segmenter(bench.unit)
-    for measure in (*bench.measures, bench.rank_by):
+    for measure in filter(None, (*bench.measures, bench.rank_by)):
         _require_known("measure", measure, ITEM_MEASURES)
     for grouping in bench.groups:
         _require_known("grouping of languages", grouping, GROUPINGS)
@@ -356,7 +375,7 @@ def _check_data(config: Config) -> None:
         require_files(config.path.parent, entry.dev or (), f"{where}.dev")
         require(entry.levels, "a data set has a level or more", f"{where}.levels")
         require(
-            entry.dev is not None or 0.0 < entry.dev_share < 1.0,
+            entry.dev is not None or 0.0 <= entry.dev_share < 1.0,
             "the share that is for tuning lies between 0 and 1, such as 0.3",
             f"{where}.dev_share",
         )

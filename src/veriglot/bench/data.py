@@ -99,7 +99,11 @@ class DataSet:
             return _unlabelled(entry, config, chosen, bad, flags)
         if not with_labels[_TEST]:
             raise _no_labels(entry, config, rows[_TEST], chosen[_TEST], flags)
-        if entry.dev is None:
+        alike = _alike(with_labels[_TEST], entry)
+        if entry.dev is None and alike is not None:
+            test, dev = with_labels[_TEST], list[Sample]()
+            split = f"none for tuning: the labels call {alike} unsupported"
+        elif entry.dev is None:
             test, dev = _parted(with_labels[_TEST], texts, entry.dev_share)
             split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
         else:
@@ -171,6 +175,19 @@ class DataSet:
             tag = tag_of(sample.language)
             result[tag] |= {tag, *(tag_of(passage.language) for passage in sample.evidence if passage.language)}
         return {tag: (tag, *sorted(others - {tag})) for tag, others in sorted(result.items())}
+
+
+def _alike(samples: Sequence[Sample], entry: DataEntry) -> str | None:
+    """What the labels call unsupported: `all`, or `nothing`; None where that is not so of every item."""
+    seen = set()
+    for sample in samples:
+        labels, rated = reference(sample, entry.annotator), response_label(sample, entry.annotator)
+        marks = covered(len(sample.response), labels.marks.spans) if labels is not None else None
+        bad = len(labels.marks.spans) > 0 if labels is not None else rated is not None and rated[1]
+        seen |= {bad} if marks is None or set(entry.levels) == {"response"} else {bool(marks.any()), bool(marks.all())}
+        if len(seen) > 1:
+            return None
+    return "all" if seen == {True} else "nothing"
 
 
 def has_labels(sample: Sample, annotator: str | None) -> bool:
@@ -292,13 +309,15 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
     return [member for member in samples if member.id in ids]
 
 
-# Statistics of labelled data sets as papers print them: HAT, Tables 1, 2; HalluVerse25, Table 2; Kang et al., Table 9.
+# Statistics of labelled data sets as papers print them: HAT, Tables 1, 2; mFAVA, Table 2; HalluVerse25, Table 2 and
+# Figure 3; Kang et al., Table 9.
 #
 # Sums first: a statistic is made of counts that are added sample by sample, so that data of any size passes through.
 
 BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
 
 _VERDICTS = {"support": "supported", "contradicted": "contradicted", "unverified": "unverified"}
+_BY_TYPE = ("marks_", "responses_")  # how many marks are of a type, and how many responses have any
 
 Statistics = dict[str, float | int | None]
 
@@ -312,7 +331,8 @@ def statistics_row(sums: Counter[str]) -> Statistics:
     (CHR), `sentence_rate` that of samples in which anything is (SHR), and the bands how many of these are marked how
     far. `faulty_source` counts samples whose annotators flagged the source (HAT drops them). Units are those of
     evidence and response (HalluVerse25: original and edited sentence); facts those of labelled responses, the last two
-    shares only of responses whose labels tell them apart.
+    shares only of responses whose labels tell them apart. Then come the marks of each type (mFAVA, Table 2), and the
+    responses that have one (HalluVerse25, Figure 3).
     """
 
     def share(part: str, whole: str) -> float | None:
@@ -338,6 +358,7 @@ def statistics_row(sums: Counter[str]) -> Statistics:
         "facts": sums["facts"],
         **{name: value for name, value in example_row(sums).items() if name not in {"examples", "mean_words"}},
         **{name: share(name, f"{name}_facts") for name in _VERDICTS.values()},
+        **{name: sums[name] for name in sorted(sums) if name.startswith(_BY_TYPE)},
     }
 
 
@@ -401,8 +422,10 @@ def _sums(
         if level == "response":
             _count(part, sample, annotator, segment)
         _count_examples(part, sample, annotator, segment, level)
-    flags = {name: 0 for part in sums.values() for name in part if name.startswith("flag_")}
-    return {tag: Counter({**flags, **part}) for tag, part in sorted(sums.items())}
+    # A flag that nobody set in a language, and a type that no label of it has, count 0 there.
+    everywhere = ("flag_", *_BY_TYPE)
+    names = {name: 0 for part in sums.values() for name in part if name.startswith(everywhere)}
+    return {tag: Counter({**names, **part}) for tag, part in sorted(sums.items())}
 
 
 def _stratum(sample: Sample) -> str:
@@ -428,6 +451,9 @@ def _count(sums: Counter[str], sample: Sample, annotator: str | None, segment: S
     length = len(sample.response)
     marked = int(np.count_nonzero(covered(length, labels.marks.spans)))
     sums.update(labelled=1, length=length, marked=marked, marks=len(labels.marks.spans))
+    types = Counter(name for name in labels.marks.types if name is not None)
+    sums.update({f"marks_{name}": number for name, number in types.items()})
+    sums.update(f"responses_{name}" for name in types)
     band = band_of(marked, length)
     if band is not None:
         sums.update({"hallucinated": 1, f"band_{band[0]}_{band[1]}": 1})

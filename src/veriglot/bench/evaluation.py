@@ -58,9 +58,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.arrays import Float64s
     from veriglot.metrics.estimate import MetricResult
 
-__all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "holding", "measured", "type_confusions"]
+__all__ = [
+    "Evaluation",
+    "Evaluator",
+    "Settings",
+    "evaluate",
+    "grain_of_types",
+    "holding",
+    "measured",
+    "response_types",
+    "type_confusions",
+]
 
 
 # Types of the data and of the detector, brought together.
@@ -524,6 +535,9 @@ UNMARKED = "none"  # the class of clean responses, and the answer where a detect
 UNTYPED = "other type"  # an answer: marked, but as nothing that the data has a type for
 NO_ANSWER = "no answer"  # the column of what the detector did not score
 
+Pair = tuple[str | None, str | None]
+Grain = Literal["response", "mark"]
+
 
 def confusion_matrix(
     pairs: Iterable[tuple[str, str | None]], classes: Sequence[str]
@@ -549,6 +563,35 @@ def type_confusion(
     Level `response` holds its one type against the type that most of the detector's marked characters have; `mark` the
     type of each mark of the reference against the type of most of its characters that the detector marks.
     """
+    types, _, pairs = _paired(judged, annotator, detector, blank.of)
+    known = [(gold, answer) for gold, answer in pairs if gold is not None]
+    classes = types.names + ((UNMARKED,) if any(gold == UNMARKED for gold, _ in known) else ())
+    answers, counts = confusion_matrix(known, classes)
+    return msgspec.structs.replace(
+        blank, taxonomy=types.taxonomy, classes=classes, answers=answers, counts=counts,
+        left_out=len(pairs) - len(known), reason=types.why or None,
+    )  # fmt: skip
+
+
+def response_types(
+    samples: Sequence[Sample], predictions: Sequence[Prediction], annotator: str | None, detector: str | None
+) -> tuple[NDArray[np.str_], Float64s]:
+    """Types of responses, empty where they have not one, and whether a detector names each: 1, 0, or NaN.
+
+    Raises:
+        UsageError: the detector's types do not lead to those of the data.
+    """
+    types, name, pairs = _paired(zip(samples, predictions, strict=True), annotator, detector, "response")
+    if types.taxonomy != name:
+        raise UsageError(f"The detector does not tell the types of {name} apart.")
+    right = [np.nan if None in pair else float(pair[0] == pair[1]) for pair in pairs]
+    return np.array([gold or "" for gold, _ in pairs], dtype=np.str_), np.array(right, dtype=np.float64)
+
+
+def _paired(
+    judged: Iterable[tuple[Sample, Prediction]], annotator: str | None, detector: str | None, of: Grain
+) -> tuple[Types, str, list[Pair]]:
+    """How types are compared, the taxonomy of the labels, and what each response or mark is and was called."""
     rows: list[tuple[Sample, Prediction, Reference | None]] = []
     for sample, prediction in judged:
         check_pair(sample, prediction)
@@ -560,18 +603,8 @@ def type_confusion(
     types = compare_types(name, detector or (None if predicted else name), None, predicted)
     if types.taxonomy is None:
         raise UsageError(f"The detector's types cannot be compared with the data's: {types.why}.")
-    ask = _of_response if blank.of == "response" else _of_marks
-    pairs = [pair for row in rows for pair in ask(*row, types)]
-    known = [(gold, answer) for gold, answer in pairs if gold is not None]
-    classes = types.names + ((UNMARKED,) if any(gold == UNMARKED for gold, _ in known) else ())
-    answers, counts = confusion_matrix(known, classes)
-    return msgspec.structs.replace(
-        blank, taxonomy=types.taxonomy, classes=classes, answers=answers, counts=counts,
-        left_out=len(pairs) - len(known), reason=types.why or None,
-    )  # fmt: skip
-
-
-Pair = tuple[str | None, str | None]
+    ask = _of_response if of == "response" else _of_marks
+    return types, name, [pair for row in rows for pair in ask(*row, types)]
 
 
 def _of_response(sample: Sample, prediction: Prediction, labels: Reference | None, types: Types) -> Iterator[Pair]:
@@ -607,8 +640,6 @@ def _answer(prediction: Prediction, types: Types, start: int, end: int) -> str |
 
 EVERY = "all"
 """The language of a matrix of all languages together: counts add, as HalluVerse25's Figure 4 has them."""
-
-Grain = Literal["response", "mark"]
 
 
 def grain_of_types(samples: Sequence[Sample], annotator: str | None = None) -> Grain | None:

@@ -35,7 +35,16 @@ from veriglot.metrics.estimate import (
     percentile,
     too_few,
 )
-from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, Items, described, draws
+from veriglot.metrics.measures import (
+    AT_THRESHOLD,
+    CORRELATIONS,
+    ITEM_MEASURES,
+    SPAN_MEASURES,
+    TYPES,
+    Items,
+    described,
+    draws,
+)
 from veriglot.metrics.reference import reference
 from veriglot.metrics.scores import COUNT_SCORES, Ranked
 from veriglot.rates.comparison import correlate
@@ -295,15 +304,33 @@ class Measurement:
         Beside these `WITH_PAIRWISE`, which needs no labels, of every scorer that has a partner.
         """
         for judgement in self.judgements:
+            items = self.test.items(judgement.test.badness)
             for name in dict.fromkeys((*measures, *([WITH_PAIRWISE] if judgement.system in self.partners else []))):
+                if name == TYPES:
+                    self._measure_types(judgement)
+                    continue
                 if name not in AT_THRESHOLD:
-                    self._add(judgement, name, None, judgement.test.badness, {}, {})
+                    self._add(judgement, name, None, items, {}, {})
                     continue
                 cuts, without = self._tuned(judgement, name, by_language=by_language)
-                self._add(judgement, name, "tuned", judgement.test.badness, cuts, without)
+                self._add(judgement, name, "tuned", items, cuts, without)
                 self.cuts[judgement.system, name] = cuts
                 if judgement.test.verdict is not None:
-                    self._add(judgement, name, "own", judgement.test.verdict, dict.fromkeys(self.test.tags(), 0.5), {})
+                    verdicts = self.test.items(judgement.test.verdict)
+                    self._add(judgement, name, "own", verdicts, dict.fromkeys(self.test.tags(), 0.5), {})
+
+    def _measure_types(self, judgement: Judgement) -> None:
+        """How many responses are called by their type: all, and those of each type (HalluVerse25, Tables 3 and 4)."""
+        opinion = judgement.test
+        if opinion.types is None or opinion.right is None:
+            if opinion.untyped:
+                nothing = ClusteredEstimate(0, 0, 0, None, opinion.untyped, value=None)
+                self._add_figure(judgement, TYPES, None, MEAN, nothing)
+            return
+        self._add(judgement, TYPES, None, self.test.items(opinion.badness, opinion.right), {}, {})
+        for name in sorted({*opinion.types.tolist()} - {""}):
+            right = np.where(opinion.types == name, opinion.right, np.nan)
+            self._add(judgement, f"{TYPES}:{name}", None, self.test.items(opinion.badness, right), {}, {})
 
     def _tuned(
         self, judgement: Judgement, measure: str, *, by_language: bool
@@ -319,6 +346,8 @@ class Measurement:
             )
             if judgement.verdicts_alone:
                 cut, reached, reason = 0.5, None, "verdicts alone, which count as they are"
+            elif not len(dev):
+                reason = self._nothing_to_tune_on()
             value = None if cut is None else judgement.sign * cut
             self.thresholds.append(
                 BenchThreshold(
@@ -334,20 +363,26 @@ class Measurement:
                 without |= dict.fromkeys(meant, f"{UNTUNED}: {reason}{scored}")
         return cuts, without
 
+    def _nothing_to_tune_on(self) -> str:
+        marked = self.test.nonfactual
+        kind = "every" if marked.all() else "no"
+        one_kind = marked.all() or not marked.any()
+        return f"{kind} item is unsupported" if one_kind else "no sample is set aside for tuning"
+
     def _add(
         self,
         judgement: Judgement,
         name: str,
         at: At | None,
-        badness: Array,
+        items: Items,
         cuts: Mapping[str, float],
         without: Mapping[str, str],
     ) -> None:
-        """The figures of one measure: of each language, then the mean over them."""
+        """The figures of one measure: of each language, then the mean over them; `MEASURE:TYPE` is of one type."""
         parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
         by_system = {each.system: each.test.badness for each in self.judgements}
-        partner = by_system.get(self.partners.get(judgement.system, ""))
-        items = dataclasses.replace(self.test.items(badness), pairwise=partner)
+        items = dataclasses.replace(items, pairwise=by_system.get(self.partners.get(judgement.system, "")))
+        measure = name.partition(":")[0]
         for tag in self.test.tags():
             mask = self.test.languages == tag
             part, drawing = items.select(mask), self.resampling.select(mask)
@@ -356,8 +391,8 @@ class Measurement:
                 nothing = ClusteredEstimate(scored, 0, 0, None, without[tag], value=None)
                 self._add_figure(judgement, name, "tuned", tag, nothing)
                 continue
-            values, alike = bench_draws(name, part, drawing, cut=cuts.get(tag))
-            estimate = described(name, part, drawing, values)
+            values, alike = bench_draws(measure, part, drawing, cut=cuts.get(tag))
+            estimate = described(measure, part, drawing, values)
             if alike:
                 estimate = replace(estimate, reason=_joined(_ALIKE, estimate.reason))
             p = None
@@ -369,7 +404,7 @@ class Measurement:
             parts[tag] = values, estimate
             self.drawn[name, at][tag][judgement.system] = values
             self._add_figure(judgement, name, at, tag, estimate, p)
-        mean = self._mean(name, parts, "; ".join(dict.fromkeys(without.values())))
+        mean = self._mean(measure, parts, "; ".join(dict.fromkeys(without.values())))
         self._add_figure(judgement, name, at, MEAN, mean)
 
     def _add_figure(

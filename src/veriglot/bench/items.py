@@ -274,9 +274,9 @@ class ItemTable:
         """The languages that items are of, sorted."""
         return sorted(set(self.languages.tolist()))
 
-    def items(self, badness: Array) -> Items:
-        """The items with what a system said of them, shape `(n,)`."""
-        return Items(badness, self.nonfactual, self.support, self.unverified)
+    def items(self, badness: Array, right: Array | None = None) -> Items:
+        """The items with what a system said of them, shape `(n,)`, and whether it named their types."""
+        return Items(badness, self.nonfactual, self.support, self.unverified, right=right)
 
     def of_sample(self, index: int) -> slice:
         """Where the items of one sample stand."""
@@ -388,11 +388,17 @@ class Opinion:
         badness: greater is worse, NaN where the item was not scored, shape `(n,)`.
         verdict: 1 where its own threshold marks the item, 0 where not, NaN where not scored; None where it has none.
         notes: what a reader of figures must know.
+        types: of the labels, `none` where clean and empty where there are several; None where they are not compared.
+        right: 1 where it names that type, 0 where not, NaN where it was not scored, or the labels have several.
+        untyped: why types of the labels are not compared.
     """
 
     badness: Array
     verdict: Array | None
     notes: tuple[str, ...] = ()
+    types: NDArray[np.str_] | None = None
+    right: Array | None = None
+    untyped: str = ""
 
     @classmethod
     def of_detector(cls, table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> Opinion:

@@ -36,7 +36,7 @@ from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
 from veriglot.metrics.estimate import MEAN, Resampling, mean_of_draws, number, percentile, too_few
-from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, Items
+from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, TYPES, Items
 from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import encode
 from veriglot.signatures import __version__, digest, signature
@@ -259,7 +259,7 @@ def comparisons(level: Level, board: Board, baseline: str, measure: str, correct
 def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Contender | None:
     """A system with its cut of every item; None where it has none in some language."""
     table = measured.test
-    items = table.items(judgement.test.badness)
+    items = table.items(judgement.test.badness, judgement.test.right)
     if measure not in AT_THRESHOLD:
         return Contender(items)
     cuts = measured.cuts[judgement.system, measure]
@@ -369,9 +369,10 @@ class State:
         baseline = bench.baseline or next(able, None)
         matrices: list[BenchCorrelations] = []
         compared: list[BenchComparison] = []
+        ranking: dict[str, str] = {level: _ranked_by(config, level, board) for level, board in self.boards.items()}
         for level, board in self.boards.items():
             if baseline is not None:
-                compared += comparisons(level, board, baseline, bench.rank_by, bench.correction)
+                compared += comparisons(level, board, baseline, ranking[level], bench.correction)
             for method in METHODS:
                 try:
                     matrices += correlations(level, board, method, every)
@@ -381,7 +382,8 @@ class State:
         return BenchResults(
             title=config.title,
             measures={level: config.measures(level) for level in self.boards},
-            rank_by=bench.rank_by,
+            rank_by=bench.rank_by or next(iter(ranking.values()), "mcc"),
+            ranking=ranking,
             baseline=baseline,
             seed=bench.seed,
             resamples=bench.resamples,
@@ -396,12 +398,21 @@ class State:
             correlations=tuple(matrices),
             groups=groups,
             notes=(*dict.fromkeys(notes), *_notes(config, self)),
-            signature=_signature(config, self),
+            signature=_signature(config, self, ranking),
             version=__version__,
             confusions=tuple(self.confusions),
             answers=tuple(self.answers),
             errors=tuple(self.errors),
         )
+
+
+def _ranked_by(config: Config, level: Level, board: Board) -> str:
+    """The measure of a level: types where all items of it are unsupported, so that nothing else can be told apart."""
+    named, boards = config.rank_by(level), [each for each in board.values() if each.test.labelled]
+    typed = any(judgement.test.types is not None for each in boards for judgement in each.judgements)
+    alike = all(each.test.nonfactual.all() for each in boards)
+    free = config.bench.rank_by is None and TYPES in config.measures(level)
+    return TYPES if free and typed and alike else named
 
 
 def _described(state: State, data: DataSet) -> BenchData:
@@ -454,7 +465,7 @@ def _notes(config: Config, state: State) -> list[str]:
     return notes
 
 
-def _signature(config: Config, state: State) -> str:
+def _signature(config: Config, state: State, ranking: Mapping[str, str]) -> str:
     """What was judged by what, and how: not where the files lie."""
     bench = config.bench
     limits = [f"{entry.name}: {', '.join(entry.data)}" for entry in config.systems if entry.data]
@@ -463,7 +474,7 @@ def _signature(config: Config, state: State) -> str:
         systems=digest(encode(system) for system in state.systems)[:16],
         asked=digest(limits)[:16] if limits else None,
         measures=digest(measure for level in state.boards for measure in config.measures(level))[:16],
-        rank_by=bench.rank_by,
+        rank_by=",".join(dict.fromkeys(ranking.values())),
         thresholds=bench.thresholds,
         unit=bench.unit,
         seed=bench.seed,

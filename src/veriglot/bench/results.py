@@ -409,7 +409,7 @@ class BenchResults(Record):
     Attributes:
         title: of the bench.
         measures: level to the measures that were taken, in order.
-        rank_by: the measure that the leaderboard is sorted by.
+        rank_by: the measure that leaderboards are sorted by, where `ranking` names none.
         baseline: the system that others are held against; None where there is none.
         seed, resamples: of the bootstrap.
         correction: of the p-values.
@@ -421,6 +421,7 @@ class BenchResults(Record):
         notes: what a reader must know.
         signature: one line that says how all of it was made.
         version, schema: of Veriglot, and of these records.
+        ranking: level to the measure that its leaderboard is sorted by.
     """
 
     title: str
@@ -446,6 +447,7 @@ class BenchResults(Record):
     confusions: tuple[BenchConfusion, ...] = ()
     answers: tuple[BenchAnswers, ...] = ()
     errors: tuple[BenchError, ...] = ()
+    ranking: dict[str, str] = {}  # noqa: RUF012
 
 
 def read_results(path: Path) -> BenchResults:

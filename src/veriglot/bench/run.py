@@ -11,7 +11,7 @@ import re
 import time
 from collections import Counter, defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from veriglot.bench.data import DataSet
-from veriglot.bench.evaluation import Settings, type_confusions
+from veriglot.bench.evaluation import Settings, grain_of_types, response_types, type_confusions
 from veriglot.bench.figures import Judgement, Measurement
 from veriglot.bench.items import OWN_MARKS, ItemTable, Opinion, same_maker, tag_of
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
 from veriglot.bench.results import BenchCell, BenchConfusion, BenchResults, BenchSystem, Cost, Level
 from veriglot.detectors.registry import load_detector
-from veriglot.errors import InputError, UnknownNameError, VeriglotError
+from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.metrics.estimate import Resampling
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Watch
@@ -478,7 +478,7 @@ class _Work:
                 continue
             measured.measure(self._run.config.measures(level), by_language=bench.thresholds == "language")
             if level != "word":
-                state.errors += measured.errors(bench.rank_by, bench.errors, self._entry.annotator)
+                state.errors += measured.errors(self._run.config.rank_by(level), bench.errors, self._entry.annotator)
             if level == "word":
                 settings = {system.name: self._settings(system) for system in systems if system.marks}
                 measured.measure_spans(settings, seed=bench.seed, resamples=bench.resamples)
@@ -585,6 +585,15 @@ class _Work:
         return list(matrices)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
-        if system.marks:
-            return Opinion.of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
-        return Opinion.of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]
+        typed = table.level == "response" and grain_of_types(table.samples, self._entry.annotator) == "response"
+        if not system.marks:
+            opinion = Opinion.of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]
+            return replace(opinion, untyped="a scorer names no types") if typed else opinion
+        opinion = Opinion.of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
+        if not typed:
+            return opinion
+        try:
+            types, right = response_types(table.samples, answers, self._entry.annotator, system.taxonomy)  # type: ignore[arg-type]
+        except UsageError as error:
+            return replace(opinion, untyped=error.message.rstrip("."))
+        return replace(opinion, types=types, right=right)

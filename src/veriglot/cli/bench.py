@@ -182,9 +182,10 @@ def statistics(
     language: str | None = Help(None, "Default: unknown."),
     json: bool = JSON_TABLE,
 ) -> None:
-    """Describe labelled data by language: sizes, length ratios, character and sentence hallucination rates, severity.
+    """Describe labelled data by language: sizes, length ratios, character and sentence hallucination rates, types.
 
-    The columns are those of HAT's Tables 1 and 2, HalluVerse25's Table 2 and Kang et al.'s Table 9.
+    The columns are those of HAT's Tables 1 and 2, mFAVA's Table 2, HalluVerse25's Table 2 and Figure 3, and Kang et
+    al.'s Table 9.
     """
     from veriglot.bench.data import statistics_by_language
 

@@ -52,6 +52,7 @@ __all__ = [
     "RESAMPLES",
     "SEED",
     "SPAN_MEASURES",
+    "TYPES",
     "Items",
     "badness_of",
     "described",
@@ -445,6 +446,8 @@ class Items:
         unverified: share that the evidence neither supports nor contradicts (Kang et al.'s N_nv / N_t), NaN where it
             has no facts or the labels do not tell; None where it is not known.
         pairwise: badness by the same scorer as `pairwise:`; None where that was not asked.
+        right: 1 where the system names the type of the labels, 0 where another or none; NaN where the labels have not
+            one type; None where types are not compared.
 
     Raises:
         ValueError: arrays of different lengths.
@@ -455,6 +458,7 @@ class Items:
     support: Array | None = None
     unverified: Array | None = None
     pairwise: Array | None = None
+    right: Array | None = None
 
     def __post_init__(self) -> None:
         sizes = {len(part) for part in vars(self).values() if part is not None}
@@ -485,6 +489,10 @@ class ItemMeasure:
     value: Value
     positive: Callable[[Array], Mask]
     chance: Callable[[float], float] | None
+
+
+TYPES = "type_accuracy"
+"""HalluVerse25's measure (its Table 3); `type_accuracy:TYPE` is that of the responses of one type."""
 
 
 def _is(truth: Array) -> Mask:
@@ -534,6 +542,12 @@ def _item_measures() -> Iterator[tuple[str, ItemMeasure]]:
             )
             value = _correlated(correlation, sign)
             yield f"{kind}_{truth}", ItemMeasure("correlation", summary, why, truth, value, positive, lambda _: 0.0)
+    why = "types are not compared, or no response has one type"
+    yield TYPES, ItemMeasure("type", "share of responses whose type is named", why, "right", _share, _is, None)
+
+
+def _share(_: Array, truth: Array, weights: Array, __: Array) -> Array:
+    return ratio(weights @ truth, weights.sum(axis=-1))
 
 
 def _ranked(sign: float, positive: Callable[[Array], Mask], score: Callable[[Ranked, Array], Array]) -> Value:
@@ -596,7 +610,7 @@ def described(name: str, items: Items, resampling: Resampling, drawn: Array) -> 
     why = entry.why
     if not items.scored.any():
         why = "no labelled item was scored"
-    elif not total:
+    elif not total and entry.kind != "type":
         why = f"the labels do not tell the {entry.truth} rate of any scored item"
     return estimated(
         drawn,

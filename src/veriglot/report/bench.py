@@ -11,6 +11,7 @@ from rich.text import Text
 from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
+from veriglot.metrics.measures import TYPES
 from veriglot.records.languages import language_name
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
@@ -118,7 +119,7 @@ def _win_cell(win: BenchWin | None, texts: int) -> Cell:
 
 def _measure_table(view: View, level: str, data: str, *, at: str | None = None) -> Table:
     """Every measure of a level on one data set; `at` is `own` for the systems' own thresholds."""
-    measures = view.measures(level, at)
+    measures = [name for name in view.measures(level, at) if name != TYPES or view.accuracies(data)]
     rows: list[tuple[str | Cell, ...]] = []
     chances: dict[str, tuple[int, float]] = {}  # with the items behind it: a share, if not all are scored, differs
     for row in view.board(level).rows:
@@ -135,7 +136,7 @@ def _measure_table(view: View, level: str, data: str, *, at: str | None = None) 
 
 def _language_table(view: View, level: str, data: str) -> Table:
     """The ranking measure in each language of a data set."""
-    rank_by = view.results.rank_by
+    rank_by = view.rank_by(level)
     figures = [f for f in view.results.figures if f.level == level and f.data == data and f.language != MEAN]
     tags = sorted({figure.language for figure in figures})
     rows = []
@@ -170,8 +171,9 @@ def _comparison_table(view: View) -> Table:
         )
         for c in view.results.comparisons
     ]  # fmt: skip
+    measures = " and ".join(dict.fromkeys(c.measure for c in view.results.comparisons))
     title = (
-        f"Differences in {view.results.rank_by} from {view.results.baseline}, paired bootstrap over texts,"
+        f"Differences in {measures} from {view.results.baseline}, paired bootstrap over texts,"
         f" p-values corrected by {view.results.correction.capitalize()} within a level"
     )
     heads = ("system", "data", "level", "difference", "95% interval", "p", "corrected", "items / texts", "note")
@@ -233,7 +235,7 @@ def _missing_table(view: View) -> Table:
 
 def _undefined_table(view: View, level: str) -> Table:
     """Figures of a leaderboard that are undefined, and why."""
-    title = f"Judged, but without {view.results.rank_by} of {level}s, and why"
+    title = f"Judged, but without {view.rank_by(level)} of {level}s, and why"
     reasons = ((figure.system, (figure.data, figure.reason or "")) for figure in view.undefined(level))
     return _reason_table(title, ("systems", "data", "why"), reasons)
 
@@ -360,14 +362,27 @@ def _type_parts(view: View) -> Iterator[Part]:
     """The matrices of all languages together, and which detectors' types cannot be held against the data's."""
     yield _HOW_TO_READ
     by_data: dict[str, list[BenchConfusion]] = {}
-    for confusion in view.results.confusions:
-        if confusion.language == ALL and confusion.counts:
-            by_data.setdefault(confusion.data, []).append(confusion)
+    for confusion in (c for c in view.results.confusions if c.counts):
+        by_data.setdefault(confusion.data, []).append(confusion)
     for data, matrices in by_data.items():
-        parts = [part for confusion in matrices for part in (_type_table(confusion), _type_summary(confusion))]
-        yield Fold(f"{data}: {count(len(matrices), 'detector')}", parts, opened=len(by_data) == 1)
+        whole = [confusion for confusion in matrices if confusion.language == ALL]
+        parts = [part for confusion in whole for part in (_type_table(confusion), _type_summary(confusion))]
+        parts = [*_filled(_accuracy_table(view, data)), *parts]
+        yield Fold(f"{data}: {count(len(whole), 'detector')}", parts, opened=len(by_data) == 1)
+        single = [_type_table(confusion) for confusion in matrices if confusion.language != ALL]
+        yield from [Fold(f"{data}: each language", single)] if single else []
     reasons = ((c.system, (c.data, c.reason or "")) for c in view.results.confusions if not c.counts)
     yield from _filled(_reason_table("Types not compared, and why", ("systems", "data", "why"), reasons))
+
+
+def _accuracy_table(view: View, data: str) -> Table:
+    """How often a system names each type, in each language."""
+    table = view.accuracies(data)
+    types = [*sorted({name for figures in table.values() for name in figures} - {ALL}), ALL]
+    rows = [
+        (who, language_name(tag), *(_figure_cell(row.get(name)) for name in types)) for (who, tag), row in table.items()
+    ]
+    return Table(f"{TYPES} on {data}, by type", ("system", "language", *types), rows, lead=2, look=_BOARD)
 
 
 def _type_table(confusion: BenchConfusion) -> Table:
@@ -376,7 +391,7 @@ def _type_table(confusion: BenchConfusion) -> Table:
         (name, *(_type_cell(confusion, index, column) for column in range(len(row))), f"{sum(row):,}")
         for index, (name, row) in enumerate(zip(confusion.classes, confusion.counts, strict=True))
     ]
-    seen = _SEEN if confusion.seen else ""
+    seen = f"{_SEEN * confusion.seen}{'' if confusion.language == ALL else f' in {language_name(confusion.language)}'}"
     title = f"{confusion.system} on {confusion.data}{seen}, types of {confusion.of}s ({confusion.taxonomy})"
     return Table(title, ("label", *confusion.answers, "all"), rows, look="board types")
 
@@ -453,7 +468,7 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
         yield Section("unlabelled", "Without labels", "No labels", (intro, *_answer_tables(view)), ("answers",))
     if results.confusions:
         title = "Which types are taken for which"
-        yield Section("types", title, "Types", list(_type_parts(view)), ("type_confusions",))
+        yield Section("types", title, "Types", list(_type_parts(view)), ("type_accuracy", "type_confusions"))
     if results.errors:
         title = "False alarms and missed hallucinations"
         yield Section("errors", title, "Errors", list(_error_parts(view)), ("errors",))
@@ -523,9 +538,11 @@ def write_bench(results: BenchResults, path: str | Path) -> None:
         OSError: the file cannot be written.
     """
     view = View(results)
+    ranked = " and ".join(dict.fromkeys(map(view.rank_by, view.levels)))
+    tuned = ", thresholds tuned on dev" if any(data.dev for data in results.data) else ""
     subtitle = (
         f"{count(len(results.systems), 'system')} on {count(len(results.data), 'data set')}",
-        f"ranked by {results.rank_by}, thresholds tuned on dev" if view.levels else "no labels: nobody is ranked",
+        f"ranked by {ranked}{tuned}" if view.levels else "no labels: nobody is ranked",
         f"95% intervals over {results.resamples:,} resamples of texts",
         f"Veriglot {results.version}",
     )
@@ -596,6 +613,8 @@ def render_bench(results: BenchResults, console: Console) -> None:
     tables = []
     for level in view.levels:
         tables += [_board_table(view, view.board(level)), *_filled(_undefined_table(view, level))]
+    tables += [table for data in view.data("response") for table in _filled(_accuracy_table(view, data.name))]
+    tables += [_type_table(c) for c in results.confusions if c.counts and (c.of, c.language) == ("response", ALL)]
     unranked = [level for level in results.measures if level not in view.levels]
     together = [*_correlation_tables(view, unranked), *_pairwise_tables(view)]
     for table in (*tables, *_answer_tables(view), *together, *_filled(_missing_table(view))):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.bench.figures import WITH_PAIRWISE
 from veriglot.metrics.estimate import MEAN
-from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
+from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES, TYPES
 from veriglot.report.tables import Table, Value
 from veriglot.report.text_layout import number
 
@@ -123,6 +123,10 @@ class View:
             return "own"
         return (wanted or "tuned") if measure in AT_THRESHOLD else None
 
+    def rank_by(self, level: str) -> str:
+        """The measure that the leaderboard of a level is sorted by."""
+        return self.results.ranking.get(level, self.results.rank_by)
+
     def measures(self, level: str, at: str | None = None) -> tuple[str, ...]:
         """The measures of a level: at own thresholds those that take one, and those of spans at level `word`."""
         every = self.results.measures[level]
@@ -132,7 +136,7 @@ class View:
 
     def board(self, level: str) -> Board:
         """The leaderboard of a level."""
-        measure = self.results.rank_by
+        measure = self.rank_by(level)
         at = self.at(measure)
         data = self.data(level)
         fair = frozenset(each.name for each in data if not each.seen)
@@ -154,6 +158,16 @@ class View:
             for tag, (_, texts) in data.languages.items()
             if f"{data.name}/{tag}" in members
         )
+
+    def accuracies(self, data: str) -> dict[tuple[str, str], dict[str, BenchFigure]]:
+        """System (the best first) and language to how often it names types: by type, and of all under `ALL`."""
+        order = [row.system.name for row in self.board("response").rows] if "response" in self.levels else []
+        parts = [(f, *f.measure.partition(":")[::2]) for f in self.results.figures if f.data == data and f.items]
+        result: dict[tuple[str, str], dict[str, BenchFigure]] = {}
+        chosen = [(f, type_ or ALL) for f, measure, type_ in parts if measure == TYPES and f.system in order]
+        for f, type_ in sorted(chosen, key=lambda pair: (order.index(pair[0].system), pair[0].language == MEAN)):
+            result.setdefault((f.system, f.language), {})[type_] = f
+        return result
 
     def undefined(self, level: str) -> list[BenchFigure]:
         """Figures over all languages of the ranking measure that have no value."""
@@ -235,7 +249,8 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
             "system data level language value low high p items clusters reason",
             "system data level language r low high p items texts reason",
         ),
-        "type_confusions": _types(view), "cells": of["cells"], "coverage": _coverage(view), "errors": of["errors"],
+        "type_accuracy": _type_accuracy(view), "type_confusions": _types(view), "cells": of["cells"],
+        "coverage": _coverage(view), "errors": of["errors"],
         "thresholds": of["thresholds"], "data": _data(view), "systems": of["systems"], "figures": of["figures"],
     }  # fmt: skip
     return {name: table for name, table in tables.items() if table.rows}
@@ -262,12 +277,27 @@ def _board_rows(board: Board) -> Table:
 
 def _languages(view: View) -> Table:
     """The ranking measure of every language: what win rates are counted over."""
-    rank_by = view.results.rank_by
-    at, figures = view.at(rank_by), view.results.figures
-    chosen = [f for f in figures if f.measure == rank_by and f.at == at and f.language != MEAN]
+    ranks = {level: view.rank_by(level) for level in view.levels}
+    figures = (f for f in view.results.figures if f.measure == ranks.get(f.level) and f.language != MEAN)
+    names = list(dict.fromkeys(ranks.values()))
     fields = "level data language system value low high items positives seen clusters"
-    columns = f"level data language system {rank_by} low high items positives seen texts"
-    return Table.of(f"{rank_by} in each language", chosen, fields, columns)
+    columns = (
+        f"level data language system {names[0] if len(names) == 1 else 'value'} low high items positives seen texts"
+    )
+    chosen = [f for f in figures if f.at == view.at(f.measure)]
+    return Table.of(f"{' and '.join(names)} in each language", chosen, fields, columns)
+
+
+def _type_accuracy(view: View) -> Table:
+    """How often each type is named (HalluVerse25, Table 3), and of how many responses it is not (Table 4)."""
+    rows = [
+        (system, f.data, tag, type_, f.value, f.low, f.high, f.items, f.items - f.positives, f.clusters, f.seen)
+        for data in view.data("response")
+        for (system, tag), figures in view.accuracies(data.name).items()
+        for type_, f in figures.items()
+    ]
+    columns = ("system", "data", "language", "type", "accuracy", "low", "high", "responses", "wrong", "texts", "seen")
+    return Table("How often types are named", columns, rows)
 
 
 def _correlations(view: View) -> Table:

@@ -11,6 +11,7 @@ from multilingual import ODD, SENTENCES, UNRELATED
 
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 from veriglot.encoders.base import Encoder, load_encoder
+from veriglot.encoders.e5 import Tokeniser, padded, tokenizer_of, transformers_folder
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.text.segmentation import sentences, word_bounds
@@ -90,6 +91,35 @@ def test_vectors_are_those_of_the_same_network_in_transformers(
         # Products are in 8-bit integers, hence not to the last digit.
         assert alike(encoder.sentences([text])[0], mean) > 0.995
         assert min(alike(a, b) for a, b in zip(found.vectors, theirs, strict=True)) > 0.98
+
+
+def test_its_checkpoint_of_transformers_is_the_same_network(
+    tiny: tuple[Path, dict[str, NDArray[np.float32]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, tensors = tiny
+    bert = bert_of(tensors)
+    import torch
+    import transformers
+
+    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path))
+    part = np.stack([np.zeros(WIDTH), np.ones(WIDTH), -np.ones(WIDTH)]).astype(np.float32)
+    plain, learned = transformers_folder(path=path), transformers_folder("learned", {"part": part}, path=path)
+    assert plain.parent == learned.parent == tmp_path
+    tokenizer = transformers.AutoTokenizer.from_pretrained(plain)
+    network = transformers.AutoModel.from_pretrained(plain, dtype=torch.float32).eval()
+    for text in TEXTS[:2]:
+        given = tokenizer(text, return_tensors="pt")
+        assert given["input_ids"][0].tolist() == tokenizer_of(path).encode(f"query: {text}").ids
+        with torch.no_grad():
+            theirs = bert(given["input_ids"])[0]
+            np.testing.assert_allclose(network(**given)[0], theirs, atol=0.02)  # 16 bits, through 12 layers
+    given = tokenizer("the weather", "a")
+    sequence = Tokeniser(path).pair([], Tokeniser(path).tokens("a")[0], Tokeniser(path).tokens("the weather")[0])
+    assert tuple(given["input_ids"]) == sequence.ids  # as the reader's: the second text is the response
+    _, _, parts = padded([sequence])
+    assert given["token_type_ids"] == parts[0].argmax(-1).tolist()
+    types = transformers.AutoModel.from_pretrained(learned).embeddings.token_type_embeddings.weight
+    np.testing.assert_allclose((types[1] - types[0]).detach().float(), np.ones(WIDTH), atol=1e-3)
 
 
 def alike(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:

@@ -133,6 +133,38 @@ def _print_plan(plan: Any) -> None:
     Table("What training takes", ("", ""), rows).print()
 
 
+@app.command("nli")
+@command
+def nli(
+    config: str = Argument(..., "CONFIG.toml", "Model, data and settings; docs/nli.md lists them."),
+    *,
+    dry_run: bool = Help(False, "Show the rows, tokens, steps and memory that it would take."),
+    json: bool = JSON_TABLE,
+) -> None:
+    """Fine-tune an encoder to judge premise and hypothesis; `nli:FOLDER` loads it. Rerun the command to resume.
+
+    For example: veriglot train nli nli.toml --dry-run
+    """
+    from veriglot.training import load_trainer
+
+    module = load_trainer("nli")
+    settings, folder = module.read_config(Path(config)), Path(config).parent
+    result = module.plan(settings, folder) if dry_run else module.train(settings, folder, say=_echo)
+    if json:
+        print_json(result)
+        return
+    Table.of("Rows", result.rows, "data language part rows labels tokens").print()
+    if result.left_out:
+        print(f"Left out: {listed(result.left_out)}.")
+    if dry_run:
+        Table.of("What training takes", [result], "steps tokens parameters trained memory").print()
+        return
+    Table.of("Accuracy on held-out rows, with 95% intervals", result.accuracy, _ACCURACY).print()
+
+
+_ACCURACY = "data language rows accuracy low high majority"
+
+
 @app.command("stacking")
 @command
 def stacking(

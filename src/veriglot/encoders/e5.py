@@ -6,6 +6,7 @@ import struct
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from veriglot.encoders.base import WindowEncoder, without_space
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import batches, onnx_session, pad
+from veriglot.hub.checkpoints import batches, onnx_session, pad, without_bars
 from veriglot.hub.registry import find
+from veriglot.hub.registry import folder as models_folder
 from veriglot.signatures import file_sha256, signature
+from veriglot.storage.files import whole_folder
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float16s, Float32s, Int64s, Numbers, UInt8s
 
 __all__ = [
-    "ADDED_BITS", "E5", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
-    "tokenizer_of", "trained",
+    "ADDED_BITS", "E5", "NAME", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
+    "tokenizer_of", "trained", "transformers_folder",
 ]  # fmt: skip
 
 
@@ -327,7 +330,7 @@ class _Graph:
         return name
 
 
-_NAME = "e5-multilingual"
+NAME = "e5-multilingual"
 PROMPT = "query: "  # as its makers ask for, where texts are compared with each other and neither is a search's answer
 # Whose output is given for tokens. Of 6, 8, 10 and 12, words find their translation best by the tenth.
 LAYER = 10
@@ -351,10 +354,10 @@ class E5(WindowEncoder):
         UsageError: `cache_mb` is negative.
     """
 
-    name = _NAME
+    name = NAME
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
-        file = find(_NAME) if path is None else Path(path)
+        file = find(NAME) if path is None else Path(path)
         with _reading(file):
             self._file = E5File(file)
             self._session = onnx_session(built(self._file, LAYER))
@@ -362,7 +365,7 @@ class E5(WindowEncoder):
                 _tokenizer(self._file), room=self._file.room, prompt=PROMPT, languages=None, cache_mb=cache_mb
             )
         self.signature = signature(
-            encoder=_NAME,
+            encoder=NAME,
             revision="small-q4",
             weights=file_sha256(file)[:16],
             tokens=f"layer{LAYER}",
@@ -382,13 +385,13 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise WeightsError(f"There is no file {path}.", remedy=f"Type: veriglot models get {_NAME}") from error
+        raise WeightsError(f"There is no file {path}.", remedy=f"Type: veriglot models get {NAME}") from error
     except UsageError:
         raise
     except Exception as error:  # the errors of tokenizers and ONNX Runtime share no base
         raise WeightsError(
             f"{path} is not multilingual-e5-small in 4-bit numbers: {error}.",
-            remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
+            remedy=f"Get it again: veriglot models remove {NAME}; veriglot models get {NAME}",
         ) from error
 
 
@@ -422,6 +425,92 @@ def _tokenizer(file: E5File) -> Tokenizer:
         single=f"{begin[0]} $A {end[0]}", special_tokens=[begin, end]
     )
     return tokenizer
+
+
+_MODULES = {  # of a layer, as transformers' BERT calls what the file has
+    "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
+    "ao": "attention.output.dense", "aln": "attention.output.LayerNorm", "fi": "intermediate.dense",
+    "fo": "output.dense", "oln": "output.LayerNorm",
+}  # fmt: skip
+
+
+def transformers_folder(
+    name: str = NAME, learned: Mapping[str, Float32s] | None = None, *, path: Path | None = None
+) -> Path:
+    """A checkpoint of transformers in the folder of models, 235 MB, written once: to be fine-tuned.
+
+    It is a BERT with the tokenizer of XLM-RoBERTa; the file has no pooler, so that is drawn at random. Of a pair the
+    second text comes first, as the reader's sequences have it: `<s> query: </s> B </s> A </s>`. Token types tell these
+    parts apart; their vectors are equal where nothing was learned of them.
+
+    Args:
+        name: of the folder, before `-transformers`.
+        learned: tensors by their names in the file that stand for its own, whole; and `part`, what a reader adds to the
+            tokens of each part, which begins as token types here.
+        path: the encoder's file; None for that of `veriglot models get e5-multilingual`.
+
+    Raises:
+        WeightsError: the file is missing or is not that model.
+    """
+    import torch
+    import transformers
+
+    target = models_folder() / f"{name}-transformers"
+    if (target / "config.json").is_file():
+        return target
+    source = path or find(NAME)
+    with _reading(source):
+        file = E5File(source)
+        state = _bert_state(file, learned or {})
+        tokenizer, pieces = _tokenizer(file), file.pieces()
+    sizes = file.sizes
+    config = transformers.BertConfig(
+        vocab_size=len(state["embeddings.word_embeddings.weight"]), hidden_size=sizes.width,
+        num_hidden_layers=sizes.layers, num_attention_heads=sizes.heads, intermediate_size=sizes.inner,
+        max_position_embeddings=file.room, layer_norm_eps=sizes.epsilon, type_vocab_size=len(PARTS), pad_token_id=1,
+        bos_token_id=file.begin, eos_token_id=file.end,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = transformers.BertModel(config)
+    network.load_state_dict({key: torch.tensor(values) for key, values in state.items()}, strict=False)
+    asked = tokenizer.encode(PROMPT.strip())
+    begin, *prompt, end = asked.tokens
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{begin} query $A {end}", pair=f"{begin}:0 query:0 {end}:0 $B:1 {end}:1 $A:2 {end}:2",
+        special_tokens=[
+            (begin, asked.ids[0]), (end, asked.ids[-1]), {"id": "query", "ids": asked.ids[1:-1], "tokens": prompt},
+        ],
+    )  # fmt: skip
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=file.room, bos_token=begin, cls_token=begin, eos_token=end,
+        sep_token=end, pad_token=pieces[1][0], unk_token=pieces[file.unknown][0],
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )  # fmt: skip
+    with whole_folder(target) as part, without_bars():
+        network.half().save_pretrained(part)
+        fast.save_pretrained(part)
+    return target
+
+
+def _bert_state(file: E5File, learned: Mapping[str, Float32s]) -> dict[str, Float32s]:
+    """The tensors of the file, or those learned, by their names in transformers' BERT."""
+    sizes = file.sizes
+    state = {
+        "embeddings.word_embeddings.weight": file.dense("emb.word", sizes.width),
+        "embeddings.position_embeddings.weight": file.numbers("emb.pos").reshape(-1, sizes.width),
+        "embeddings.token_type_embeddings.weight": learned.get("part", np.zeros((len(PARTS), 1), np.float32))
+        + file.numbers("emb.type")[: sizes.width],
+        "embeddings.LayerNorm.weight": file.numbers("emb.ln.w"),
+        "embeddings.LayerNorm.bias": file.numbers("emb.ln.b"),
+    }
+    for layer, (short, name) in product(range(sizes.layers), _MODULES.items()):
+        own, inner = f"l{layer}.{short}", f"encoder.layer.{layer}.{name}"
+        columns = sizes.inner if short == "fo" else sizes.width
+        values = file.numbers(f"{own}.w") if short.endswith("ln") else file.dense(f"{own}.w", columns)
+        state[f"{inner}.weight"] = learned.get(f"{own}.w", values)
+        state[f"{inner}.bias"] = learned.get(f"{own}.b", file.numbers(f"{own}.b"))
+    return state
 
 
 # A sequence is `<s> query: QUESTION </s> RESPONSE </s> EVIDENCE </s>`, and every token of it sees every other. What the

@@ -211,7 +211,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
 def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The columns that were stated for each part; not those that this row lacks, unless it cannot do without."""
     for part, column in stated:
-        chosen = (column,) if column in names else tuple(each.strip() for each in column.split("+") if each.strip())
+        chosen = (column,) if column and column in names else tuple(filter(None, map(str.strip, column.split("+"))))
         missing = [each for each in chosen if each not in names]
         if missing and part in {"response", "evidence"}:
             raise InputError(f"there is no column {missing[0]!r}", field=part)

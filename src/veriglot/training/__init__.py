@@ -11,17 +11,17 @@ from veriglot.errors import MissingExtraError
 __all__ = ["load_trainer"]
 
 
-def load_trainer(detector: Literal["grounding", "reader", "tokens"]) -> Any:
-    """The function `train` of a detector's `pipeline`; of token classifiers, their module.
+def load_trainer(detector: Literal["grounding", "reader", "tokens", "nli"]) -> Any:
+    """The function `train` of a detector's `pipeline`; of checkpoints of transformers, the module.
 
     Raises:
         MissingExtraError: PyTorch is not installed, or a package beside it.
     """
     try:
-        if detector == "tokens":
+        if detector in {"tokens", "nli"}:
             # On a CPU, each import says that a package is missing which nobody needs.
             logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-            return import_module("veriglot.training.tokens")
+            return import_module(f"veriglot.training.{detector}")
         if detector == "grounding":
             import_module("onnxscript")  # the export needs it, at the very end
         return import_module(f"veriglot.training.{detector}.pipeline").train

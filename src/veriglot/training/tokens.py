@@ -78,7 +78,7 @@ from veriglot.storage.files import whole_folder, write_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["TokensConfig", "plan", "read_config", "train"]
+__all__ = ["Lines", "TokensConfig", "last_checkpoint", "plan", "read_config", "train"]
 
 _FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
 _IGNORED = -100  # what the loss of transformers passes over
@@ -647,8 +647,8 @@ def _fit(
     saved = target.with_name(f"{target.name}.checkpoints")
     rows = material.rows.of(language)
     trainer = _trainer(config, trainee, rows, material.labels, _arguments(config, saved, seed))
-    trainer.add_callback(_Lines(say))
-    trainer.train(resume_from_checkpoint=_last_checkpoint(saved))
+    trainer.add_callback(Lines(say))
+    trainer.train(resume_from_checkpoint=last_checkpoint(saved))
     measured = trainer.evaluate() if rows.validation else {}
     if not _IS_FIRST:
         return Run(str(target), language, seed, trainer.state.global_step, 0.0, {}, 0)
@@ -677,13 +677,13 @@ def _fit(
     return result
 
 
-def _last_checkpoint(saved: Path) -> str | None:
+def last_checkpoint(saved: Path) -> str | None:
     """The newest checkpoint of transformers that is whole: its trainer's state is the last file that it writes."""
     whole = [path.parent for path in saved.glob("checkpoint-*/trainer_state.json") if path.stat().st_size]
     return str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
 
 
-class _Lines(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not typed
+class Lines(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not typed
     """A line for each logged step."""
 
     def __init__(self, say: Callable[[str], None]) -> None:

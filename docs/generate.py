@@ -117,7 +117,9 @@ def papers_page() -> str:
         parts.append("| number | what it shows | what makes its like |\n|---|---|---|")
         for row in paper["rows"]:
             files = [f"[{file[5:]}]({file[5:]})" if file.startswith("docs/") else f"`{file}`" for file in row["files"]]
-            made = "<br>".join([*(f"`{line}`" for line in row["commands"]), *files, *filter(None, [row["see"]])])
+            made = "<br>".join(
+                [*(f"`{line}`" for line in row["commands"]), *files, *([f"see {row['see']}"] if row["see"] else [])]
+            )
             parts.append(f"| {row['number']} | {row['shows']} | {made} |")
         for name, text in paper.get("toml", {}).items():
             parts.append(f"\n`{name}`:\n\n```toml\n{text.strip()}\n```")

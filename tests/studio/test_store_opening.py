@@ -10,6 +10,7 @@ from sqlalchemy import inspect, select, text
 from studio_rows import small
 
 from veriglot.errors import UsageError
+from veriglot.studio.backup import backup, restore
 from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import TABLES, VERSION, StoreError, sessions, versions
 
@@ -47,6 +48,44 @@ def test_opening_again_keeps_everything(store: Store, database: str) -> None:
     with again.reading() as tx:
         assert tx.assignment(s.assignment.id) == s.assignment
     again.close()
+
+
+def _as_before(connection) -> None:
+    """The tables as the first version made them."""
+    for name in ("search", "priority", "wanted"):
+        connection.execute(text(f"ALTER TABLE items DROP COLUMN {name}"))
+
+
+def test_a_database_of_an_earlier_version_gets_the_columns_that_it_lacks(store: Store, database: str) -> None:
+    small(store, items=2)
+    with store.reading() as tx:
+        made = tx.items(1)
+    with store.engine.begin() as connection:
+        _as_before(connection)
+    again = open_store(database)
+    test_opening_makes_the_tables_of_this_version(again)
+    with again.reading() as tx:
+        assert tx.items(1) == made
+        assert [(item.priority, item.wanted) for item in tx.items(1)] == [(0.0, None)] * 2
+        texts = tx.connection.execute(select(TABLES["items"].c.search)).scalars().all()
+    assert [line.partition("\n")[0] for line in texts] == ["item-0", "item-1"]
+    assert all("ada war in paris" in line for line in texts)  # without regard to case
+    again.close()
+
+
+def test_a_backup_of_an_earlier_version_is_restored(store: Store, tmp_path: Path) -> None:
+    small(store, items=2)
+    with store.engine.begin() as connection:
+        _as_before(connection)
+    names = ["old.jsonl.gz", *(["old.sqlite"] if store.is_sqlite else [])]
+    for name in names:
+        backup(store, tmp_path / name)
+        target = open_store(tmp_path / f"{name}.target.sqlite")
+        restore(tmp_path / name, target)
+        with target.reading() as tx:
+            assert [(item.key, item.priority) for item in tx.items(1)] == [("item-0", 0.0), ("item-1", 0.0)]
+            assert "" not in tx.connection.execute(select(TABLES["items"].c.search)).scalars().all()
+        target.close()
 
 
 def test_a_newer_database_is_refused_and_left_alone(store: Store, database: str) -> None:

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from sqlalchemy import Connection, Table, select, text
 
 from veriglot.studio import tables
-from veriglot.studio.store import Store, open_store
+from veriglot.studio.store import Store, fill_search, open_store
 from veriglot.studio.tables import StoreError
 
 if TYPE_CHECKING:
@@ -194,9 +194,8 @@ def _queried(connection: Connection) -> Query:
 
 def _rows(query: Query) -> Iterator[Row]:
     """Every row as its table's name and its values as the database keeps them, in an order that is always the same."""
-    for table in _KEPT:
-        names = ", ".join(column.name for column in table.c)
-        for row in query(f"SELECT {names} FROM {table.name} ORDER BY id"):  # noqa: S608  # names of ours
+    for table in _KEPT:  # a copy that an earlier version made has fewer columns, in the same order
+        for row in query(f"SELECT * FROM {table.name} ORDER BY id"):  # noqa: S608  # a name of ours
             yield table.name, list(row)
 
 
@@ -213,27 +212,35 @@ def _fill(store: Store, rows: Iterator[Row], expected: Backup) -> Backup:
         for table in _KEPT:
             if tx.count(select(table.c.id)):
                 raise StoreError(f"The store {store} is not empty.", remedy="Restore into a new database.")
+        widths = dict.fromkeys(tables.TABLES, 0)
         for name, group in groupby(rows, key=itemgetter(0)):
-            _insert(tx.connection, tables.TABLES[name], (values for _, values in group))
+            widths[name] = _insert(tx.connection, tables.TABLES[name], (values for _, values in group))
         if not store.is_sqlite:
             for table in _KEPT:
                 last = f"(SELECT max(id) FROM {table.name})"  # noqa: S608
                 sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
                 tx.connection.execute(text(f"SELECT setval({sequence}, coalesce({last}, 1), {last} IS NOT NULL)"))
-        if _digest(_rows(_queried(tx.connection)))[1] != expected.digest:
+        if _digest((name, row[: widths[name]]) for name, row in _rows(_queried(tx.connection)))[1] != expected.digest:
             raise StoreError(
                 "What was restored differs from the backup; nothing was kept.", remedy="Report it, please."
             )
+        fill_search(tx.connection)
     return expected
 
 
-def _insert(connection: Connection, table: Table, rows: Iterator[list[Any]]) -> None:
-    names = [column.name for column in table.c]
-    marks = ", ".join(f":{name}" for name in names)
-    into = f"{table.name} ({', '.join(names)})"
-    statement = text(f"INSERT INTO {into} VALUES ({marks})")  # noqa: S608  # names of ours
-    while chunk := [dict(zip(names, row, strict=True)) for row in islice(rows, _AT_ONCE)]:
-        connection.execute(statement, chunk)
+def _insert(connection: Connection, table: Table, rows: Iterator[list[Any]]) -> int:
+    """Insert rows of one width, and return it; columns that the backup's version did not have get their defaults."""
+    width = 0
+    while chunk := list(islice(rows, _AT_ONCE)):
+        width = len(chunk[0])
+        names = [column.name for column in table.c][:width]
+        if len(names) < width:
+            raise StoreError("The backup was made by a newer version of Veriglot.", remedy="Update Veriglot.")
+        marks = ", ".join(f":{name}" for name in names)
+        into = f"{table.name} ({', '.join(names)})"
+        statement = text(f"INSERT INTO {into} VALUES ({marks})")  # noqa: S608  # names of ours
+        connection.execute(statement, [dict(zip(names, row, strict=True)) for row in chunk])
+    return width
 
 
 def _line(data: Any) -> bytes:

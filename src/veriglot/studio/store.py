@@ -25,6 +25,7 @@ from sqlalchemy import (
     RowMapping,
     Select,
     Table,
+    bindparam,
     create_engine,
     delete,
     event,
@@ -38,6 +39,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.schema import CreateColumn
 
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.records import Sample, from_mapping, sample_from
@@ -59,6 +61,7 @@ from veriglot.studio.tables import (
     StoreError,
     now,
 )
+from veriglot.text.normalization import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,6 +73,7 @@ __all__ = [
     "ReadTransaction",
     "Store",
     "WriteTransaction",
+    "fill_search",
     "open_store",
     "sha256",
     "transactional",
@@ -312,7 +316,8 @@ class WriteTransaction(ReadTransaction):
     def add_items(self, project_id: int, rows: Iterable[dict[str, Any]]) -> None:
         """Add items, with the columns of `tables.items`. Their events are `imported`."""
         for row in rows:
-            id_ = self._insert(tables.items, {"project_id": project_id, **row})
+            search = _search_text(row["key"], row["sample"])
+            id_ = self._insert(tables.items, {"project_id": project_id, "search": search, **row})
             self.record("imported", project_id, item_id=id_, payload={"role": str(row["role"])})
 
     def add_batch(self, project_id: int, item_ids: Sequence[int], *, language: str | None) -> int:
@@ -332,10 +337,16 @@ class WriteTransaction(ReadTransaction):
         self._update(tables.batches, batch_id, changes)
         self.record(kind, batch.project_id, person_id=by, payload={"batch": batch_id, **changes})
 
-    def set_role(self, item: Item, role: ItemRole) -> None:
+    def set_role(self, item: Item, role: ItemRole, *, by: int | None = None) -> None:
         """Say what an item is for."""
         self._update(tables.items, item.id, {"role": role})
-        self.record("role", item.project_id, item_id=item.id, payload={"from": item.role.value, "to": role.value})
+        payload = {"from": item.role.value, "to": role.value}
+        self.record("role", item.project_id, item_id=item.id, person_id=by, payload=payload)
+
+    def update_item(self, item: Item, kind: str, *, by: int | None = None, **changes: Any) -> None:
+        """Change `priority` or `wanted` of an item, with an event of a kind such as `priority`."""
+        self._update(tables.items, item.id, changes)
+        self.record(kind, item.project_id, item_id=item.id, person_id=by, payload=changes)
 
     def set_gold(self, item: Item, layer: Layer, kind: str, *, by: int | None) -> None:
         """Set the gold layer of an item."""
@@ -485,6 +496,34 @@ _ONLY_ADDED = {  # by database: the triggers that keep events from being changed
 }
 
 
+def _search_text(key: str, sample: dict[str, Any]) -> str:
+    """What the search of an item looks in; PostgreSQL keeps no null characters."""
+    return fold("\n".join((key, sample.get("question") or "", sample["response"]))).replace("\0", "")
+
+
+def fill_search(connection: Connection) -> None:
+    """Make items searchable that an earlier version imported."""
+    row = tables.items.c
+    missing = select(row.id, row.key, row.sample).where(row.search == "")
+    while batch := connection.execute(missing.limit(500)).all():
+        values = [{"item": id_, "text": _search_text(key, sample)} for id_, key, sample in batch]
+        statement = update(tables.items).where(row.id == bindparam("item")).values(search=bindparam("text"))
+        connection.execute(statement, values)
+
+
+def _add_columns(connection: Connection) -> None:
+    """Add the columns that later versions brought; see `tables`."""
+    database = inspect(connection)
+    for table in tables.TABLES.values():
+        names = {column["name"] for column in database.get_columns(table.name)}
+        for column in table.c:
+            if column.name not in names:
+                definition = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {definition}"))
+                if column is tables.items.c.search:
+                    fill_search(connection)
+
+
 def _make_tables(connection: Connection) -> None:
     """Make the tables where there are none; a database that a newer version has touched is refused."""
     database = connection.dialect.name
@@ -498,6 +537,7 @@ def _make_tables(connection: Connection) -> None:
                 f" {tables.VERSION}).",
                 remedy="Update Veriglot. Nothing was changed.",
             )
+        _add_columns(connection)
         return
     if inspect(connection).has_table("events"):
         raise StoreError(

@@ -100,12 +100,16 @@ class Role(StrEnum):
 
 
 class ItemRole(StrEnum):
-    """What an item is for: the work, the exam, the overlap that agreement is measured on, or a hidden check."""
+    """What an item is for: the work, the exam, the overlap that agreement is measured on, or a hidden check.
+
+    EXCLUDED: nothing any more; a lead took it out of the work.
+    """
 
     NORMAL = "normal"
     EXAM = "exam"
     OVERLAP = "overlap"
     CHECK = "check"
+    EXCLUDED = "excluded"
 
 
 WORK_ROLES = (ItemRole.NORMAL, ItemRole.OVERLAP)
@@ -196,6 +200,8 @@ class Item(Record):
         words: of the response.
         has_gold: whether there is a gold layer.
         has_silver: whether there is a silver layer.
+        priority: higher ones are given first.
+        wanted: how many people annotate it, unless all do (`OVERLAP`); None for `work.per_item`.
     """
 
     id: int
@@ -208,6 +214,8 @@ class Item(Record):
     words: int
     has_gold: bool
     has_silver: bool
+    priority: float = 0.0
+    wanted: int | None = None
 
 
 Stage = Literal["invited", "exam", "work", "done", "out", "revoked"]
@@ -391,7 +399,8 @@ class EventResult(Record):
     repeated: bool
 
 
-# The tables. A change of them needs another `VERSION`, and a step that brings databases of the one before to it.
+# The tables. A column with a default stands last, and databases without it get it when they are opened. Any other
+# change needs another `VERSION`, and a step that brings databases of the one before to it.
 
 
 VERSION = "0001"
@@ -447,14 +456,18 @@ METADATA = MetaData()
 
 
 def _table(name: str, record: type[msgspec.Struct], *more: SchemaItem) -> Table:
-    """A table with a column for each field of a record, but for those that are computed: the truth values."""
+    """A table with a column for each field of a record, but for those that are computed: the truth values.
+
+    Fields with a default come last, in their order: they were added to tables that people had.
+    """
     columns: list[Column[Any]] = []
+    later: list[Column[Any]] = []
     for field in msgspec.structs.fields(record):
         kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
         kind = next(kind for kind in kinds if kind is not NoneType)
         if kind is not bool:
             is_text = isinstance(kind, type) and issubclass(kind, str)
-            columns.append(
+            (columns if field.required else later).append(
                 Column(
                     field.name,
                     _TYPES.get(kind) or (Text() if is_text else _Json()),
@@ -462,9 +475,10 @@ def _table(name: str, record: type[msgspec.Struct], *more: SchemaItem) -> Table:
                     primary_key=field.name == "id",
                     unique=field.name in _UNIQUE,
                     nullable=NoneType in kinds,
+                    server_default=None if field.required or field.default is None else str(field.default),
                 )
             )
-    return Table(name, METADATA, *columns, *more)
+    return Table(name, METADATA, *columns, *more, *later)
 
 
 projects = _table("projects", ProjectRow)
@@ -474,6 +488,7 @@ items = _table(
     "items",
     Item,
     *(Column("sample", _Json, nullable=False), Column("gold", _Json), Column("silver", _Json)),
+    Column("search", Text, nullable=False, server_default=""),  # id, question and response, folded
     Index("item_key", "project_id", "key", unique=True),
     Index("items_by_role", "project_id", "role", "language", "position"),
 )

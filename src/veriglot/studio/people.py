@@ -20,7 +20,7 @@ from veriglot.records.languages import get_language
 from veriglot.records.settings import Record, StrictRecord, require
 from veriglot.studio.project import LANGUAGE_TAG, Form, Project
 from veriglot.studio.store import ReadTransaction, WriteTransaction, sha256
-from veriglot.studio.tables import NotFound, Person, Refused, Role, Stage, now
+from veriglot.studio.tables import AT_WORK, NotFound, Person, Purpose, Refused, Role, Stage, State, now
 from veriglot.studio.texts import interface_languages
 from veriglot.studio.web import (
     Caller,
@@ -242,6 +242,7 @@ class PersonView(Record):
     language: str
     stage: Stage
     exam_attempts: int
+    exam_begun: bool  # whether an attempt is under way
 
 
 class MyProject(Record):
@@ -329,8 +330,10 @@ def me(caller: SignedIn) -> Me:
     """Who asks, and what a page needs to begin."""
     person, project = caller.person, caller.studio.project
     language, stage = person.language or "en", person.stage(project)
+    with caller.studio.store.reading() as tx:
+        begun = bool(tx.assignments(person_id=person.id, purpose=Purpose.EXAM, state=(*AT_WORK, State.SUBMITTED)))
     return Me(
-        view(PersonView, person, id=person.public_id, language=language, stage=stage),
+        view(PersonView, person, id=person.public_id, language=language, stage=stage, exam_begun=begun),
         view(
             MyProject,
             project,

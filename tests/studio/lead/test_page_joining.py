@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+SAVED = '.sync[data-status="saved"][data-waiting="0"]'
+
 
 def _button(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
@@ -99,6 +101,37 @@ def test_who_marks_what_is_known_passes(house: House) -> None:
     page.wait_for_url("**/mark")
     page.wait_for_selector("#response")
     assert visitor.trouble == []
+
+
+@any_database
+def test_an_exam_that_has_begun_goes_on_and_is_not_counted_as_work(house: House) -> None:
+    visitor = house.person("Kim", passed=False)
+    page = visitor.go("/", ".guidelines h2")
+    _button(page, "Begin the exam")
+    page.wait_for_selector("#response")
+    page.wait_for_selector(SAVED)  # else the browser asks before it leaves
+    visitor.go("/", "#response, .guidelines")  # before anything is handed in
+    assert page.url.endswith("/mark")
+    page.wait_for_selector("#response")
+    page.wait_for_selector(SAVED)
+    visitor.go("/exam", ".guidelines h2")
+    _button(page, "Go on with the exam")
+    page.wait_for_selector("#response")
+    items = len(visitor.get("/api/assignments"))
+    assert page.locator(".progress .fine").inner_text() == f"0 done · {items} open"
+    page.keyboard.press("Enter")
+    page.get_by_text(f"1 done · {items - 1} open").wait_for()
+    house.person("Bo").hand_in({})
+    known = [(4, 9, "entity")]
+    other = house.person("Lin", passed=False)
+    page = _exam(other, {"de": known, "ar": known})
+    _button(page, "To the work")
+    page.wait_for_selector("#response")
+    page.wait_for_selector(SAVED)
+    assert page.locator(".progress .fine").inner_text().startswith("0 done")
+    page.reload()
+    page.wait_for_selector("#response")
+    assert page.locator(".progress .fine").inner_text().startswith("0 done")
 
 
 def test_who_fails_twice_is_out(house: House) -> None:

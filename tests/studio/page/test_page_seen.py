@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from page_studio import served, write
 from studio_server import any_database
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from page_studio import Desk, Place
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +124,38 @@ def test_it_fits_a_phone(place: Place) -> None:
     assert response is not None
     assert evidence is not None
     assert evidence["y"] > response["y"] + response["height"]  # below, not beside
+
+
+@any_database
+@pytest.mark.parametrize("width", [390, 1024])
+def test_a_long_mark_stays_in_its_pane(place: Place, width: int) -> None:
+    desk = place.sit("spans", viewport={"width": width, "height": 800}).ready()
+    desk.press("Home", *["Shift+ArrowRight"] * 11, "1", "Escape")  # all of the German text
+    desk.saved()
+    panes = desk.page.evaluate("[...document.querySelectorAll('.pane')].map((e) => [e.scrollWidth, e.clientWidth])")
+    assert len(panes) == 2
+    assert all(needed <= there for needed, there in panes)
+    assert desk.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture
+def repeating(browser: Browser, tmp_path: Path) -> Iterator[Place]:
+    """A response of 3,500 words, each of which the evidence has 20 times: 70,000 places, of which 500 differ."""
+    path = write(tmp_path, "spans")
+    row = {"id": "x", "language": "en", "response": " ".join(f"word{at % 25}" for at in range(3500))}
+    evidence = " ".join(f"word{at % 25}" for at in range(25 * 30))
+    (tmp_path / "spans.jsonl").write_text(json.dumps({**row, "evidence": [{"id": "p0", "text": evidence}]}), "utf-8")
+    with served([path], str(tmp_path / "studio.sqlite"), browser) as there:
+        yield there
+
+
+def test_shared_words_of_a_long_text_are_shown(repeating: Place) -> None:
+    desk = repeating.sit("spans").ready()
+    desk.page.get_by_role("button", name="Shared words").click()
+    desk.page.wait_for_function("() => CSS.highlights.get('shared')?.size > 0")
+    in_evidence = "[...CSS.highlights.get('shared')].filter((r) => r.startContainer.parentElement.id === 'passage-p0')"
+    assert desk.page.evaluate(f"{in_evidence}.length") == 25 * 20  # each place once
+    assert desk.trouble == []
 
 
 @any_database

@@ -99,6 +99,15 @@ def test_searching_finds_without_accents_and_counts_code_points(page: Page) -> N
 
 
 @any_database
+def test_more_places_are_painted_than_a_call_takes_arguments(page: Page) -> None:
+    does = """const { CodePoints } = await import(address.replace("highlights.js", "offsets.js"));
+      const text = "ab ".repeat(given), node = document.createTextNode(text);
+      const places = Array.from({ length: given }, (_, at) => [at * 3, at * 3 + 2]);
+      m.paint("hit", "x", node, new CodePoints(text), places); return CSS.highlights.get("hit").size"""
+    assert module(page, "highlights.js", does, 150_000) == 150_000
+
+
+@any_database
 def test_a_diff_gives_both_sides_back(page: Page) -> None:
     given = [
         ["The cat sat.", "The dog sat down."],

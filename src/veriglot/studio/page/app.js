@@ -10,7 +10,8 @@ const here = () => location.pathname.slice(BASE.length) || "/";
 /** Where somebody belongs who comes to the front door. @param {any} me */
 const home = (me) => {
   if (me.person.role === "lead") return "/lead";
-  return me.person.stage === "exam" || me.person.stage === "out" ? "/exam" : "/mark";
+  const waits = me.person.stage === "exam" && !me.person.exam_begun;
+  return waits || me.person.stage === "out" ? "/exam" : "/mark";
 };
 
 /** The words of the interface: of the person's language, or the browser's. @param {string} language */

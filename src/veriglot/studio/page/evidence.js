@@ -59,6 +59,8 @@ const usePaint = (
   /** @type {any[]} */ passages, /** @type {Hit[]} */ hits, /** @type {Hit | undefined} */ current,
   /** @type {any[] | null} */ shared, /** @type {Editor} */ editor,
 ) => {
+  const everywhere = useMemo(() => // words that come again in the response share their places
+    [...new Map((shared ?? []).flatMap((word) => word.places).map((at) => [`${at.id} ${at.start}`, at])).values()], [shared]);
   const word = shared && editor.selection
     && shared.find((word) => word.start < /** @type {any} */ (editor.selection).end && /** @type {any} */ (editor.selection).start < word.end);
   const pointers = editor.form.evidence ? editor.layer.units.find((unit) => {
@@ -75,10 +77,13 @@ const usePaint = (
       paint("current", passage.id, node, passage.points, [
         ...(current?.id === passage.id ? [/** @type {Hit} */ (current).place] : []), ...mine(word?.places ?? []),
       ]);
-      paint("shared", passage.id, node, passage.points, mine((shared ?? []).flatMap((word) => word.places)));
+      paint("shared", passage.id, node, passage.points, mine(everywhere));
       paint("pointed", passage.id, node, passage.points, mine(pointers));
     }
+    const response = /** @type {Text | null} */ (document.getElementById("response")?.firstChild ?? null);
+    paint("shared", "response", response, editor.points, (shared ?? []).map((word) => [word.start, word.end]));
     return () => {
+      paint("shared", "response", null, editor.points, []);
       for (const passage of passages) for (const name of ["hit", "current", "shared", "pointed"]) paint(name, passage.id, null, passage.points, []);
     };
   }, [passages, hits, current, shared, word, pointers]);

@@ -29,7 +29,7 @@ const Intro = ({ me, onBegin }) => {
       <li>${t("exam.how_saved")}</li>
       <li>${t("exam.attempts", { count: left })}</li>
     </ul>
-    <p><button type="button" class="primary" onClick=${onBegin}>${t("exam.begin")}</button></p>
+    <p><button type="button" class="primary" onClick=${onBegin}>${t(me.person.exam_begun ? "exam.go_on" : "exam.begin")}</button></p>
     <${GuidelinesText} form=${me.project.form} />
   </main>`;
 };

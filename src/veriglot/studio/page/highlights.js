@@ -1,7 +1,7 @@
 // Places in long texts, painted by the browser's own highlights: the text stays one piece, and a thousand hits cost
 // nothing. Browsers without them still jump to each place.
 
-/** @type {Record<string, Map<string, Range[]>>} */
+/** @type {Record<string, Map<string, StaticRange[]>>} */
 const painted = {};
 
 /**
@@ -13,14 +13,13 @@ const painted = {};
 export const paint = (name, owner, node, points, places) => {
   const own = (painted[name] ??= new Map());
   if (!node || !places.length) own.delete(owner);
-  else own.set(owner, places.map(([start, end]) => {
-    const range = document.createRange();
-    range.setStart(node, points.unit(start));
-    range.setEnd(node, points.unit(end));
-    return range;
-  }));
+  else own.set(owner, places.map(([start, end]) => new StaticRange({ // the text never changes: nothing to keep up with
+    startContainer: node, startOffset: points.unit(start), endContainer: node, endOffset: points.unit(end),
+  })));
   if (typeof Highlight === "undefined" || !CSS.highlights) return;
-  CSS.highlights.set(name, new Highlight(...[...own.values()].flat()));
+  const all = new Highlight();
+  for (const ranges of own.values()) for (const range of ranges) all.add(range); // too many for arguments of one call
+  CSS.highlights.set(name, all);
 };
 
 /** Bring a place into view. @param {Text} node @param {import("./offsets.js").CodePoints} points @param {[number, number]} place */

@@ -13,7 +13,7 @@ import { html, useEffect, useMemo } from "./view.js";
 /** @typedef {import("./editor.js").Editor} Editor */
 
 /** Everything that is drawn at the text. @returns {import("./surface.js").Mark[]} */
-const marksOf = (/** @type {Editor} */ editor, /** @type {any} */ shared, /** @type {import("./layers.js").Span[]} */ ghosts) => {
+const marksOf = (/** @type {Editor} */ editor, /** @type {import("./layers.js").Span[]} */ ghosts) => {
   const { form, layer } = editor;
   const suggestions = editor.suggestions();
   const spans = [...layer.spans, ...suggestions, ...ghosts];
@@ -31,9 +31,6 @@ const marksOf = (/** @type {Editor} */ editor, /** @type {any} */ shared, /** @t
   }));
   const unit = form.unit ? editor.item.units[editor.unit] : null;
   if (unit) marks.unshift({ key: "unit", start: unit[0], end: unit[1], kind: "unit" });
-  for (const word of shared ?? []) {
-    marks.unshift({ key: `shared-${word.start}`, start: word.start, end: word.end, kind: "shared" });
-  }
   return marks;
 };
 
@@ -64,12 +61,11 @@ export const meaning = (choice) => {
 };
 
 /**
- * @param {{editor: Editor, shared: any[] | null, ghosts: import("./layers.js").Span[], onCommand: (name: string) => void}} props
+ * @param {{editor: Editor, ghosts: import("./layers.js").Span[], onCommand: (name: string) => void}} props
  */
-export const Response = ({ editor, shared, ghosts, onCommand }) => {
+export const Response = ({ editor, ghosts, onCommand }) => {
   const { item, stops } = editor;
-  const marks = useMemo(() => marksOf(editor, shared, ghosts),
-    [editor.layer, editor.active, editor.unit, shared, ghosts]);
+  const marks = useMemo(() => marksOf(editor, ghosts), [editor.layer, editor.active, editor.unit, ghosts]);
   useEffect(() => {
     const node = document.getElementById("response")?.firstChild;
     if (node && editor.selection) reveal(/** @type {Text} */ (node), editor.points, [editor.selection.start, editor.selection.end]);

@@ -7,7 +7,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./view.js";
 /**
  * @typedef {object} Mark
  * @property {string} key @property {number} start @property {number} end
- * @property {"span" | "suggestion" | "ghost" | "unit" | "place" | "shared"} kind
+ * @property {"span" | "suggestion" | "ghost" | "unit"} kind
  * @property {number} [lane] @property {string} [colour] @property {string} [letter] @property {boolean} [active]
  */
 

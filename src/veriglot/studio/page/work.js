@@ -50,6 +50,9 @@ export const Screen = ({ me, params, navigate, again }) => {
   const [left, setLeft] = useState(/** @type {number | null} */ (null));
   const [panel, setPanel] = useState(/** @type {"guidelines" | "help" | "items" | "conflict" | null} */ (null));
   const [done, setDone] = useState(0);
+  const exam = me.person.stage === "exam"; // counts by itself: of earlier attempts everything is accepted
+  const isDone = useCallback((/** @type {any} */ line) => (line.purpose === "exam") === exam
+    && !["open", "returned", ...(exam ? ["accepted"] : [])].includes(line.state), [exam]);
 
   const show = useCallback((/** @type {any} */ assignment) => {
     setEditor(editorOf(assignment, form, sync));
@@ -93,9 +96,10 @@ export const Screen = ({ me, params, navigate, again }) => {
   useEffect(() => {
     if (params.id) open(Number(params.id));
     else next();
-    call("GET", "/api/assignments").then((lines) =>
-      setDone(lines.filter((/** @type {any} */ line) => !["open", "returned"].includes(line.state)).length)).catch(() => undefined);
   }, [params.id]);
+  useEffect(() => {
+    call("GET", "/api/assignments").then((lines) => setDone(lines.filter(isDone).length)).catch(() => undefined);
+  }, [params.id, isDone]);
   useEffect(() => {
     if (rest !== "unreachable") return undefined;
     const retry = () => (params.id ? open(Number(params.id)) : next());

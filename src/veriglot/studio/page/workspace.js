@@ -150,7 +150,7 @@ export const Workspace = (props) => {
         ${item.question ? html`<div class="question" dir=${item.question_direction}><span class="fine">${t("question")}</span><p lang=${item.language}>${item.question}</p></div>` : null}
         ${pair ? html`<${Pair} editor=${editor} />` : html`
           <${Types} editor=${editor} />
-          <${Response} editor=${editor} shared=${shared} ghosts=${ghosts} onCommand=${onCommand} />
+          <${Response} editor=${editor} ghosts=${ghosts} onCommand=${onCommand} />
           <p class="fine hint" id="keys-hint">${t(form.types.length ? "response.hint" : "response.hint_units")} <button class="link" onClick=${() => onPanel("help")}>${t("help.open")}</button></p>`}
         <${Labels} editor=${editor} />
         <${Units} editor=${editor} />

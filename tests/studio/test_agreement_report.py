@@ -103,6 +103,9 @@ def test_people_are_held_against_silver_and_the_best_is_named() -> None:
     report = agreement(three_people(), resamples=0, gamma=0)
     kappas = {name: row(report, "kappa", "typed", among="silver", between=(name, "gpt")).value for name in SPANS}
     assert report.best == {"en": max(kappas, key=lambda name: kappas[name] or 0.0)} == {"en": "anna"}
+    few = agreement(three_people()[:4], resamples=0, gamma=0)
+    assert few.best == {}
+    assert "nobody is named best with silver in en: 5 texts are the fewest" in few.notes
     mean = row(report, "kappa", "typed", among="silver").value
     assert mean == pytest.approx(sum(value or 0.0 for value in kappas.values()) / 3)
     assert not any(one.measure in ("alpha", "gamma") for one in report.rows if one.among == "silver")

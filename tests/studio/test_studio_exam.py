@@ -118,6 +118,17 @@ def test_an_exam_without_items_is_refused_and_told_to_the_lead(store, make_proje
         assert exam.missing_items(tx, work.project, work.id) == ["zh: 0 of 3 exam items"]
 
 
+def test_the_right_places_of_the_wrong_type_do_not_pass(store, make_project):
+    work = team(store, make_project(EXAM))
+    work.items(3, role=ItemRole.EXAM, gold=spans((0, 12), (24, 28, "relation")))
+    person = work.person()
+    work.do(person, spans((0, 12), (24, 28, "invented")))
+    outcome = exam.finish(store, work.project, person.id)
+    # of the 14 characters that are no space 11 have their type, and those of "in L" another
+    assert outcome.precision == outcome.recall == pytest.approx(11 / 14)
+    assert not outcome.passed
+
+
 def test_each_language_has_to_be_passed(store, make_project):
     work = team(store, make_project(EXAM))
     for language in ("de", "ar"):
@@ -191,11 +202,13 @@ def test_a_shortage_is_told():
     assert said == ["0 of 2 exam items with 90% to 100% of the text marked"]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), max_size=5),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), max_size=5),
+_MARKS = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(1, 20), st.sampled_from(["entity", "relation", "invented"])), max_size=5
 )
-def test_precision_and_recall_are_those_of_characters(one, other):
+
+
+@given(_MARKS, _MARKS)
+def test_precision_and_recall_are_those_of_characters_of_a_type(one, other):
     from pathlib import Path
 
     from veriglot.records import Sample
@@ -204,9 +217,10 @@ def test_precision_and_recall_are_those_of_characters(one, other):
     text = TEXTS["de"]
     entries = Entries(ProjectEntry("P", "p", TaskKind.SPANS))
     project = Project(Path("p.toml"), entries, form_of(entries))
-    layers = [spans(*((a, min(a + n, len(text))) for a, n in rows)) for rows in (one, other)]
+    layers = [spans(*((a, min(a + n, len(text)), type_) for a, n, type_ in rows)) for rows in (one, other)]
     marked = [
-        {i for span in layer.spans for i in range(span.start, span.end) if not text[i].isspace()} for layer in layers
+        {(i, span.type) for span in layer.spans for i in range(span.start, span.end) if not text[i].isspace()}
+        for layer in layers
     ]
     counts = Comparison(project.form, Sample(id="x", response=text, language="de")).counts(*layers)
     assert counts == (len(marked[0] & marked[1]), len(marked[0]), len(marked[1]))

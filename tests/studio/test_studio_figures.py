@@ -17,7 +17,7 @@ from veriglot.studio.dashboard import WorkedItem, measure_agreement, measure_pac
 from veriglot.studio.layers import Layer, LayerUnit
 from veriglot.studio.people import change
 from veriglot.studio.project import PaceEntry
-from veriglot.studio.tables import ItemRole, Role
+from veriglot.studio.tables import ItemRole, Refused, Role
 from veriglot.text.segmentation import word_bounds
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -89,8 +89,8 @@ def test_the_overview_counts_what_there_is(store, make_project):
 
 
 def test_agreement_is_that_of_words(store, make_project):
-    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 3")))
-    work.items(3, silver=MINE)
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 5")))
+    work.items(5, silver=MINE)
     people = [work.person(), work.person()]
     for person, layer in zip(people, (MINE, THEIRS), strict=True):
         work.do(person, layer)
@@ -111,9 +111,45 @@ def test_agreement_is_that_of_words(store, make_project):
     for scope in ("binary", "typed"):
         one, other = (labels(layer, scope == "typed") for layer in (MINE, THEIRS))
         assert kappas[scope] == pytest.approx(cohen_kappa_score(one, other))
-    assert found.best == {"de": people[0].public_id}
+    assert (found.best["de"].between[0], found.best["de"].texts) == (people[0].public_id, 5)
     assert {line.measure for line in found.lines if line.among == "people"} >= {"alpha", "span_f1", "gamma"}
-    assert found.shared == 3
+    assert found.shared == 5
+
+
+def test_the_page_names_whom_the_rule_takes(store, make_project):
+    """By shared items alone: on their own items others may look better."""
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 5")))
+    work.items(11, silver=MINE)
+    first, second = work.person(), work.person()
+    layers = {first.id: [spans((0, 10))] * 5 + [spans((30, 40))] * 3, second.id: [spans((0, 3))] * 5 + [MINE] * 3}
+    for number in range(8):
+        for person in (first, second):
+            work.act(work.next(person), "submit", layers[person.id][number])
+    with store.reading() as tx:
+        found = measure_agreement(tx, work.project)
+    kappas = {
+        line.between[0]: line.value
+        for line in found.lines
+        if (line.among, line.measure, line.scope, line.language) == ("silver", "kappa", "binary", "de")
+    }
+    assert kappas[second.public_id] > kappas[first.public_id]  # of all items, their own as well
+    assert found.best["de"].between[0] == first.public_id
+    assert settle(store, work.project, "best_with_silver").best == {"de": first.public_id}
+
+
+def test_a_few_items_make_nobody_best(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 5")))
+    work.items(5, silver=MINE)
+    people = [work.person(), work.person()]
+    for person in people:
+        work.do(person, MINE, most=4)
+    with store.reading() as tx:
+        assert measure_agreement(tx, work.project).best == {}
+    with pytest.raises(Refused, match="5 shared items in any language"):
+        settle(store, work.project, "best_with_silver")
+    for person in people:
+        work.do(person, MINE)
+    assert settle(store, work.project, "best_with_silver").best == {"de": people[0].public_id}
 
 
 def test_nothing_to_compare_is_no_error(store, make_project):

@@ -301,9 +301,9 @@ def test_a_lead_begins_a_validation_early(store, make_project):
         validate(store, work.project, batch.id)
 
 
-def _overlapping(store, make_project, layers):
-    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 2")))
-    ids = work.items(2, silver=spans((0, 12)))
+def _overlapping(store, make_project, layers, count=2):
+    work = team(store, make_project(RULES.replace("overlap = 0", f"overlap = {count}")))
+    ids = work.items(count, silver=spans((0, 12)))
     people = [work.person() for _ in layers]
     for person, layer in zip(people, layers, strict=True):
         work.do(person, layer)
@@ -356,7 +356,7 @@ def test_only_what_all_agree_on_is_settled_as_agreed(store, make_project):
 
 
 def test_whoever_agrees_most_with_silver_can_settle(store, make_project):
-    work, people, ids = _overlapping(store, make_project, [MINE, THEIRS, Layer()])
+    work, people, ids = _overlapping(store, make_project, [MINE, THEIRS, Layer()], count=5)
     done = settle(store, work.project, "best_with_silver")
     assert done.best == {"de": people[1].public_id}
     with store.reading() as tx:
@@ -364,19 +364,19 @@ def test_whoever_agrees_most_with_silver_can_settle(store, make_project):
 
 
 def test_the_best_are_told_of_the_language_that_is_settled(store, make_project):
-    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 2")))
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 5")))
     for language in ("de", "zh"):
-        work.items(2, language, silver=spans((0, 12)))
+        work.items(5, language, silver=spans((0, 12)))
     work.items(2, "hi")
     people = [work.person() for _ in range(2)]
     for person, layer in zip(people, (MINE, THEIRS), strict=True):
         work.do(person, layer)
     done = settle(store, work.project, "best_with_silver", language="de")
-    assert (done.settled, done.best) == (2, {"de": people[1].public_id})
-    with pytest.raises(Refused, match="in hi can be held"):
+    assert (done.settled, done.best) == (5, {"de": people[1].public_id})
+    with pytest.raises(Refused, match="5 shared items in hi that have a silver layer"):
         settle(store, work.project, "best_with_silver", language="hi")
     done = settle(store, work.project, "best_with_silver", overwrite=True)
-    assert (done.settled, done.left, done.unchanged) == (4, 2, 0)
+    assert (done.settled, done.left, done.unchanged) == (10, 2, 0)
     assert set(done.best) == {"de", "zh"}
 
 

@@ -6,18 +6,25 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 from rule_rows import RULES, spans, team
 
-from veriglot.studio.adjudication import adjudicate, settle
+from veriglot.records import Sample
+from veriglot.studio.adjudication import adjudicate, agreed, disagreements, settle
+from veriglot.studio.comparison import Comparison
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
+from veriglot.studio.project import Entries, ProjectEntry, TaskKind, form_of
 from veriglot.studio.tables import Role
 
+FORM = form_of(Entries(ProjectEntry("Rules", "rules", TaskKind.SPANS)))
 SHARED = RULES.replace("overlap = 0", "overlap = 2")
 RATED = SHARED + ('[[ratings]]\nname = "severity"\nof = "span"\n\n[[ratings]]\nname = "fluency"\nof = "item"\n')
 FLAG = 'flags = ["incomprehensible"]\n\n[work]'
 MINE, THEIRS, APART = spans((0, 3)), spans((0, 12)), spans((0, 3), (4, 12))
+TWICE, NESTED = spans((0, 3), (0, 3, "invented")), spans((0, 12), (0, 3))
 
 
 def _handed_in(store, make_project, layers, rules=SHARED, count=1, **more):
@@ -62,6 +69,8 @@ def test_a_tie_is_left_to_a_lead(store, make_project, layers):
         ([MINE, Layer(), Layer()], []),
         ([MINE, MINE, Layer(skip="not_sure")], [(0, 3, "entity")]),
         ([spans((0, 12), (0, 3, "invented"))] * 2, [(0, 3, "invented"), (0, 12, "entity")]),  # one in another
+        ([TWICE, TWICE, Layer()], [(0, 3, "entity"), (0, 3, "invented")]),  # two types of one place
+        ([NESTED, NESTED, Layer()], [(0, 3, "entity"), (0, 12, "entity")]),
     ],
 )
 def test_what_more_than_half_say_is_gold(store, make_project, layers, gold):
@@ -81,6 +90,88 @@ def test_two_who_label_a_unit_differently_leave_it_to_a_lead(store, make_project
     assert settle(store, work.project, "majority").settled == 1
     with store.reading() as tx:
         assert [unit.label for unit in tx.gold(id_).units] == ["supported"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "gold"),
+    [
+        ([THEIRS, APART], None),  # the same words, and another cut
+        ([spans((4, 12)), spans((3, 13))], [(4, 12, "entity")]),  # white space at the edges says nothing
+        ([TWICE, MINE], None),  # a second type on the same place
+        ([NESTED, THEIRS], None),
+        ([spans((0, 3), (3, 12)), THEIRS], None),
+        ([spans((3, 4)), Layer()], []),
+        ([NESTED, spans((0, 3), (0, 12))], [(0, 3, "entity"), (0, 12, "entity")]),  # in whatever order
+        ([Layer(skip="not_sure"), Layer(skip="not_sure")], None),
+        ([Layer(skip="not_sure"), Layer()], None),
+    ],
+)
+def test_what_differs_is_a_disagreement_and_no_gold(store, make_project, layers, gold):
+    work, (id_,) = _handed_in(store, make_project, layers)
+    with store.reading() as tx:
+        open_ = [one.item.id for one in disagreements(tx, work.project, work.id)]
+    skipped = all(layer.skip for layer in layers)
+    assert open_ == ([id_] if gold is None and not skipped else [])
+    assert settle(store, work.project, "agreed").settled == (gold is not None)
+    assert _gold(store, id_) == gold
+
+
+SPACED = " Ada\u00a0war  in\r\nRom,  \u0301ja. "  # one space bears an accent, and one line ends with two code points
+_RANGES = st.tuples(st.integers(0, len(SPACED) - 1), st.integers(1, 8), st.sampled_from(["entity", "invented"]))
+_WHOLE = {*range(len(SPACED) + 1)} - {SPACED.index("\n"), SPACED.index("\u0301")}  # no mark cuts a character
+
+
+def _marks(rows):
+    marks = {(start, min(start + length, len(SPACED)), type_) for start, length, type_ in rows}
+    return [mark for mark in marks if {mark[0], mark[1]} <= _WHOLE]
+
+
+def _loosened(mark, out):
+    """A mark with up to so much of the white space around it."""
+    start, end, type_ = mark
+    for _ in range(out):
+        if start - 1 in _WHOLE and SPACED[start - 1].isspace() and start:
+            start -= 1
+        if end + 1 in _WHOLE and end < len(SPACED) and SPACED[end].isspace():
+            end += 1
+    return start, end, type_
+
+
+def _same_by_hand(first, second):
+    """Whether every span of each has its equal in the other, held against each other character by character."""
+
+    def solid(start, end):
+        at = [i for i in range(start, end) if not SPACED[i].isspace() or SPACED[i + 1 : i + 2] == "\u0301"]
+        return (at[0], at[-1]) if at else None
+
+    def covers(ours, others):
+        return all(
+            any(solid(*mark[:2]) == solid(*other[:2]) and mark[2] == other[2] for other in others)
+            for mark in ours
+            if solid(*mark[:2]) is not None
+        )
+
+    return covers(first, second) and covers(second, first)
+
+
+@settings(max_examples=300)
+@given(st.lists(_RANGES, max_size=4), st.data())
+def test_layers_are_equal_where_each_span_has_its_equal(rows, data):
+    first = _marks(rows)
+    second = [_loosened(mark, data.draw(st.integers(0, 2))) for mark in data.draw(st.permutations(first))]
+    second += _marks(data.draw(st.lists(_RANGES, max_size=1)))
+    second = second[data.draw(st.integers(0, 1)) :]
+    sample = Sample(id="x", response=SPACED, language="de")
+    layers = [spans(*dict.fromkeys(marks)) for marks in (first, second)]
+    compared = Comparison(FORM, sample)
+    same = _same_by_hand(first, second)
+    event(f"same: {same}")
+    assert compared.differ(layers) != same
+    assert not compared.differ([layers[0], layers[0]])
+    if same:  # all that they mark is what both mark, and nothing of it is lost
+        gold = agreed(layers, FORM, sample)
+        assert _same_by_hand([(span.start, span.end, span.type) for span in gold.spans], first)
+        assert compared.similarity(*layers) == 1.0
 
 
 def test_what_a_lead_settled_by_hand_no_rule_changes(store, make_project):
@@ -114,10 +205,10 @@ def test_ratings_are_kept_where_all_who_rate_agree(store, make_project, rule, ra
     layers = [_rated(*one, note="mine") for one in ratings]
     if rule == "best_with_silver":
         layers[1] = msgspec.structs.replace(layers[1], spans=(LayerSpan("s1", 4, 12, "entity", 1),))
-    work, (id_,) = _handed_in(store, make_project, layers, RATED, silver=MINE)
-    assert settle(store, work.project, rule).settled == 1
+    work, ids = _handed_in(store, make_project, layers, RATED.replace("overlap = 2", "overlap = 5"), 5, silver=MINE)
+    assert settle(store, work.project, rule).settled == 5
     with store.reading() as tx:
-        found = tx.gold(id_)
+        found = tx.gold(ids[0])
     assert (found.spans[0].rating, found.ratings) == gold
     assert (found.spans[0].note, found.comment) == ("", "")
 
@@ -141,12 +232,13 @@ def _exported(store, work, out):
 
 
 def test_an_export_says_by_which_rule_gold_was_settled(store, make_project, tmp_path):
-    work, (id_,) = _handed_in(store, make_project, [MINE, MINE], silver=MINE)
+    five = SHARED.replace("overlap = 2", "overlap = 5")
+    work, ids = _handed_in(store, make_project, [MINE, MINE], five, 5, silver=MINE)
     for number, rule in enumerate(("agreed", "majority", "best_with_silver")):
-        assert settle(store, work.project, rule, overwrite=True).settled == 1
-        assert list(_exported(store, work, tmp_path / str(number)).values()) == [f"settled_{rule}"]
-    work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, id_), "submit", THEIRS)
-    assert list(_exported(store, work, tmp_path / "by_hand").values()) == ["adjudicated"]
+        assert settle(store, work.project, rule, overwrite=True).settled == 5
+        assert list(_exported(store, work, tmp_path / str(number)).values()) == [f"settled_{rule}"] * 5
+    work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, ids[0]), "submit", THEIRS)
+    assert next(iter(_exported(store, work, tmp_path / "by_hand").values())) == "adjudicated"
 
 
 @pytest.mark.parametrize(("reviews", "source"), [(0, "single"), (1, "reviewed")])

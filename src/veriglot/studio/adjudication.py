@@ -9,15 +9,16 @@ what a rule settled or came with the data, only where it is told to.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Query
 from msgspec.structs import replace
 
+from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records.settings import Record, StrictRecord
-from veriglot.studio.agreement import agreement_rows, best_with_silver
+from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
     SETTLED_BY_HAND,
     Comparison,
@@ -35,10 +36,11 @@ from veriglot.studio.web import Lead, LeadWriter, Router, Tag, view
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    from veriglot.metrics.agreement import Layered
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
 
-__all__ = ["Rule", "after_adjudication", "router", "settle", "submissions_of"]
+__all__ = ["Rule", "after_adjudication", "best_annotators", "router", "settle", "submissions_of"]
 
 
 # Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
@@ -54,20 +56,29 @@ def _plain(layer: Layer) -> Layer:
     return replace(layer, spans=spans, comment="", rejected=())
 
 
-def agreed(layers: Sequence[Layer]) -> Layer:
-    """What layers that mark the same say together: the marks, the flags that all raise, undisputed ratings."""
-    first = _plain(layers[0])
+def agreed(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer:
+    """What all layers say, and nothing else: marks and labels that all give, flags that all raise, undisputed ratings.
+
+    Where they do not differ (`Comparison.differ`), that is all that any of them marks.
+    """
+    first = layers[0]
+    common = frozenset.intersection(*(layer.content(form, sample.response) or frozenset() for layer in layers))
     flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
     source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
-    return _with_agreed_ratings(replace(first, flags=flags, source_flags=source_flags), layers)
+    units = tuple(unit for unit in first.units if any((unit.start, unit.end) == mark[:2] for mark in common))
+    layer = Layer(units=units, label=first.label if common and form.labels else None)
+    if form.has_spans:
+        layer = Layer(spans=_spans(common))
+    return _with_agreed_ratings(replace(layer, flags=flags, source_flags=source_flags), layers)
 
 
 def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
     """What more than half of the layers say; None where they do not decide all of it.
 
-    Each place (between two borders of anybody's spans) is marked where more than half mark it, and not marked where
-    more than half do not; its type is the one that more than half of those give who mark it. Of several spans of one
-    person over a place the shortest speaks. A unit and a pair need a label that more than half give, flags are those
+    A span that more than half give with the same ends and type is taken as it is. Any other place (between two borders
+    of anybody's spans) is marked where more than half mark it, and not marked where more than half do not; its type is
+    the one that more than half of those give who mark it. Of several spans of one person over a place the shortest
+    speaks. A unit and a pair need a label that more than half give, flags are those
     that more than half raise. Layers that skip the item say neither yes nor no, and count among those of whom more
     than half is asked. White space decides nothing.
     """
@@ -85,7 +96,7 @@ def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | Non
 def _majority_marks(layers: Sequence[Layer], of: int, form: Form, text: str) -> Layer | None:
     """The marks or labels that more than half give, and nothing else."""
     if form.has_spans:
-        spans = _majority_spans(layers, of, text)
+        spans = _majority_spans(layers, of, form, text)
         return None if spans is None else Layer(spans=spans)
     if form.labels:
         label = _winner([layer.label for layer in layers if layer.label is not None], of)
@@ -107,12 +118,9 @@ def _with_agreed_ratings(layer: Layer, layers: Sequence[Layer]) -> Layer:
     """A layer with the ratings on which all agree who give one: of the item, and of spans of one type at one place."""
     spans = []
     for span in layer.spans:
-        same = [
-            o
-            for other in layers
-            for o in other.spans
-            if o.type == span.type and o.start < span.end > span.start < o.end
-        ]
+        alike = [o for other in layers for o in other.spans if o.type == span.type]
+        same = [o for o in alike if (o.start, o.end) == (span.start, span.end)]
+        same = same or [o for o in alike if o.start < span.end > span.start < o.end]
         spans.append(replace(span, rating=_unanimous(o.rating for o in same if o.rating is not None)))
     names = dict.fromkeys(name for other in layers for name in other.ratings)
     steps = {name: _unanimous(other.ratings[name] for other in layers if name in other.ratings) for name in names}
@@ -125,14 +133,15 @@ def _unanimous(steps: Iterable[int]) -> int | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _majority_spans(layers: Sequence[Layer], of: int, text: str) -> tuple[LayerSpan, ...] | None:
-    """What more than half mark, each place as the type that more than half of these give; None where one is open."""
-    marks = [{(span.start, span.end, span.type) for span in spans.spans} for spans in layers]
-    if len(layers) == of and all(spans == marks[0] for spans in marks):
-        return tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(sorted(marks[0]), 1))
+def _majority_spans(layers: Sequence[Layer], of: int, form: Form, text: str) -> tuple[LayerSpan, ...] | None:
+    """Spans that more than half give; elsewhere the places that more than half mark; None where one is open."""
+    marks = [layer.content(form, text) or frozenset() for layer in layers]
+    whole = [mark for mark, count in Counter(chain.from_iterable(marks)).items() if 2 * count > of]
     borders = sorted({0, len(text), *(offset for spans in marks for start, end, _ in spans for offset in (start, end))})
     merged: list[tuple[int, int, str]] = []
     for start, end in pairwise(borders):
+        if any(first <= start and end <= after for first, after, _ in whole):
+            continue
         types = [type_ for spans in marks if (type_ := _type_at(spans, start, end)) is not None]
         marked, type_ = 2 * len(types) > of, _winner(types, len(types))
         if marked and type_ is not None:
@@ -142,7 +151,11 @@ def _majority_spans(layers: Sequence[Layer], of: int, text: str) -> tuple[LayerS
                 merged.append((start, end, type_))
         elif (marked or 2 * (len(layers) - len(types)) <= of) and not text[start:end].isspace():
             return None
-    return tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(merged, 1))
+    return _spans(whole + merged)
+
+
+def _spans(marks: Iterable[tuple[int, int, str]]) -> tuple[LayerSpan, ...]:
+    return tuple(LayerSpan(f"s{number}", *mark) for number, mark in enumerate(sorted(marks), 1))
 
 
 def _type_at(marks: Iterable[tuple[int, int, str]], start: int, end: int) -> str | None:
@@ -169,15 +182,18 @@ def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] |
     return tuple(decisions)
 
 
-def _best_annotators(tx: ReadTransaction, project: Project, project_id: int, language: str | None) -> dict[str, str]:
-    """Language to the public id of whoever agrees most with the silver layer (mFAVA, section 3).
+def best_annotators(
+    tx: ReadTransaction, project: Project, texts: Sequence[Layered], *, resamples: int = 0
+) -> dict[str, AgreementRow]:
+    """Language to the kappa of whoever agrees most with the silver layer, of `texts_with_layers` of silver (mFAVA, 3).
 
     By Cohen's kappa of words (of labels, where units or pairs are labelled), with types where the form has several.
-    Only shared items count, so that all are asked about the same texts. Ties go to whoever was invited first.
+    Only items of two people or more count, so that all are asked about the same texts, and five of them are the
+    fewest. Ties go to whoever was invited first.
     """
-    texts = texts_with_layers(tx, project, silver=True, shared=True, language=language)
-    rows = agreement_rows([], texts, by_single_type=False, resamples=0)
-    ids = {name: id_ for id_, name in tx.public_ids(project_id).items()}
+    shared = [text for text in texts if len(text.layers) > 2]  # silver is one of them
+    rows = agreement_rows([], shared, by_single_type=not project.form.has_spans, resamples=resamples)
+    ids = {name: id_ for id_, name in tx.public_ids(tx.project(project.slug).id).items()}
     return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
 
 
@@ -197,7 +213,8 @@ class Disagreement(NamedTuple):
     """An item that several people annotated."""
 
     item: Item
-    likeness: float  # of their layers, from 0 (nothing alike) to 1 (the same), the mean over pairs
+    differ: bool  # whether they do not all say the same
+    likeness: float  # of their layers, from 0 (nothing alike) to 1 (the same words), the mean over pairs
     submissions: list[Submission]
     settled: bool  # whether the item has a gold layer
 
@@ -236,11 +253,12 @@ def disagreements(
         rows = handed_in.get(item.id, [])
         if len({row.person_id for row in rows}) < 2 or (item.has_gold and not settled):
             continue
-        submissions = _submissions(tx, rows, names)
-        pairs = combinations([submission.final for submission in submissions], 2)
-        alike = Comparison(project.form, tx.sample(item.id)).mean_similarity(pairs) or 0.0
-        if settled or alike < 1.0:
-            result.append(Disagreement(item, alike, submissions, item.has_gold))
+        submissions, comparison = _submissions(tx, rows, names), Comparison(project.form, tx.sample(item.id))
+        layers = [submission.final for submission in submissions]
+        differ = comparison.differ(layers)
+        if settled or differ:
+            alike = comparison.mean_similarity(combinations(layers, 2)) or 0.0
+            result.append(Disagreement(item, differ, alike, submissions, item.has_gold))
     return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))
 
 
@@ -295,14 +313,18 @@ def settle(
     With `overwrite` also those that have a gold layer, but for what a lead settled by hand. `by` is the lead who asks.
 
     Raises:
-        Refused: `best_with_silver`, and the project has no silver layer on these items.
+        Refused: `best_with_silver`, and too few of these items have a silver layer.
     """
     project_id = tx.project(project.slug).id
     shared = disagreements(tx, project, project_id, language=language, settled=True)
-    best = _best_annotators(tx, project, project_id, language) if rule == "best_with_silver" else {}
-    if rule == "best_with_silver" and not best:
-        message = f"Nobody's work{f' in {language}' if language else ''} can be held against a silver layer."
-        raise Refused(message, remedy="Name it: silver = under [data].")
+    best: dict[str, str] = {}
+    if rule == "best_with_silver":
+        texts = texts_with_layers(tx, project, silver=True, shared=True, language=language)
+        best = {tag: row.between[0] for tag, row in best_annotators(tx, project, texts).items()}
+        if not best:
+            where = f" in {language}" if language else " in any language"
+            message = f"Nobody has annotated {FEWEST_TEXTS} shared items{where} that have a silver layer."
+            raise Refused(message, remedy="Name it: silver = under [data]. More shared items: overlap = under [work].")
     origins = gold_origins(tx, project_id)
     counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
     for disagreement in shared:
@@ -327,8 +349,8 @@ def _gold_by_rule(
     if rule == "majority":
         return majority(layers, project.form, tx.sample(disagreement.item.id))
     if rule == "agreed":
-        same = disagreement.likeness == 1.0 and all(layer.skip is None for layer in layers)
-        return agreed(layers) if same else None
+        same = not disagreement.differ and layers[0].skip is None
+        return agreed(layers, project.form, tx.sample(disagreement.item.id)) if same else None
     by = best.get(disagreement.item.language or "")
     chosen = (row.final for row in disagreement.submissions if row.by == by and row.final.skip is None)
     return next(map(_plain, chosen), None)

@@ -17,6 +17,7 @@ import numpy as np
 
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, agreement_figures
+from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.metrics.reference import Marks, labelled, majority_type, reference
 from veriglot.metrics.spans import segmenter
 from veriglot.records import Annotation, Estimate, Kind, Sample
@@ -296,7 +297,7 @@ class AgreementReport(Record):
         shared: texts that two people or more annotated.
         annotators: person to how many texts; empty where `anonymous`.
         anonymous: whether one name stands for several people, so that nobody can be told from anybody.
-        best: language to the person who agrees most with silver: by kappa, with types where there are any.
+        best: language to the person who agrees most with silver, see `best_with_silver`.
         rows: all figures.
         notes: what to know about them.
         repeated: texts that stand twice under one name, which is what makes the annotators `anonymous`.
@@ -380,7 +381,11 @@ def agreement(
         seed=seed,
         gamma=gamma if spans and (shared or models) else None,
     )
-    best = {} if texts.anonymous else best_with_silver(rows)
+    best = {} if texts.anonymous else {language: row.between[0] for language, row in best_with_silver(rows).items()}
+    unnamed = sorted({text.language or "?" for text in silver} - best.keys()) if not texts.anonymous else []
+    notes = _notes(texts)
+    if unnamed:
+        notes.append(f"nobody is named best with silver in {', '.join(unnamed)}: {FEWEST_TEXTS} texts are the fewest")
     return AgreementReport(
         unit,
         len(texts.by_digest),
@@ -389,7 +394,7 @@ def agreement(
         texts.anonymous,
         best,
         tuple(rows),
-        tuple(_notes(texts)),
+        tuple(notes),
         made,
         texts.repeated,
     )
@@ -436,8 +441,11 @@ def _rows(among: Among, figures: Iterable[AgreementFigure]) -> Iterator[Agreemen
         yield AgreementRow(among, *what, *counts, value=estimate.value, low=estimate.low, high=estimate.high)
 
 
-def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, str]:
-    """Language to the person with the greatest kappa with silver, with types where there are any; ties to the first."""
+def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, AgreementRow]:
+    """Language to the kappa of the person who agrees most with silver; `between` names them, ties go to the first.
+
+    With types where there are any. Nobody is best by fewer than `FEWEST_TEXTS` texts.
+    """
     rated = [
         row
         for row in rows
@@ -446,11 +454,11 @@ def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, str]:
     scope = "typed" if any(row.scope == "typed" for row in rated) else "binary"
     best: dict[str, AgreementRow] = {}
     for row in rated:
-        if row.scope == scope and row.language != ALL:
+        if row.scope == scope and row.language != ALL and row.texts >= FEWEST_TEXTS:
             before = best.get(row.language)
             if before is None or (row.value or 0.0) > (before.value or 0.0):
                 best[row.language] = row
-    return {language: row.between[0] for language, row in sorted(best.items())}
+    return dict(sorted(best.items()))
 
 
 def _notes(texts: _Texts) -> list[str]:

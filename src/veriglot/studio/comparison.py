@@ -1,8 +1,9 @@
 """Two layers of one item compared, whatever the task: counts that add, similarity, and shared texts.
 
-What counts depends on the task. Spans are compared over characters (code points that are no white space), whatever
-their type: that is how the exam and the validation of HAT (section 3.2) are measured. Labelled units and pairs are
-compared unit by unit, and there the label has to be the same.
+What counts depends on the task. Spans are compared over characters (code points that are no white space), as the exam
+and the validation of HAT (section 3.2) are measured, each type for itself: HAT has one. Labelled units and pairs are
+compared unit by unit. Whether two layers say the same is another question: then their spans are the same set
+(`Comparison.differ`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sqlalchemy import select
 
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
-from veriglot.metrics.spans import segmenter, unit_marks
+from veriglot.metrics.spans import marked, segmenter, unit_marks
 from veriglot.records.settings import Record
 from veriglot.studio import tables as t
 from veriglot.studio.agreement import beside_models
@@ -25,7 +26,7 @@ from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Item, ItemRole,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from veriglot.arrays import Int32s
+    from veriglot.arrays import Bools, Int32s
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
     from veriglot.studio.store import ReadTransaction
@@ -48,7 +49,7 @@ __all__ = [
 class Counts(NamedTuple):
     """How much of what was marked is right, and how much of what is right was marked; characters or units."""
 
-    both: int  # marked in both layers (and, for labels, alike)
+    both: int  # marked alike in both layers; what has two types counts twice
     given: int  # marked in the layer that is judged
     wanted: int  # marked in the layer that it is held against
 
@@ -108,23 +109,44 @@ class Comparison:
         return Marks(spans, tuple(type_ for _, _, type_ in marks))
 
     def counts(self, given: Layer, wanted: Layer) -> Counts:
-        """Count what two layers have in common: characters of spans, or units with the same label.
+        """Count what two layers have in common: characters of spans of one type, or units with the same label.
 
         A layer that skips the item marks nothing.
         """
-        pairs = self.label_pairs(given, wanted, self.bounds, typed=not self._form.has_spans)
-        both = sum(a == b != "" for a, b in pairs)
-        return Counts(both, sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs))
+        ours, others = self._masks(given), self._masks(wanted)
+        both = sum(int((mask & others[type_]).sum()) for type_, mask in ours.items() if type_ in others)
+        return Counts(both, *(sum(int(mask.sum()) for mask in masks.values()) for masks in (ours, others)))
 
     def similarity(self, first: Layer, second: Layer) -> float:
-        """How alike two layers are, from 0 to 1: the share of what either marks that both mark alike, type and all.
+        """How alike two layers are, from 0 to 1: the share of what either marks that both mark alike, with all types.
 
-        Two that mark nothing are alike; one that skips an item and one that does not are not.
+        Two that mark nothing are alike; one that skips an item and one that does not are not. Layers that cut the same
+        words into different spans are alike, and yet they differ (`differ`).
         """
         if (first.skip is None) != (second.skip is None):
             return 0.0
-        either = [(a, b) for a, b in self.label_pairs(first, second, self.bounds, typed=True) if a or b]
-        return sum(a == b for a, b in either) / len(either) if either else 1.0
+        ours, others = self._masks(first), self._masks(second)
+        none = np.zeros(len(self.bounds), bool)
+        either, apart = none.copy(), none.copy()
+        for type_ in ours.keys() | others.keys():
+            mask, opposite = ours.get(type_, none), others.get(type_, none)
+            either |= mask | opposite
+            apart |= mask != opposite
+        return 1.0 - float(apart.sum() / either.sum()) if either.any() else 1.0
+
+    def _masks(self, layer: Layer) -> dict[str, Bools]:
+        """Type to which ranges it is said of; a unit that is labelled takes one label."""
+        marks = self.marks(layer)
+        types = np.array([type_ or "" for type_ in marks.types], object)
+        if self._form.has_spans:
+            return {type_: marked(self.bounds, marks.spans[types == type_]) for type_ in set(types)}
+        index = unit_marks(self.bounds, marks.spans)
+        labels = np.array([*types, None], object)[index]
+        return {type_: labels == type_ for type_ in set(types)}
+
+    def differ(self, layers: Sequence[Layer]) -> bool:
+        """Whether layers do not all say the same: sets of (start, end, type), trimmed of white space, or skips."""
+        return len({layer.content(self._form, self._sample.response) for layer in layers}) > 1
 
     def mean_similarity(self, pairs: Iterable[tuple[Layer, Layer]]) -> float | None:
         """The mean over pairs of layers; None where there is no pair."""

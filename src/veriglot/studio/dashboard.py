@@ -13,7 +13,8 @@ from fastapi import Query
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records.settings import Record
 from veriglot.studio import exam, review
-from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
+from veriglot.studio.adjudication import best_annotators
+from veriglot.studio.agreement import AgreementRow, agreement_rows
 from veriglot.studio.comparison import (
     Comparison,
     SuggestionCounts,
@@ -56,7 +57,7 @@ class ProjectAgreement(Record):
 
     unit: str  # what is counted: `word`, `fact`, `sentence` or `pair`
     shared: int  # items that two people or more handed in
-    best: dict[str, str]  # language to the public id of whoever agrees most with silver
+    best: dict[str, AgreementRow]  # language to the kappa of whoever agrees most with silver: the rule takes theirs
     lines: list[AgreementRow]  # all figures
     fewest_texts: int = FEWEST_TEXTS  # figures of fewer items than this have no interval
 
@@ -77,7 +78,8 @@ def measure_agreement(
     by_type = not project.form.has_spans
     lines = agreement_rows(people, silver, by_single_type=by_type, gamma=gamma, resamples=_RESAMPLES)
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
-    return ProjectAgreement(unit, len(people), best_with_silver(lines), lines)
+    best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
+    return ProjectAgreement(unit, len(people), best, lines)
 
 
 # Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.

@@ -125,6 +125,20 @@ class Layer(StrictRecord):
         if self.label not in {None, NO_HALLUCINATION} and length:
             yield 0, length, str(self.label)
 
+    def content(self, form: Form, text: str) -> frozenset[tuple[int, int, str]] | None:
+        """What it says of a text as a set of (start, end, type or label), for comparison; None where it skips.
+
+        White space at the edges of a span says nothing, and clean labels of units say something.
+        """
+        if self.skip is not None:
+            return None
+        content = {(*_trimmed(text, span.start, span.end), span.type) for span in self.spans}
+        labels = ((unit.start, unit.end, _label_of(unit, form)) for unit in self.units)
+        content |= {(start, end, label) for start, end, label in labels if label is not None}
+        if self.label is not None:
+            content.add((0, len(text), self.label))
+        return frozenset(mark for mark in content if mark[0] < mark[1])
+
     def check(self, form: Form, sample: Sample, *, complete: bool = False) -> None:
         """Refuse a layer that does not fit the form and the item.
 
@@ -222,6 +236,19 @@ class Borders(NamedTuple):
         while end in self.inside:
             end += 1
         return start, end
+
+
+def _trimmed(text: str, start: int, end: int) -> Range:
+    """A range of whole characters without the white space at its edges; empty where it holds nothing else."""
+    if not (text[start].isspace() or text[end - 1].isspace()):
+        return start, end
+    long = [(start + first, start + after) for first, after in clusters(text[start:end])]  # a space may bear an accent
+    after, before = dict(long), {end: start for start, end in long}
+    while start < end and text[start : after.get(start, start + 1)].isspace():
+        start = after.get(start, start + 1)
+    while start < end and text[before.get(end, end - 1) : end].isspace():
+        end = before.get(end, end - 1)
+    return start, end
 
 
 def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:

@@ -117,13 +117,43 @@ def test_tab_leaves_the_text_after_the_last_mark(place: Place) -> None:
 
 
 @any_database
-def test_it_fits_a_phone(place: Place) -> None:
+def test_a_phone_shows_the_evidence_below_the_text_whatever_is_scrolled(place: Place) -> None:
     desk = place.sit("spans", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).ready()
     assert desk.page.evaluate("document.documentElement.scrollWidth") <= 360
-    response, evidence = (desk.page.locator(name).bounding_box() for name in ("#response", "#passage-p0"))
-    assert response is not None
-    assert evidence is not None
-    assert evidence["y"] > response["y"] + response["height"]  # below, not beside
+    response, evidence = (desk.page.locator(name) for name in ("section.pane:not(.proof)", ".proof"))
+    response.evaluate("(pane) => pane.scrollTo(0, pane.scrollHeight)")
+    upper, lower = response.bounding_box(), evidence.bounding_box()
+    assert upper is not None
+    assert lower is not None
+    assert lower["y"] >= upper["y"] + upper["height"] - 1  # below, not beside
+    assert lower["height"] > 150
+    foot = desk.page.locator(".foot").bounding_box()
+    assert foot is not None
+    assert lower["y"] + lower["height"] <= foot["y"] + 1
+    assert foot["y"] + foot["height"] <= 741
+    desk.page.locator(".divider").focus()
+    desk.press("ArrowUp", "ArrowUp", "ArrowUp")
+    higher = evidence.bounding_box()
+    assert higher is not None
+    assert higher["height"] > lower["height"] + 40
+    desk.page.reload()
+    desk.ready()
+    assert desk.page.locator(".proof").bounding_box() == higher  # kept on this device
+
+
+@any_database
+def test_the_guidelines_stand_beside_the_text_that_is_marked(place: Place) -> None:
+    desk = place.sit("spans").ready()
+    desk.press("g")
+    desk.page.wait_for_selector(".guide .guidelines h3")
+    desk.press("Home", "1")
+    desk.saved()
+    assert [type_ for *_, type_ in desk.spans("de")] == ["entity"]
+    desk.press("Enter")  # they stay for the next item
+    desk.page.wait_for_selector(".surface[lang=ar] #response")
+    assert desk.page.locator(".guide").is_visible()
+    desk.page.get_by_role("button", name="Close", exact=True).click()
+    assert desk.page.locator(".guide").count() == 0
 
 
 @any_database
@@ -177,9 +207,28 @@ def test_a_reviewer_sees_the_marks_and_sends_back_with_a_note(place: Place) -> N
     judge.press("Escape", "Tab", "3")
     assert (confirm.is_enabled(), correct.is_enabled()) == (False, True)
     judge.press("Control+z", "Control+z")
-    back.click()
-    judge.page.fill("#return-note", "The year is right.")
-    judge.page.get_by_role("button", name="Send back").click()
-    judge.page.wait_for_timeout(800)
+    assert back.is_enabled()
+    judge.press("b")
+    judge.page.keyboard.type("The year is right.")
+    judge.press("Control+Enter")
+    judge.page.get_by_text("Nothing to do for now").wait_for()
     again = place.open(desk.context, desk.studio).ready()
     assert "The year is right." in again.page.locator(".notice.returned").inner_text()
+
+
+def test_a_reviewer_confirms_or_corrects_by_a_key(place: Place) -> None:
+    desk = place.sit("reviewed").ready()
+    for language in ("de", "ar"):
+        desk.page.wait_for_selector(f".surface[lang={language}] #response")
+        desk.ready().press("Home", "1", "Enter")
+    desk.saved()
+    judge = place.sit("reviewed", role="reviewer", name="Rev").ready()
+    judge.press("Enter")
+    judge.page.wait_for_selector(".surface[lang=ar] #response")
+    judge.ready().press("End", "2", "Enter")
+    judge.page.get_by_text("Nothing to do for now").wait_for()
+    with judge.studio.store.reading() as tx:
+        verdicts = [
+            event.kind for event in tx.events(judge.studio.id) if event.kind in {"confirm", "correct", "return"}
+        ]
+    assert verdicts == ["confirm", "correct"]

@@ -3,16 +3,26 @@
 
 import { Skip } from "./item_form.js";
 import { named, t } from "./texts.js";
-import { html, useState } from "./view.js";
+import { html, useLayoutEffect, useState } from "./view.js";
 
 /** @param {{onConfirm: () => void, onCorrect: () => void, onReturn: (note: string) => void, touched: boolean, busy: boolean, reasons: string[], onSkip: (reason: string) => void}} props */
 export const ReviewBar = ({ onConfirm, onCorrect, onReturn, touched, busy, reasons, onSkip }) => {
   const [note, setNote] = useState(/** @type {string | null} */ (null));
+  useLayoutEffect(() => {
+    if (note === "") document.getElementById("return-note")?.focus();
+  }, [note === null]);
+  const sent = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Escape") setNote(null);
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.stopPropagation(); // else it would be handed in
+    if (note?.trim() && !busy) onReturn(note.trim());
+  };
   if (note !== null) {
     return html`
       <div class="ending" role="group" aria-label=${t("review.return")}>
         <label class="field">${t("review.note")}
-          <textarea id="return-note" rows="2" dir="auto" maxlength="10000" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
+          <textarea id="return-note" rows="2" dir="auto" maxlength="10000" value=${note} onKeyDown=${sent} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
         </label>
         <button class="primary" disabled=${busy || !note.trim()} onClick=${() => onReturn(note.trim())}>${t("review.return")}</button>
         <button class="small" onClick=${() => setNote(null)}>${t("cancel")}</button>
@@ -20,9 +30,9 @@ export const ReviewBar = ({ onConfirm, onCorrect, onReturn, touched, busy, reaso
   }
   return html`
     <div class="ending" role="group" aria-label=${t("review.label")}>
-      <button class="primary" disabled=${busy || touched} title=${touched ? t("review.touched") : undefined} onClick=${onConfirm}>${t("review.confirm")}</button>
-      <button class="primary" disabled=${busy || !touched} title=${touched ? undefined : t("review.untouched")} onClick=${onCorrect}>${t("review.correct")}</button>
-      <button class="second" disabled=${busy} onClick=${() => setNote("")}>${t("review.return")}</button>
+      <button class="primary" disabled=${busy || touched} title=${touched ? t("review.touched") : undefined} onClick=${onConfirm}>${t("review.confirm")}${touched ? null : html` <kbd>Enter</kbd>`}</button>
+      <button class="primary" disabled=${busy || !touched} title=${touched ? undefined : t("review.untouched")} onClick=${onCorrect}>${t("review.correct")}${touched ? html` <kbd>Enter</kbd>` : null}</button>
+      <button class="second" id="send-back" disabled=${busy} onClick=${() => setNote("")}>${t("review.return")} <kbd>B</kbd></button>
       <${Skip} reasons=${reasons} onSkip=${onSkip} />
     </div>`;
 };

@@ -39,18 +39,18 @@ const readable = (colour, ground, goal) => {
 export const ink = (colour) => `light-dark(${readable(colour, LIGHT, 0)}, ${readable(colour, DARK, 255)})`;
 
 /**
- * A sign for each type that is no colour: the first letter of its name, or its digit where two begin alike.
+ * A sign for each type that is no colour: two letters of its name, the first two where no type before it has them.
  * @param {{name: string, shortcut: string}[]} choices @param {(name: string) => string} nameOf @returns {Map<string, string>}
  */
 export const letters = (choices, nameOf) => {
-  const first = new Map(choices.map((choice) => {
-    const [segment] = new Intl.Segmenter().segment(nameOf(choice.name));
-    return [choice.name, segment?.segment.toLocaleUpperCase() ?? "?"];
-  }));
-  const all = [...first.values()];
+  /** @type {Set<string>} */
+  const taken = new Set();
   return new Map(choices.map((choice, index) => {
-    const letter = first.get(choice.name) ?? "?";
-    const twice = all.filter((other) => other === letter).length > 1;
-    return [choice.name, twice ? choice.shortcut || String(index + 1) : letter];
+    const [first = "?", ...others] = Array.from(new Intl.Segmenter().segment(nameOf(choice.name)), ({ segment }) => segment)
+      .filter((segment) => /[\p{L}\p{N}]/u.test(segment));
+    const pairs = others.length ? others.map((other) => first.toLocaleUpperCase() + other) : [first];
+    const sign = pairs.find((pair) => !taken.has(pair)) ?? (choice.shortcut || String(index + 1));
+    taken.add(sign);
+    return [choice.name, sign];
   }));
 };

@@ -55,6 +55,12 @@ export const GuidelinesText = ({ form }) => {
     dangerouslySetInnerHTML=${{ __html: guidelines.html }}></article>`;
 };
 
+/** The guidelines beside the text that is worked on. @param {{form: any, onClose: () => void}} props */
+export const GuidelinesPane = ({ form, onClose }) => html`<section class="pane guide scroll" aria-label=${t("guidelines.title")} tabindex="0">
+  <header><h2>${t("guidelines.title")}</h2><button class="plain" aria-label=${t("close")} title=${t("close")} onClick=${onClose}>✕</button></header>
+  <${GuidelinesText} form=${form} />
+</section>`;
+
 /** The guidelines as a page of their own. @param {{me: any}} props */
 export const Screen = ({ me }) => html`<main class="gate wide">
   <p><a href=${`${BASE}/`}>${t("guidelines.back")}</a></p>

@@ -15,9 +15,9 @@ export const ThemeSwitch = () => {
 };
 
 /**
- * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, onPanel: (name: any) => void, navigate: (path: string) => void}} props
+ * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, guide: boolean, onPanel: (name: any) => void, navigate: (path: string) => void}} props
  */
-export const Top = ({ me, sync, done, left, onPanel, navigate }) => {
+export const Top = ({ me, sync, done, left, guide, onPanel, navigate }) => {
   const leave = async () => {
     if (sync.state().waiting && !confirm(t("leave.unsent"))) return;
     await call("POST", "/api/logout").catch(() => undefined);
@@ -33,7 +33,7 @@ export const Top = ({ me, sync, done, left, onPanel, navigate }) => {
       <${SyncLine} sync=${sync} onConflict=${() => onPanel("conflict")} />
       <nav class="tools" aria-label=${t("tools.label")}>
         <button class="tool" onClick=${() => onPanel("items")}>${t("items.title")}</button>
-        <button class="tool" onClick=${() => onPanel("guidelines")}>${t("guidelines.title")}</button>
+        <button class="tool" aria-pressed=${guide} onClick=${() => onPanel("guidelines")}>${t("guidelines.title")}</button>
         <button class="tool" aria-label=${t("help.open")} title=${t("help.open")} onClick=${() => onPanel("help")}>?</button>
         ${me.person.role === "lead" ? html`<button class="tool" onClick=${() => navigate("/lead")}>${t("lead.open")}</button>` : null}
         <${ThemeSwitch} />

@@ -19,7 +19,7 @@ export const letter = (/** @type {KeyboardEvent} */ event) => {
   return match && event.key.length === 1 ? match[1].toLowerCase() : "";
 };
 
-const LETTERS = { n: "note", e: "search", w: "shared", y: "accept", x: "reject", g: "guidelines" };
+const LETTERS = { n: "note", e: "search", w: "shared", y: "accept", x: "reject", g: "guidelines", b: "back" };
 
 /**
  * @param {KeyboardEvent} event

@@ -1,8 +1,7 @@
-// What is looked up beside the work: the guidelines, the keys, one's own items.
+// What is looked up beside the work: the keys, one's own items.
 
 import { call } from "./api.js";
 import { Drawer } from "./dialogs.js";
-import { GuidelinesText } from "./guidelines.js";
 import { has, number, t } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
 
@@ -16,15 +15,11 @@ const useAnswer = (path) => {
   return { answer, failed };
 };
 
-/** The guidelines beside the work. @param {{form: any, onClose: () => void}} props */
-export const Guidelines = ({ form, onClose }) => html`
-  <${Drawer} title=${t("guidelines.title")} onClose=${onClose}><${GuidelinesText} form=${form} /></${Drawer}>`;
-
 const KEYS = [
   ["← →", "keys.step"], ["Shift ← →", "keys.far"], ["Ctrl ← →", "keys.near"], ["Alt ← →", "keys.character"], ["↑ ↓", "keys.line"],
   ["Home End", "keys.ends"], ["1 – 9", "keys.type"], ["Shift 1 – 5", "keys.rate"], ["Tab", "keys.tab"], ["Del", "keys.delete"],
   ["Ctrl Z / Y", "keys.undo"], ["Y / X", "keys.suggestion"], ["N", "keys.note"], ["E", "keys.search"], ["W", "keys.shared"],
-  ["G", "keys.guidelines"], ["Enter", "keys.submit"], ["Ctrl Enter", "keys.submit_anywhere"], ["Esc", "keys.escape"], ["?", "keys.help"],
+  ["G", "keys.guidelines"], ["Enter", "keys.submit"], ["B", "keys.back"], ["Ctrl Enter", "keys.submit_anywhere"], ["Esc", "keys.escape"], ["?", "keys.help"],
 ];
 
 /** The keys, and what mouse and fingers do. @param {{onClose: () => void}} props */

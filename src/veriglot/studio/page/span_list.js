@@ -78,12 +78,6 @@ const Details = ({ editor, span }) => {
   const { form, locked } = editor;
   return html`
     <div class="span-more">
-      ${form.types.length > 1 ? html`
-        <label class="field">${t("spans.type")}
-          <select value=${span.type} disabled=${locked} onChange=${(/** @type {any} */ event) => editor.change(span.id, { type: event.target.value })}>
-            ${form.types.map((/** @type {any} */ choice) => html`<option key=${choice.name} value=${choice.name} selected=${choice.name === span.type}>${named("type", choice.name)}</option>`)}
-          </select>
-        </label>` : null}
       ${form.span_rating ? html`<${Steps} rating=${form.span_rating} value=${span.rating} locked=${locked}
           onChange=${(/** @type {number | null} */ rating) => editor.change(span.id, { rating })} />` : null}
       <label class="field">${t("spans.note")}

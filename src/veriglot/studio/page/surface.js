@@ -44,10 +44,8 @@ const px = (/** @type {number} */ value) => `${Math.round(value * 100) / 100}px`
 
 /** @param {Mark} mark @param {import("./geometry.js").Box[]} boxes */
 const drawn = (mark, boxes) => boxes.map((box, index) => {
-  const below = box.top + box.height - 1 + (mark.lane ?? 0) * LANE;
-  const place = mark.kind === "span" || mark.kind === "suggestion" || mark.kind === "ghost"
-    ? { left: px(box.left), top: px(below), width: px(box.width), color: mark.colour }
-    : { left: px(box.left), top: px(box.top), width: px(box.width), height: px(box.height), color: mark.colour };
+  const line = mark.kind === "unit" ? 0 : 2 + (mark.lane ?? 0) * LANE; // what is underlined reaches down to its line
+  const place = { left: px(box.left), top: px(box.top), width: px(box.width), height: px(box.height + line), color: mark.colour };
   return html`<i key=${`${mark.key}-${index}`} class=${`box ${mark.kind}${mark.active ? " now" : ""}`} style=${place}></i>`;
 });
 
@@ -93,7 +91,7 @@ export const Surface = (props) => {
         onCopy=${props.onCopy} ...${pointing(props, text, node)}>${stops.points.text}</p>
       <div class="over" aria-hidden="true">
         ${lettered(marks, shapes).map(({ mark, first, before }) => {
-          const aside = before * 15 * (rtl ? -1 : 1); // marks that begin together stand side by side
+          const aside = before * 23 * (rtl ? -1 : 1); // marks that begin together stand side by side
           const place = { left: px((rtl ? first.left + first.width : first.left) + aside), top: px(first.top), color: mark.colour };
           return html`<b key=${mark.key} class=${`letter ${mark.kind}${mark.active ? " now" : ""}${rtl ? " rtl" : ""}`} style=${place}
             onClick=${() => props.onMark?.(mark.key)}>${mark.letter}</b>`;

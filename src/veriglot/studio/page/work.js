@@ -9,7 +9,8 @@ import { whole } from "./layers.js";
 import { Queue } from "./queue.js";
 import { Top } from "./header.js";
 import { Refusal } from "./join.js";
-import { Guidelines, Help, Items } from "./side_panels.js";
+import { GuidelinesPane } from "./guidelines.js";
+import { Help, Items } from "./side_panels.js";
 import { Sync } from "./sync.js";
 import { Refusals, useChanges } from "./sync_status.js";
 import { t } from "./texts.js";
@@ -48,7 +49,8 @@ export const Screen = ({ me, params, navigate, again }) => {
   const [editor, setEditor] = useState(/** @type {Editor | null} */ (null));
   const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "unreachable" | Failure | null} */ ("loading"));
   const [left, setLeft] = useState(/** @type {number | null} */ (null));
-  const [panel, setPanel] = useState(/** @type {"guidelines" | "help" | "items" | "conflict" | null} */ (null));
+  const [panel, setPanel] = useState(/** @type {"help" | "items" | "conflict" | null} */ (null));
+  const [guide, setGuide] = useState(false);
   const [done, setDone] = useState(0);
   const exam = me.person.stage === "exam"; // counts by itself: of earlier attempts everything is accepted
   const isDone = useCallback((/** @type {any} */ line) => (line.purpose === "exam") === exam
@@ -124,13 +126,14 @@ export const Screen = ({ me, params, navigate, again }) => {
     else editor.replace(layer, false);
   };
   const close = () => setPanel(null);
+  const onPanel = (/** @type {any} */ name) => (name === "guidelines" ? setGuide(!guide) : setPanel(name));
+  const beside = guide ? html`<${GuidelinesPane} form=${form} onClose=${() => setGuide(false)} />` : null;
   const conflict = conflicts.find((one) => one.assignment === editor?.assignment.id) ?? (panel === "conflict" ? conflicts[0] : null);
   return html`
-    <${Top} me=${me} sync=${sync} done=${done} left=${left} onPanel=${setPanel} navigate=${navigate} />
+    <${Top} me=${me} sync=${sync} done=${done} left=${left} guide=${guide} onPanel=${onPanel} navigate=${navigate} />
     <${Refusals} sync=${sync} />
-    ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${setPanel}
-      onAgain=${() => open(editor.assignment.id)} />` : html`<${Rest} rest=${rest} onRetry=${next} />`}
-    ${panel === "guidelines" ? html`<${Guidelines} form=${form} onClose=${close} />` : null}
+    ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${onPanel}
+      onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} onRetry=${next} />${beside}`}
     ${panel === "help" ? html`<${Help} onClose=${close} />` : null}
     ${panel === "items" ? html`<${Items} current=${editor?.assignment.id ?? null} onClose=${close} onOpen=${(/** @type {number} */ id) => {
       close();

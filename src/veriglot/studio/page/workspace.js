@@ -13,7 +13,7 @@ import { Adjudicated, Returned, Reviewed } from "./submissions.js";
 import { useChanges } from "./sync_status.js";
 import { named, t } from "./texts.js";
 import { Units } from "./units.js";
-import { html, useEffect, useMemo, useRef, useState } from "./view.js";
+import { classes, html, useEffect, useMemo, useRef, useState } from "./view.js";
 
 /** @typedef {import("./editor.js").Editor} Editor @typedef {import("./sync.js").Sync} Sync */
 
@@ -100,11 +100,55 @@ const labelled = (editor, event, onCommand) => {
   if (choice && !event.shiftKey) editor.set({ label: choice.name });
 };
 
+const SPLIT = "veriglot:split";
+
+/** How much of the page the response takes beside its evidence, in percent; 0 as the page has it. Kept on this device. */
+const useSplit = () => {
+  const [split, setSplit] = useState(() => {
+    try {
+      return Number(localStorage.getItem(SPLIT));
+    } catch {
+      return 0;
+    }
+  });
+  const change = (/** @type {number} */ next) => {
+    const inside = Math.round(Math.max(20, Math.min(80, next)));
+    setSplit(inside);
+    try {
+      localStorage.setItem(SPLIT, String(inside));
+    } catch {
+      // for this page only
+    }
+  };
+  return /** @type {const} */ ([split, change]);
+};
+
+/** The border between response and evidence, side by side or one above the other: dragged, or moved by arrows. @param {any} props */
+const Divider = ({ region, split, onSplit }) => {
+  const frame = () => region.current.getBoundingClientRect();
+  const above = () => getComputedStyle(region.current).gridTemplateColumns.split(" ").length === 1;
+  const drag = (/** @type {PointerEvent} */ event) => {
+    if (!/** @type {Element} */ (event.currentTarget).hasPointerCapture(event.pointerId)) return;
+    const { left, top, width, height } = frame();
+    const along = above() ? (event.clientY - top) / height : (event.clientX - left) / width;
+    onSplit(100 * (!above() && document.documentElement.dir === "rtl" ? 1 - along : along));
+  };
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
+    const rtl = document.documentElement.dir === "rtl";
+    const way = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: rtl ? 1 : -1, ArrowRight: rtl ? -1 : 1 }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    onSplit((split || 52) + 4 * way);
+  };
+  return html`<div class="divider" role="separator" tabindex="0" aria-label=${t("divider")} aria-valuenow=${split || 52} aria-valuemin="20" aria-valuemax="80"
+    onPointerDown=${(/** @type {any} */ event) => event.currentTarget.setPointerCapture(event.pointerId)} onPointerMove=${drag} onKeyDown=${pressed}></div>`;
+};
+
 /**
- * @param {{editor: Editor, sync: Sync, form: any, onDone: () => void, onAgain: () => void, onPanel: (name: any) => void}} props
+ * @param {{editor: Editor, sync: Sync, form: any, onDone: () => void, onAgain: () => void, onPanel: (name: any) => void, children?: any}} props children stand beside the text
  */
 export const Workspace = (props) => {
-  const { editor, sync, form, onDone, onPanel } = props;
+  const { editor, sync, form, onDone, onPanel, children } = props;
   const { assignment, item } = editor;
   useChanges(editor);
   const [said, setSaid] = useSaid(editor);
@@ -113,6 +157,7 @@ export const Workspace = (props) => {
   const [clear, setClear] = useState(Boolean(sync.queue.aside(assignment.id).clear) || assignment.purpose !== "annotate" || assignment.version > 0);
   const { busy, end, submit, skip } = useEnding(props, setSaid);
   const region = useRef(/** @type {HTMLElement | null} */ (null));
+  const [split, setSplit] = useSplit();
   useEffect(() => {
     const first = form.unit && !form.types.length ? document.getElementById("unit-0") : document.getElementById("response");
     (first ?? region.current)?.focus({ preventScroll: true });
@@ -122,7 +167,8 @@ export const Workspace = (props) => {
     else call("GET", `/api/assignments/${assignment.id}/shared`).then((result) => setShared(result.words)).catch(() => setSaid(t("offline.unreachable")));
   };
   const onCommand = (/** @type {string} */ name) => {
-    if (name === "submit") review ? setSaid(t("review.choose")) : submit(clear);
+    if (name === "submit") review ? judge() : submit(clear);
+    else if (name === "back") document.getElementById("send-back")?.click();
     else if (name === "help" || name === "guidelines") onPanel(name);
     else if (name === "shared") toggleShared();
     else if (name === "note") document.getElementById("span-note")?.focus();
@@ -134,6 +180,8 @@ export const Workspace = (props) => {
   useKeys(editor, onCommand);
   const review = assignment.purpose === "review";
   const subject = useMemo(() => (assignment.subject ? whole(assignment.subject.layer) : null), [assignment]);
+  const touched = Boolean(subject) && !same(/** @type {any} */ (subject), editor.layer);
+  const judge = () => !editor.locked && !busy && end(touched ? "correct" : "confirm", editor.layer);
   const ghosts = useMemo(() => (subject && review ? subject.spans.filter((old) =>
     !editor.layer.spans.some((span) => span.start === old.start && span.end === old.end && span.type === old.type)) : []), [subject, editor.layer]);
   const pair = form.labels.length > 0;
@@ -142,7 +190,7 @@ export const Workspace = (props) => {
     sync.queue.keepAside(assignment.id, { clear: next });
   };
   return html`
-    <main class=${`workspace${pair ? " of-pair" : ""}`} ref=${region} tabindex="-1">
+    <main class=${classes({ workspace: true, "of-pair": pair, guided: children })} ref=${region} tabindex="-1" style=${{ "--split": split ? `${split}%` : undefined }}>
       <section class="pane scroll" aria-label=${t("response.pane")}>
         <${Returned} message=${assignment.message} state=${assignment.state} />
         ${review ? html`<${Reviewed} subject=${assignment.subject} />` : null}
@@ -159,10 +207,15 @@ export const Workspace = (props) => {
       </section>
       ${pair ? null : html`<section class="pane proof scroll" aria-label=${t(form.task === "translation" ? "evidence.source_text" : "evidence.label")}>
         <${Evidence} editor=${editor} shared=${shared} onShared=${toggleShared} search=${search} onSearch=${setSearch} />
-      </section>`}
+      </section>
+      <${Divider} region=${region} split=${split} onSplit=${setSplit} />`}
+      ${children}
       <footer class="foot">
         <p class="said" role="status" aria-live="polite">${said}</p>
-        ${review && !editor.locked ? html`<${ReviewBar} busy=${busy} touched=${Boolean(subject) && !same(/** @type {any} */ (subject), editor.layer)} reasons=${form.skip_reasons} onSkip=${skip}
+        ${editor.locked ? null : html`<div class="undoing">${/** @type {const} */ (["undo", "redo"]).map((way) => html`
+          <button key=${way} class="plain" aria-label=${t(way)} title=${t(way)} disabled=${!editor.history[way === "undo" ? "past" : "future"].length}
+            onClick=${() => editor.travel(way)}>${way === "undo" ? "↶" : "↷"}</button>`)}</div>`}
+        ${review && !editor.locked ? html`<${ReviewBar} busy=${busy} touched=${touched} reasons=${form.skip_reasons} onSkip=${skip}
           onConfirm=${() => end("confirm", editor.layer)} onCorrect=${() => end("correct", editor.layer)} onReturn=${(/** @type {string} */ note) => end("return", null, note)} />`
         : html`<${WorkBar} state=${assignment.state} busy=${busy} reasons=${form.skip_reasons} skipped=${editor.layer.skip} exam=${assignment.purpose === "exam"}
           onSubmit=${() => submit(clear)} onSkip=${skip} onReopen=${() => end("reopen", null)} onNext=${onDone} />`}

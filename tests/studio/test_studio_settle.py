@@ -11,13 +11,21 @@ from hypothesis import strategies as st
 from rule_rows import RULES, spans, team
 
 from veriglot.records import Sample
-from veriglot.studio.adjudication import adjudicate, agreed, disagreements, settle
-from veriglot.studio.comparison import Comparison
+from veriglot.studio.adjudication import (
+    adjudicate,
+    adjudicate_next,
+    agreed,
+    disagreements,
+    settle,
+    submissions_of,
+    votes_on,
+)
+from veriglot.studio.comparison import Comparison, gold_origins
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.project import Entries, ProjectEntry, TaskKind, form_of
-from veriglot.studio.tables import Role
+from veriglot.studio.tables import Refused, Role, State
 
 FORM = form_of(Entries(ProjectEntry("Rules", "rules", TaskKind.SPANS)))
 SHARED = RULES.replace("overlap = 0", "overlap = 2")
@@ -219,6 +227,117 @@ def test_a_flag_is_gold_where_all_raise_it_who_agree(store, make_project):
     assert settle(store, work.project, "agreed").settled == 1
     with store.reading() as tx:
         assert tx.gold(id_).flags == ()
+
+
+THREE = [spans((0, 12), (24, 28, "relation")), spans((0, 12)), spans((0, 13), (24, 28, "invented"))]
+
+
+def test_a_lead_begins_with_what_all_say_and_gold_keeps_who_why_and_whence(store, make_project, tmp_path):
+    work, (id_, other) = _handed_in(store, make_project, THREE, count=2)
+    lead = work.person(Role.LEAD)
+    with store.reading() as tx:
+        submissions = submissions_of(tx, tx.item(id_))
+        votes = votes_on(submissions, work.project.form, tx.sample(id_))
+    first, second, third = (submission.assignment for submission in submissions)
+    assert [(vote.id, vote.assignments) for vote in votes] == [
+        ("0-12-entity", [first, second, third]),
+        ("24-28-invented", [third]),
+        ("24-28-relation", [first]),
+    ]
+    given_ = adjudicate(store, work.project, lead.id, id_)
+    assert [(span.start, span.end, span.type) for span in given_.layer.spans] == [(0, 12, "entity")]
+    own = (
+        LayerSpan("s1", 0, 12, "entity"),
+        LayerSpan("suggested-24-28-relation", 19, 28, "relation"),  # taken, and then widened
+        LayerSpan("new", 50, 54, "invented"),
+    )
+    work.act(given_, "submit", Layer(spans=own, comment=" The source says 1815. "))
+    with store.reading() as tx:
+        origin = gold_origins(tx, work.id)[id_]
+    assert (origin.kind, origin.by, origin.why) == ("adjudicated", lead.public_id, "The source says 1815.")
+    assert [(row.start, row.end, row.type, row.assignments, row.changed) for row in origin.sources] == [
+        (0, 12, "entity", [first, second, third], False),
+        (19, 28, "relation", [first], True),
+        (50, 54, "invented", [], False),
+    ]
+    settle(store, work.project, "majority")  # two of three mark the second place, and differ on its type
+    export(store, work.project, tmp_path / "out")
+    rows = [json.loads(line) for line in (tmp_path / "out" / "data.jsonl").read_text("utf-8").splitlines()]
+    settled = rows[0]["meta"]["studio"]["settled"]
+    assert (settled["by"], settled["why"]) == (lead.public_id, "The source says 1815.")
+    assert settled["spans"][1] == {
+        "start": 19, "end": 28, "type": "relation", "assignments": [first], "changed": True,
+    }  # fmt: skip
+    assert first in [layer["assignment"] for layer in rows[0]["meta"]["studio"]["layers"]]
+    assert "settled" not in rows[1]["meta"]["studio"]
+    assert _gold(store, other) is None
+
+
+def test_a_rule_says_too_whose_spans_are_gold(store, make_project):
+    work, (id_,) = _handed_in(store, make_project, [NESTED, THEIRS, MINE])
+    assert settle(store, work.project, "majority").settled == 1
+    with store.reading() as tx:
+        first, second, third = (submission.assignment for submission in submissions_of(tx, tx.item(id_)))
+        origin = gold_origins(tx, work.id)[id_]
+    assert (origin.kind, origin.by, origin.why) == ("settled_majority", None, None)
+    assert [(row.start, row.end, row.assignments) for row in origin.sources] == [
+        (0, 3, [first, third]),
+        (0, 12, [first, second]),
+    ]
+
+
+def _sentences(store, make_project):
+    rules = SHARED.replace('task = "spans"', 'task = "facts"\nunits = "sentence"')
+    labels = [("supported", "contradicted"), ("supported", "unverified"), ("supported", "contradicted")]
+    layers = [Layer(units=(LayerUnit(0, 21, one), LayerUnit(22, 30, two))) for one, two in labels]
+    return _handed_in(store, make_project, layers, rules, text="Ada was born in Rome. She ran.")
+
+
+def test_labels_are_voted_on_as_spans_are(store, make_project):
+    work, (id_,) = _sentences(store, make_project)
+    with store.reading() as tx:
+        votes = votes_on(submissions_of(tx, tx.item(id_)), work.project.form, tx.sample(id_))
+    assert {(vote.start, vote.type): len(vote.assignments) for vote in votes} == {
+        (0, "supported"): 3, (22, "contradicted"): 2, (22, "unverified"): 1,
+    }  # fmt: skip
+    begun = adjudicate(store, work.project, work.person(Role.LEAD).id, id_)
+    assert [(unit.start, unit.label) for unit in begun.layer.units] == [(0, "supported")]
+
+
+def test_a_lead_goes_from_disagreement_to_disagreement(store, make_project):
+    work = team(store, make_project(SHARED.replace("overlap = 2", "overlap = 5")))
+    ids = work.items(5)
+    people = [work.person(), work.person()]
+    theirs = [spans((0, 11)), spans((0, 3)), Layer(), spans((0, 12)), spans((0, 10))]
+    for number in range(5):  # the fourth item is agreed on
+        for person, layer in zip(people, (THEIRS, theirs[number]), strict=True):
+            work.act(work.next(person), "submit", layer)
+    with store.reading() as tx:
+        order = [one.item.id for one in disagreements(tx, work.project, work.id)]
+    assert order == [ids[2], ids[1], ids[4], ids[0]]  # nothing alike first
+    lead, other = work.person(Role.LEAD), work.person(Role.LEAD)
+
+    def following(person, after, **more):
+        row = adjudicate_next(store, work.project, person.id, after, **more)
+        return None if row is None else row.item_id
+
+    first = adjudicate(store, work.project, lead.id, order[0])
+    assert following(other, order[3]) == order[1]  # the list begins anew, without what the first lead has
+    assert following(lead, order[0]) == order[2]
+    assert work.state(first) is State.OPEN
+    assert following(lead, order[0], release=True) == order[2]
+    assert work.state(first) is State.WITHDRAWN  # they had changed nothing, so others can have it
+    work.act(adjudicate(store, work.project, lead.id, order[0]), "submit", THEIRS)
+    assert following(lead, order[0]) == order[2]  # after what is settled by now as well
+    again = adjudicate(store, work.project, lead.id, order[2])
+    work.act(again, "save", THEIRS)
+    assert following(lead, order[2], release=True) == order[3]
+    assert work.state(again) is State.OPEN  # begun work is kept
+    for id_ in order[2:]:
+        work.act(adjudicate(store, work.project, lead.id, id_), "submit", THEIRS)
+    assert following(lead, order[3]) is None  # the last is the other lead's
+    with pytest.raises(Refused, match="lead"):
+        following(people[0], order[3])
 
 
 def _exported(store, work, out):

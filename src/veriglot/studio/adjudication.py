@@ -22,15 +22,29 @@ from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_si
 from veriglot.studio.comparison import (
     SETTLED_BY_HAND,
     Comparison,
+    GoldSource,
     annotations_by_item,
     gold_origins,
+    suggested_id,
     texts_with_layers,
 )
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.review import final_layer
 from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
-from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, Assignment, Item, NotFound, Purpose, Refused, Role, State
-from veriglot.studio.texts import item_view
+from veriglot.studio.tables import (
+    AT_WORK,
+    DONE,
+    WORK_ROLES,
+    Assignment,
+    Item,
+    NotFound,
+    Person,
+    Purpose,
+    Refused,
+    Role,
+    State,
+)
+from veriglot.studio.texts import item_view, sample_of
 from veriglot.studio.web import Lead, LeadWriter, Router, Tag, view
 
 if TYPE_CHECKING:
@@ -40,7 +54,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
 
-__all__ = ["Rule", "after_adjudication", "best_annotators", "router", "settle", "submissions_of"]
+__all__ = ["Rule", "Vote", "after_adjudication", "best_annotators", "router", "settle", "submissions_of", "votes_on"]
 
 
 # Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
@@ -218,6 +232,11 @@ class Disagreement(NamedTuple):
     submissions: list[Submission]
     settled: bool  # whether the item has a gold layer
 
+    @property
+    def order(self) -> tuple[float, int]:
+        """Those that people are least alike on come first."""
+        return self.likeness, self.item.position
+
 
 class Settled(Record):
     """What a rule did."""
@@ -228,6 +247,46 @@ class Settled(Record):
     replaced: int  # of the settled, those that had another gold layer before
     by_hand: int  # of the unchanged, those that a lead had settled by hand
     best: dict[str, str]  # language to the public id of whoever agrees most with silver, if the rule asks
+
+
+class Vote(Record):
+    """A span or label of an item that is settled, with the annotations that give it, white space aside."""
+
+    id: str  # in the item, as of a suggestion
+    start: int
+    end: int
+    type: str
+    assignments: list[int]
+    rating: int | None  # the step of all who rate it, where they agree
+
+
+def votes_on(submissions: Sequence[Submission], form: Form, sample: Sample) -> list[Vote]:
+    """What anybody says of an item, in the order of the text."""
+    givers: dict[tuple[int, int, str], list[int]] = {}
+    for submission in submissions:
+        for mark in submission.final.content(form, sample.response) or ():
+            givers.setdefault(mark, []).append(submission.assignment)
+    layers = [submission.final for submission in submissions]
+    rated = {span.id: span.rating for span in _with_agreed_ratings(Layer(spans=_spans(givers)), layers).spans}
+    return [
+        Vote(f"{start}-{end}-{type_}", start, end, type_, givers[start, end, type_], rated[f"s{number}"])
+        for number, (start, end, type_) in enumerate(sorted(givers), 1)
+    ]
+
+
+def _sources(layer: Layer, votes: Iterable[Vote], form: Form, sample: Sample) -> list[GoldSource]:
+    """Which annotations each span or label of a layer is from; a span that was taken and then changed says so."""
+    voted, taken = {}, {}
+    for vote in votes:
+        voted[vote.start, vote.end, vote.type] = taken[suggested_id({"id": vote.id})] = vote.assignments
+    given = [((span.start, span.end, span.type), span.id, Layer(spans=(span,))) for span in layer.spans]
+    given += [(mark, "", Layer()) for mark in replace(layer, spans=()).content(form, sample.response) or ()]
+    sources = []
+    for place_and_type, id_, alone in sorted(given, key=lambda row: row[0]):
+        mark = next(iter(alone.content(form, sample.response) or ()), place_and_type)
+        before = None if mark in voted else taken.get(id_)
+        sources.append(GoldSource(*place_and_type, before or voted.get(mark, []), before is not None))
+    return sources
 
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
@@ -241,9 +300,14 @@ def _submissions(tx: ReadTransaction, rows: list[Assignment], names: dict[int, s
 
 
 def disagreements(
-    tx: ReadTransaction, project: Project, project_id: int, *, language: str | None = None, settled: bool = False
+    tx: ReadTransaction,
+    project: Project,
+    project_id: int,
+    *,
+    language: str | tuple[str, ...] | None = None,
+    settled: bool = False,
 ) -> list[Disagreement]:
-    """Items that two people or more annotated, of a language or all, those first that they are least alike on.
+    """Items that two people or more annotated, of some languages or all, those first that they are least alike on.
 
     With `settled` also those that have a gold layer, and those on which all agree.
     """
@@ -253,23 +317,56 @@ def disagreements(
         rows = handed_in.get(item.id, [])
         if len({row.person_id for row in rows}) < 2 or (item.has_gold and not settled):
             continue
-        submissions, comparison = _submissions(tx, rows, names), Comparison(project.form, tx.sample(item.id))
-        layers = [submission.final for submission in submissions]
-        differ = comparison.differ(layers)
-        if settled or differ:
-            alike = comparison.mean_similarity(combinations(layers, 2)) or 0.0
-            result.append(Disagreement(item, differ, alike, submissions, item.has_gold))
-    return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))
+        disagreement = _disagreement(tx, project, item, _submissions(tx, rows, names))
+        if settled or disagreement.differ:
+            result.append(disagreement)
+    return sorted(result, key=lambda disagreement: disagreement.order)
+
+
+def _disagreement(tx: ReadTransaction, project: Project, item: Item, submissions: list[Submission]) -> Disagreement:
+    comparison, layers = Comparison(project.form, tx.sample(item.id)), [row.final for row in submissions]
+    alike = comparison.mean_similarity(combinations(layers, 2)) or 0.0
+    return Disagreement(item, comparison.differ(layers), alike, submissions, item.has_gold)
 
 
 @transactional
-def adjudicate(tx: WriteTransaction, _project: Project, person_id: int, item_id: int) -> Assignment:
-    """Give a lead an item to settle. One that they settled before is opened again, with what they had said."""
+def adjudicate(tx: WriteTransaction, project: Project, person_id: int, item_id: int) -> Assignment:
+    """Give a lead an item to settle, with what all say; one that they had before, with what they had said then."""
+    return _adjudicate(tx, project, person_id, item_id)
+
+
+@transactional
+def adjudicate_next(
+    tx: WriteTransaction, project: Project, person_id: int, after: int, *, release: bool = False
+) -> Assignment | None:
+    """Give a lead the disagreement that follows an item in the list, which begins anew; None where no other is free.
+
+    With `release` they let go of that item, if they have changed nothing, so that others can settle it.
+    """
+    person, item = _lead_and_item(tx, person_id, after)
+    taken = tx.assignments(person.project_id, purpose=Purpose.ADJUDICATE, state=AT_WORK)
+    for row in taken:
+        if release and (row.item_id, row.person_id, row.version) == (after, person_id, 0):
+            tx.move(row.id, State.WITHDRAWN, by=person_id, reason="left to others")
+    rows = disagreements(tx, project, person.project_id, language=person.works_in)
+    others = {row.item_id for row in taken if row.person_id != person_id} | {after}
+    free = [row for row in rows if row.item.id not in others]
+    current = _disagreement(tx, project, item, submissions_of(tx, item)).order
+    following = next((row for row in free if row.order > current), next(iter(free), None))
+    return None if following is None else _adjudicate(tx, project, person_id, following.item.id)
+
+
+def _lead_and_item(tx: ReadTransaction, person_id: int, item_id: int) -> tuple[Person, Item]:
     person, item = tx.person(person_id), tx.item(item_id)
     if item.project_id != person.project_id:
         raise NotFound("item")
     if person.role is not Role.LEAD or not person.can_judge:
         raise Refused("A lead settles what annotators disagree on.")
+    return person, item
+
+
+def _adjudicate(tx: WriteTransaction, project: Project, person_id: int, item_id: int) -> Assignment:
+    person, item = _lead_and_item(tx, person_id, item_id)
     mine: Assignment | None = None
     for assignment in tx.assignments(item_id=item.id, purpose=Purpose.ADJUDICATE):
         if assignment.person_id == person.id:
@@ -278,16 +375,34 @@ def adjudicate(tx: WriteTransaction, _project: Project, person_id: int, item_id:
             raise Refused("Another lead is settling this item.")
     if mine is not None:
         return mine if mine.state in AT_WORK else tx.move(mine.id, State.OPEN, kind="reopened", by=person.id)
-    if len(submissions_of(tx, item)) < 2:
+    layers = [submission.final for submission in submissions_of(tx, item)]
+    if len(layers) < 2:
         raise Refused("Fewer than two people have handed this item in.", remedy="Wait, or export what there is.")
-    return tx.assign(item, person.id, Purpose.ADJUDICATE, by=person.id)
+    common = agreed(layers, project.form, tx.sample(item.id))
+    return tx.assign(item, person.id, Purpose.ADJUDICATE, layer=common, by=person.id)
 
 
-def after_adjudication(tx: WriteTransaction, assignment: Assignment) -> None:
-    """What a lead hands in becomes gold, and what it settles is accepted."""
+def after_adjudication(tx: WriteTransaction, project: Project, assignment: Assignment) -> None:
+    """What a lead hands in becomes gold, with their comment and the layers it is from; what it settles is accepted."""
     item = tx.item(assignment.item_id)
-    tx.set_gold(item, assignment.layer, SETTLED_BY_HAND, by=assignment.person_id)
-    _accept(tx, item, by=assignment.person_id)
+    _set_gold(tx, project, item, submissions_of(tx, item), assignment.layer, SETTLED_BY_HAND, by=assignment.person_id)
+
+
+def _set_gold(
+    tx: WriteTransaction,
+    project: Project,
+    item: Item,
+    submissions: Sequence[Submission],
+    layer: Layer,
+    kind: str,
+    *,
+    by: int | None,
+) -> None:
+    form, sample = project.form, tx.sample(item.id)
+    payload: dict[str, Any] = {"comment": layer.comment.strip()} if layer.comment.strip() else {}
+    sources = _sources(layer, votes_on(submissions, form, sample), form, sample)
+    tx.set_gold(item, layer, kind, by=by, payload={**payload, "sources": msgspec.to_builtins(sources)})
+    _accept(tx, item, by=by)
 
 
 def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
@@ -328,7 +443,8 @@ def settle(
     origins = gold_origins(tx, project_id)
     counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
     for disagreement in shared:
-        by_hand = disagreement.settled and origins.get(disagreement.item.id) == SETTLED_BY_HAND
+        origin = origins.get(disagreement.item.id)
+        by_hand = disagreement.settled and origin is not None and origin.kind == SETTLED_BY_HAND
         untouched = by_hand or (disagreement.settled and not overwrite)
         gold = None if untouched else _gold_by_rule(tx, project, rule, disagreement, best)
         if gold is None:
@@ -337,8 +453,7 @@ def settle(
         else:
             counts["settled"] += 1
             counts["replaced"] += disagreement.settled
-            tx.set_gold(disagreement.item, gold, f"settled_{rule}"[:32], by=by)
-            _accept(tx, disagreement.item, by=by)
+            _set_gold(tx, project, disagreement.item, disagreement.submissions, gold, f"settled_{rule}", by=by)
     return Settled(**counts, best=best)
 
 
@@ -363,17 +478,25 @@ router = Router()
 _Limit = Annotated[int, Query(ge=1, le=500)]
 
 
-class AdjudicationBody(StrictRecord):
-    """The item that a lead settles."""
+_Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
-    item: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+class AdjudicationBody(StrictRecord):
+    """The `item` that a lead settles; or the one `after` which the next disagreement is wanted.
+
+    With `release` they let go of that item, if they have changed nothing.
+    """
+
+    item: _Number | None = None
+    after: _Number | None = None
+    release: bool = False
 
 
 class Adjudication(Record):
-    """The assignment in which a lead settles an item."""
+    """The assignment in which a lead settles an item; null where no other disagreement is free."""
 
-    assignment: int
-    state: State
+    assignment: int | None
+    state: State | None
 
 
 class SettleBody(StrictRecord):
@@ -390,6 +513,7 @@ class DisagreementView(Record):
     key: str
     item: msgspec.Raw
     likeness: float
+    disputed: int  # spans or labels that not all give
     settled: bool
     submissions: list[Submission] = msgspec.field(name="said")
 
@@ -408,15 +532,28 @@ def list_disagreements(caller: Lead, language: Tag = None, settled: bool = False
     studio = caller.studio
     with studio.store.reading() as tx:
         rows = disagreements(tx, studio.project, studio.id, language=language, settled=settled)
-    views = [view(DisagreementView, row, key=row.item.key, item=item_view(studio, row.item.id)) for row in rows[:limit]]
+    views = []
+    for row in rows[:limit]:
+        votes = votes_on(row.submissions, studio.project.form, sample_of(studio, row.item.id))
+        disputed = sum(len(vote.assignments) < len(row.submissions) for vote in votes)
+        texts = item_view(studio, row.item.id)
+        views.append(view(DisagreementView, row, key=row.item.key, item=texts, disputed=disputed))
     return Disagreements(len(rows), views)
 
 
 @router.call("POST", "/api/lead/adjudications")
 def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
-    """Take an item on to settle; what is then handed in becomes gold."""
-    given = adjudicate(caller.studio.store, caller.studio.project, caller.person.id, body.item)
-    return Adjudication(given.id, given.state)
+    """Take an item on to settle, or the next disagreement; what is then handed in becomes gold."""
+    given: Assignment | None
+    where, person = (caller.studio.store, caller.studio.project), caller.person.id
+    if body.item is not None:
+        given = adjudicate(*where, person, body.item)
+    elif body.after is not None:
+        caller.count("heavy")
+        given = adjudicate_next(*where, person, body.after, release=body.release)
+    else:
+        raise Refused("Which item?", remedy="Name the `item`, or the one `after` which the next is wanted.")
+    return Adjudication(None, None) if given is None else Adjudication(given.id, given.state)
 
 
 @router.call("POST", "/api/lead/settle")

@@ -23,7 +23,7 @@ from veriglot.records import Annotation, Detector, Kind, Sample, Status
 from veriglot.records.settings import Record
 from veriglot.studio import exam
 from veriglot.studio import tables as t
-from veriglot.studio.adjudication import after_adjudication, submissions_of
+from veriglot.studio.adjudication import Vote, after_adjudication, submissions_of, votes_on
 from veriglot.studio.exam import draw, uniform
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import after_event, before_event, count_reviewable, final_layer, next_judgement
@@ -220,7 +220,7 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     def after(tx: WriteTransaction, assignment: Assignment) -> None:
         after_event(tx, project, assignment, new)
         if assignment.purpose is Purpose.ADJUDICATE and new.kind == "submit":
-            after_adjudication(tx, assignment)
+            after_adjudication(tx, project, assignment)
 
     lock = None if new.kind in _ALONE else project.lock
     return append(store, assignment_id, person_id, new, before=before, after=after, lock=lock)
@@ -546,6 +546,7 @@ class AssignmentView(Record):
     suggestions: list[dict[str, Any]] | None
     subject: OtherLayer | None
     subjects: list[OtherLayer] | None
+    votes: list[Vote] | None  # on what the subjects give, where an item is settled
     message: str | None
     seconds: float
 
@@ -641,13 +642,15 @@ def _assignment(tx: ReadTransaction, caller: Caller, row: Assignment) -> Assignm
             layer = final_layer(tx, annotation, before=row.id)
         subject = _other(tx, caller, tx.person(annotation.person_id), layer, annotation.id)
     subjects: list[OtherLayer] | None = None
+    votes: list[Vote] | None = None
     if row.purpose is Purpose.ADJUDICATE:
+        submissions = submissions_of(tx, tx.item(row.item_id))
         subjects = [
-            _other(tx, caller, tx.person_by(public_id=other.by), other.final, other.assignment)
-            for other in submissions_of(tx, tx.item(row.item_id))
+            _other(tx, caller, tx.person_by(public_id=other.by), other.final, other.assignment) for other in submissions
         ]
+        votes = votes_on(submissions, caller.studio.project.form, sample_of(caller.studio, row.item_id))
     item = item_view(caller.studio, row.item_id)
-    return view(AssignmentView, row, item=item, subject=subject, subjects=subjects)
+    return view(AssignmentView, row, item=item, subject=subject, subjects=subjects, votes=votes)
 
 
 def _other(tx: ReadTransaction, caller: Caller, person: Person, layer: Layer, assignment: int) -> OtherLayer:

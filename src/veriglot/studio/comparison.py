@@ -8,17 +8,17 @@ compared unit by unit. Whether two layers say the same is another question: then
 
 from __future__ import annotations
 
+from datetime import datetime  # records read their annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
-from sqlalchemy import select
 
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
 from veriglot.metrics.spans import marked, segmenter, unit_marks
 from veriglot.records.settings import Record
-from veriglot.studio import tables as t
 from veriglot.studio.agreement import beside_models
 from veriglot.studio.layers import MAX_ID, Layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Item, ItemRole, Purpose, State
@@ -35,12 +35,15 @@ __all__ = [
     "SETTLED_BY_HAND",
     "Comparison",
     "Counts",
+    "GoldOrigin",
+    "GoldSource",
     "SuggestionCounts",
     "annotations_by_item",
     "count_suggestions",
     "final_single_annotation",
     "final_states",
     "gold_origins",
+    "suggested_id",
     "texts_with_layers",
     "verdict",
 ]
@@ -243,12 +246,39 @@ def annotations_by_item(tx: ReadTransaction, project_id: int) -> dict[int, list[
     return by_item
 
 
-def gold_origins(tx: ReadTransaction, project_id: int) -> dict[int, str]:
-    """Item to the event that set its gold layer last; what came with the data is not among them."""
-    events = t.events.c
-    mine = (events.project_id == project_id, events.kind.in_(_GOLD_EVENTS), events.item_id.is_not(None))
-    rows = tx.connection.execute(select(events.item_id, events.kind).where(*mine).order_by(events.id))
-    return {row[0]: row[1] for row in rows}
+class GoldSource(Record):
+    """A span or label of a gold layer, and the annotations that it is from; none where whoever settled added it.
+
+    It was `changed` where it was taken from them and then given other ends or another type.
+    """
+
+    start: int
+    end: int
+    type: str
+    assignments: list[int]
+    changed: bool = False
+
+
+class GoldOrigin(Record):
+    """How an item got its gold layer."""
+
+    kind: str  # of the event: `adjudicated` (a lead), `settled_` and a rule
+    by: str | None  # who settled it, under their public id; None for the command line
+    at: datetime
+    why: str | None  # their note
+    sources: list[GoldSource]
+
+
+def gold_origins(tx: ReadTransaction, project_id: int, item_id: int | None = None) -> dict[int, GoldOrigin]:
+    """Item to how its gold layer was set last; what came with the data is not among them."""
+    names, origins = tx.public_ids(project_id), {}
+    for event in tx.events(project_id, kind=_GOLD_EVENTS, item_id=item_id):
+        payload = event.payload or {}
+        by = None if event.person_id is None else names[event.person_id]
+        sources = msgspec.convert(payload.get("sources", []), list[GoldSource])
+        if event.item_id is not None:
+            origins[event.item_id] = GoldOrigin(event.kind, by, event.at, payload.get("comment"), sources)
+    return origins
 
 
 def final_states(project: Project) -> tuple[State, ...]:

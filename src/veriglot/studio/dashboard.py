@@ -17,11 +17,13 @@ from veriglot.studio.adjudication import best_annotators
 from veriglot.studio.agreement import AgreementRow, agreement_rows
 from veriglot.studio.comparison import (
     Comparison,
+    GoldOrigin,
     SuggestionCounts,
     annotations_by_item,
     count_suggestions,
     final_single_annotation,
     final_states,
+    gold_origins,
     texts_with_layers,
 )
 from veriglot.studio.layers import Layer
@@ -505,6 +507,7 @@ class History(Record):
     key: str
     item: msgspec.Raw
     gold: Layer | None
+    origin: GoldOrigin | None  # of the gold layer; null where there is none, or it came with the data
     silver: Layer | None
     assignments: list[AssignmentHistory]
     events: list[EventView]
@@ -555,10 +558,12 @@ def history(caller: Lead, number: Number) -> History:
         given = tx.assignments(item_id=number)
         events = list(tx.events(studio.id, item_id=number))
         gold, silver = tx.gold(number), tx.silver(number)
+        origin = gold_origins(tx, studio.id, number).get(number)
     return History(
         item.key,
         item_view(studio, number),
         gold,
+        origin,
         silver,
         [view(AssignmentHistory, row, by=names[row.person_id]) for row in given],
         [

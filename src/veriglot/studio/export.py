@@ -34,7 +34,7 @@ from veriglot.formats.writer import Writer
 from veriglot.records import Annotation, Kind, Sample
 from veriglot.records.settings import Record
 from veriglot.storage.files import open_whole
-from veriglot.studio.comparison import count_suggestions, final_single_annotation, gold_origins, verdict
+from veriglot.studio.comparison import GoldOrigin, count_suggestions, final_single_annotation, gold_origins, verdict
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import final_layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Event, Item, Purpose, now, write_moment
@@ -126,7 +126,7 @@ def _rows(tx: ReadTransaction, project: Project, project_id: int, names: _Names)
 
 
 def _row(
-    tx: ReadTransaction, project: Project, item: Item, rows: list[Assignment], names: _Names, origin: str | None
+    tx: ReadTransaction, project: Project, item: Item, rows: list[Assignment], names: _Names, origin: GoldOrigin | None
 ) -> _Row:
     original, form = tx.original(item.id), project.form
     bare = replace(original, annotations=())
@@ -138,17 +138,21 @@ def _row(
     gold, silver, others = _imported(project, original, people, settled=origin is not None)
     source: str | None = "imported"
     if gold is None:
-        layer, source = _gold(tx, project, item, list(handed_in.values()), origin)
+        layer, source = _gold(tx, project, item, list(handed_in.values()), None if origin is None else origin.kind)
         gold = None if layer is None else layer.to_annotation(form, bare, _GOLD)
     if silver is None and (layer := tx.silver(item.id)) is not None:
         annotation = layer.to_annotation(form, bare, _SILVER)
         silver = None if annotation is None else replace(annotation, kind=Kind.MODEL)
-    studio = {
+    studio: dict[str, Any] = {
         "item": item.id,
         "role": item.role.value,
         "gold": source,
         "layers": [_assignment_fields(row, names) for row in rows],
     }
+    if origin is not None:
+        by = next((name for name, about in names.about.items() if about["id"] == origin.by), None)
+        settled = {"by": by, "at": write_moment(origin.at), "why": origin.why, "spans": origin.sources}
+        studio["settled"] = {key: msgspec.to_builtins(value) for key, value in settled.items() if value is not None}
     return _Row(bare, item.role in WORK_ROLES, gold, silver, people, others, handed_in, studio)
 
 

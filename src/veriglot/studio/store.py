@@ -348,10 +348,12 @@ class WriteTransaction(ReadTransaction):
         self._update(tables.items, item.id, changes)
         self.record(kind, item.project_id, item_id=item.id, person_id=by, payload=changes)
 
-    def set_gold(self, item: Item, layer: Layer, kind: str, *, by: int | None) -> None:
-        """Set the gold layer of an item."""
+    def set_gold(
+        self, item: Item, layer: Layer, kind: str, *, by: int | None, payload: dict[str, Any] | None = None
+    ) -> None:
+        """Set the gold layer of an item; `payload` is of the event that says so."""
         self._update(tables.items, item.id, {"gold": layer.to_data()})
-        self.record(kind, item.project_id, item_id=item.id, person_id=by, layer=layer)
+        self.record(kind, item.project_id, item_id=item.id, person_id=by, layer=layer, payload=payload)
 
     def add_person(self, project_id: int, *, by: int | None = None, **columns: Any) -> Person:
         """Add a person, with the columns of `tables.people`; see `people.invite`."""

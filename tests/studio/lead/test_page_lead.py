@@ -45,7 +45,16 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     assert single > 0
     assert tiles["To settle"] == str(told["disagreements"])
     assert tiles["Cost"] == f"€{told['cost']:.2f}"
-    assert page.locator(".language-row h4").all_inner_texts() == ["Arabic 3 items", "German 3 items"]
+    table = page.get_by_role("region", name="By language")
+    heads = [head.strip(" ↑↓") for head in table.locator("thead th").all_inner_texts()]
+    assert heads[:3] == ["Language", "Items", "Share annotated"]
+    assert table.locator("tbody th").all_inner_texts() == ["Arabic", "German"]
+    german = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()
+    row = next(row for row in told["languages"] if row["language"] == "de")
+    assert (german[0], german[-1]) == (str(row["items"]), str(row["annotators"]))
+    table.get_by_role("button", name="Language").click()
+    assert table.locator("tbody th").all_inner_texts() == ["German", "Arabic"]
+    assert table.locator("thead th").first.get_attribute("aria-sort") == "descending"
     assert lead.trouble == []
 
 

@@ -72,16 +72,11 @@ export const Figure = ({ value, low, high, reason, texts, fewest = 0, low_bound 
   </span>`;
 };
 
-/** Parts of a whole as one bar with its legend. @param {{parts: {name: string, label: string, count: number}[], label: string}} props */
+/** Parts of a whole as one bar; their names stand once, at the head of the table. @param {{parts: {name: string, label: string, count: number}[], label: string}} props */
 export const Parts = ({ parts, label }) => {
   const total = parts.reduce((sum, part) => sum + part.count, 0);
   const shown = parts.filter((part) => part.count > 0);
-  return html`<figure class="parts">
-    <div class="parts-bar" role="img" aria-label=${`${label}: ${shown.map((part) => `${part.label} ${number(part.count)}`).join(", ") || "0"}`}>
+  return html`<div class="parts-bar" role="img" aria-label=${`${label}: ${shown.map((part) => `${part.label} ${number(part.count)}`).join(", ") || "0"}`}>
       ${shown.map((part) => html`<i key=${part.name} class=${`state-${part.name}`} style=${{ width: `${(part.count / total) * 100}%` }}></i>`)}
-    </div>
-    <figcaption>${parts.map((part) => html`<span key=${part.name} class=${part.count ? "" : "zero"}>
-      <i class=${`dot state-${part.name}`} aria-hidden="true"></i>${part.label} <b>${number(part.count)}</b>
-    </span>`)}</figcaption>
-  </figure>`;
+    </div>`;
 };

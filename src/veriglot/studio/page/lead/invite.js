@@ -37,8 +37,8 @@ export const NewLink = ({ link, expires, onClose }) => {
   </div>`;
 };
 
-/** @param {{languages: string[], onInvited: (made: any) => void}} props languages of the project's items */
-export const Invite = ({ languages, onInvited }) => {
+/** @param {{languages: string[], open: boolean, onInvited: (made: any) => void}} props languages of the project's items */
+export const Invite = ({ languages, open, onInvited }) => {
   const [role, setRole] = useState("annotator");
   const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
   const [note, setNote] = useState("");
@@ -60,8 +60,7 @@ export const Invite = ({ languages, onInvited }) => {
   };
   const toggle = (/** @type {string} */ tag) =>
     setChosen(chosen.includes(tag) ? chosen.filter((other) => other !== tag) : [...chosen, tag]);
-  return html`<form class="card invite" onSubmit=${send} aria-labelledby="invite-title">
-    <h3 id="invite-title">${t("lead.invite")}</h3>
+  return html`<details class="card invite" open=${open}><summary>${t("lead.invite")}</summary><form onSubmit=${send} aria-label=${t("lead.invite")}>
     <fieldset class="choices"><legend>${t("lead.role")}</legend>
       ${ROLES.map((name) => html`<label key=${name} class="tick"><input type="radio" name="role" value=${name} checked=${role === name}
         onChange=${() => setRole(name)} /><span>${t(`lead.role.${name}`)}</span></label>`)}
@@ -77,5 +76,5 @@ export const Invite = ({ languages, onInvited }) => {
       <small>${t("lead.note_hint")}</small></label>
     <${Refusal} failure=${failure} />
     <p><button class="primary" type="submit" disabled=${busy}>${t("lead.make_link")}</button></p>
-  </form>`;
+  </form></details>`;
 };

@@ -75,6 +75,8 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
   </tr>`;
 };
 
+const FEW = 6; // people; the invitation is folded up once there are more
+
 /** @param {{overview: any, me: any, again: () => Promise<void>}} props */
 export const People = ({ overview, me, again }) => {
   const [made, setMade] = useState(/** @type {any} */ (null));
@@ -87,10 +89,10 @@ export const People = ({ overview, me, again }) => {
   return html`
     <h2>${t("lead.people")}</h2>
     ${made ? html`<${NewLink} link=${made.link} expires=${made.expires} onClose=${() => setMade(null)} />` : null}
+    <${Invite} languages=${languages} open=${overview.people.length < FEW} onInvited=${show} />
     <div class="table-box" tabindex="0" role="region" aria-label=${t("lead.people")}><table class="people">
       <thead><tr>${heads.map((name) => html`<th key=${name} scope="col" class=${["handed_in", "pace", "checks", "time"].includes(name) ? "n" : ""}
         title=${t(`lead.${name}_about`)}>${t(`lead.${name}`)}</th>`)}</tr></thead>
       <tbody>${overview.people.map((/** @type {any} */ person) => html`<${Person} key=${person.id} ...${{ person, me, overview, again }} onLink=${show} />`)}</tbody>
-    </table></div>
-    <${Invite} languages=${languages} onInvited=${show} />`;
+    </table></div>`;
 };

@@ -1,7 +1,7 @@
 // How far the work is: by language, and what waits for whom.
 
-import { number, t } from "../texts.js";
-import { html } from "../view.js";
+import { interfaceLanguage, number, t } from "../texts.js";
+import { html, useState } from "../view.js";
 import { Parts, count, languageName, money, share, time } from "./figures.js";
 import { Link, address } from "./routes.js";
 
@@ -38,6 +38,38 @@ const Queue = (/** @type {any} */ { queue }) => {
   </table></div>`;
 };
 
+/** A column of numbers by its name, and what stands there. @typedef {{name: string, label: string, dot?: boolean, of: (row: any) => any}} Column */
+
+/** Languages with their parts, sorted by any column; the heads are the legend of the bars. @param {{rows: any[]}} props */
+const Languages = ({ rows }) => {
+  const [order, setOrder] = useState({ by: "language", up: true });
+  const parts = new Map(rows.map((row) => [row, new Map(partsOf(row).map((part) => [part.name, part]))]));
+  const named = new Map(rows.map((row) => [row, languageName(row.language)]));
+  const columns = /** @type {Column[]} */ ([
+    { name: "language", label: t("lead.language"), of: (row) => named.get(row) },
+    { name: "items", label: t("lead.items"), of: (row) => row.items },
+    { name: "share", label: t("lead.done_share"), of: (row) => (row.items ? row.done / row.items : 0) },
+    ...partsOf(rows[0]).map((part) => ({ name: part.name, label: part.label, dot: true, of: (/** @type {any} */ row) => parts.get(row)?.get(part.name)?.count ?? 0 })),
+    { name: "annotators", label: t("lead.annotators"), of: (row) => row.annotators },
+  ]);
+  const { of } = columns.find((column) => column.name === order.by) ?? columns[0];
+  const sorted = [...rows].sort((a, b) => {
+    const [one, other] = [of(a), of(b)];
+    const way = typeof one === "string" ? one.localeCompare(other, interfaceLanguage()) : one - other;
+    return order.up ? way : -way;
+  });
+  const shown = (/** @type {Column} */ column, /** @type {any} */ row) => column.name === "share"
+    ? html`<span class="share"><${Parts} parts=${[...parts.get(row)?.values() ?? []]} label=${named.get(row) ?? ""} />${share(column.of(row))}</span>` : count(column.of(row));
+  return html`<div class="table-box" tabindex="0" role="region" aria-label=${t("lead.by_language")}><table class="by-language">
+    <thead><tr>${columns.map(({ name, label, dot }) => html`<th key=${name} scope="col" class=${name === "language" || name === "share" ? "" : "n"}
+      aria-sort=${order.by === name ? (order.up ? "ascending" : "descending") : undefined}>
+      <button type="button" class="sort" onClick=${() => setOrder({ by: name, up: order.by === name ? !order.up : name === "language" })}>
+        ${dot ? html`<i class=${`dot state-${name}`} aria-hidden="true"></i>` : null}${label}<span aria-hidden="true">${order.by === name ? (order.up ? " ↑" : " ↓") : ""}</span></button></th>`)}</tr></thead>
+    <tbody>${sorted.map((row) => html`<tr key=${row.language}><th scope="row">${named.get(row)}</th>
+      ${columns.slice(1).map((column) => html`<td key=${column.name} class=${column.name === "share" ? "" : `n${column.of(row) ? "" : " zero"}`}>${shown(column, row)}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+};
+
 /** @param {{overview: any}} props */
 export const Progress = ({ overview }) => {
   const rows = overview.languages;
@@ -58,10 +90,7 @@ export const Progress = ({ overview }) => {
     ${flagged.length ? html`<p class="notice warn">${t("lead.flagged", { count: flagged.length })} <${Link} to=${address("people")}>${t("lead.see_people")}<//></p>` : null}
     ${overview.notes.length ? html`<ul class="notice warn" lang="en" dir="ltr">${overview.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>` : null}
     <section><h3>${t("lead.by_language")}</h3>
-      ${rows.length ? rows.map((/** @type {any} */ row) => html`<div key=${row.language} class="language-row">
-        <h4>${languageName(row.language)} <small>${t("lead.items_count", { count: row.items })}</small></h4>
-        <${Parts} parts=${partsOf(row)} label=${languageName(row.language)} />
-      </div>`) : html`<p>${t("lead.no_items")}</p>`}
+      ${rows.length ? html`<${Languages} rows=${rows} />` : html`<p>${t("lead.no_items")}</p>`}
     </section>
     <section><h3>${t("lead.queue")}</h3><${Queue} queue=${overview.queue} /></section>`;
 };

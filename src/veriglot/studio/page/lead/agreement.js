@@ -68,7 +68,7 @@ const Report = ({ report, people }) => {
     ${means("silver").length ? html`<${Grid} rows=${means("silver")} heads=${heads} keyOf=${(/** @type {Row} */ row) => row.language}
       caption=${t("lead.with_silver")} corner=${t("lead.language")} fewest=${report.fewest_texts} />` : null}
     ${means("silver").length ? html`<section class="best"><h3>${t("lead.best")}</h3>
-      <p class="summary">${t(best.length ? "lead.best.about" : "lead.best.few", { n: report.fewest_texts })}</p>
+      <p class="summary">${t(best.length ? "lead.best.about" : "lead.best.too_few", { n: report.fewest_texts })}</p>
       <ul class="plain">${best.map(([tag, row]) => html`<li key=${tag}>
         ${languageName(tag)}: <b dir="auto">${name(/** @type {Row} */ (row).between[0])}</b> <${Figure} ...${row} fewest=${report.fewest_texts} /></li>`)}</ul></section>` : null}
     ${ofPeople.length || ofSilver.length ? html`<section>

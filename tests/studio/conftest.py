@@ -13,7 +13,7 @@ pytest.importorskip("fastapi", reason="needs the extra studio: pip install 'veri
 from studio_server import Running, running
 
 from veriglot.studio.project import Project, load
-from veriglot.studio.store import Store, open_store
+from veriglot.studio.store import ReadTransaction, Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +58,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
     with ExitStack() as stack:
         yield lambda **settings: stack.enter_context(running(tmp_path, str(tmp_path / "studio.sqlite"), **settings))
+
+
+@pytest.fixture
+def an_hour_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever states seconds of work has had an hour for them."""
+    left = ReadTransaction.seconds_left
+    monkeypatch.setattr(ReadTransaction, "seconds_left", lambda tx, id_: left(tx, id_) + 3600)
 
 
 @pytest.fixture

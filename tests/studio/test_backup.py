@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,7 @@ def test_everything_comes_back(store: Store, other: Callable[[str], str], tmp_pa
         return
     made = backup(store, path)
     assert made.digest == digest(store) == verify(path).digest
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert made.rows["items"] == 700
     target = open_store(other(kind))
     assert restore(path, target).digest == made.digest == digest(target)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from veriglot.studio.people import person_of_token
+import pytest
+
+from veriglot.studio.people import invite, person_of_token, renew
 from veriglot.studio.project import load
 from veriglot.studio.tables import Role
-from veriglot.studio.web import Studios
+from veriglot.studio.web import InvitationError, Studios, dead_links
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    import pytest
+    from veriglot.studio.project import Project
 
 _MAIN = "import sys; from veriglot.cli import main; sys.exit(main())"
 
@@ -54,8 +59,9 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     file = tmp_path / "b.jsonl.gz"
     made = json.loads(veriglot("backup", folder, file, "--json").stdout)
     target = tmp_path / "new.sqlite"
-    restored = json.loads(veriglot("--database", target, "restore", folder, file, "--json").stdout)
-    assert made["sha256"] == restored["sha256"]
+    back = veriglot("--database", target, "restore", folder, file, "--json")
+    assert made["sha256"] == json.loads(back.stdout)["sha256"]
+    assert not back.stderr  # its secret is where it was, so links open
     assert "not empty" in veriglot("--database", target, "restore", folder, file, code=1).stderr
     assert json.loads(veriglot("--database", target, "status", folder, "--json").stdout) == status
 
@@ -94,3 +100,30 @@ def test_agreement_names_a_row_that_stands_twice_and_tells_of_too_few_texts(tmp_
     assert f"'ben' annotated one text twice: {ben}, row 2 (id 's1'), and {ben}, row 4 (id 's9')" in done.stderr
     told = json.loads(done.stdout)
     assert (told["anonymous"], len(told["repeated"])) == (True, 1)
+
+
+def test_links_that_died_in_a_move_are_told_of(tmp_path: Path, make_project: Callable[..., Project]) -> None:
+    """A backup restored elsewhere, without the secret: it is said how many links are dead, and what to do."""
+    project = make_project()
+    with closing(Studios([project])) as studios, studios.by_slug["test"].store.writing() as tx:
+        tokens = [invite(tx, studios.by_slug["test"], Role.ANNOTATOR).token for _ in range(2)]
+    file, there = tmp_path / "b.jsonl.gz", tmp_path / "there"
+    veriglot("backup", project.path, file)
+    there.mkdir()
+    shutil.copy(project.path, there)
+    message = veriglot("restore", there, file).stderr
+    assert "the links of 2 people open nothing here" in message
+    assert f"Copy test.secret from where the project was served to {there / 'test.secret'}" in message
+    moved = load(there / "project.toml")
+    with closing(Studios([moved])) as studios:  # as `serve` opens it, with a new secret
+        studio = studios.by_slug["test"]
+        assert "2 people" in dead_links(studio.store, moved)
+        with pytest.raises(InvitationError):
+            studios.of_token(tokens[0])
+        with studio.store.writing() as tx:
+            renew(tx, studio, tx.people(studio.id)[0].id)
+        assert "the links of 1 people" in dead_links(studio.store, moved)
+    shutil.copy(tmp_path / "test.secret", there)
+    with closing(Studios([moved])) as studios:
+        assert studios.of_token(tokens[1]).slug == "test"
+        assert "the links of 1 people" in dead_links(studios.by_slug["test"].store, moved)  # the renewed one

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 
+@pytest.mark.usefixtures("an_hour_passes")
 def test_a_save_is_there(store: Store) -> None:
     s = small(store)
     done = append(store, s.assignment.id, s.person.id, event(layer=marked(), seconds=4.5))
@@ -35,6 +38,7 @@ def test_a_save_is_there(store: Store) -> None:
     assert [(e.kind, e.version, e.layer) for e in kept] == [("assigned", 0, Layer()), ("save", 1, marked())]
 
 
+@pytest.mark.usefixtures("an_hour_passes")
 def test_the_same_event_again_changes_nothing(store: Store) -> None:
     s = small(store)
     one = event("submit", layer=marked(), seconds=2)
@@ -45,6 +49,28 @@ def test_the_same_event_again_changes_nothing(store: Store) -> None:
     with store.reading() as tx:
         assert tx.assignment(s.assignment.id).seconds == 2
         assert len(list(tx.events(s.project_id, kind=["submit"]))) == 1
+
+
+def test_seconds_of_work_are_at_most_those_that_passed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six events of a day each in a moment state 518,400 s; an hour later, 3,600 s are there for all of them."""
+    s = small(store)
+    send = partial(append, store, s.assignment.id, s.person.id)
+    began = now()
+    for version in range(5):
+        send(event(base=version, layer=marked(), seconds=86_400))
+    with store.reading() as tx:
+        assert tx.assignment(s.assignment.id).seconds <= (now() - began).total_seconds() + 1
+    monkeypatch.setattr("veriglot.studio.store.now", lambda: began + timedelta(hours=1))
+    send(event("opened", seconds=600))  # what a page sends at once that was offline counts in full
+    send(event(base=5, layer=marked(), seconds=2400))
+    send(event("submit", base=6, layer=marked(), seconds=86_400))
+    with store.reading() as tx:
+        total = tx.assignment(s.assignment.id).seconds
+        kept = list(tx.events(s.project_id, assignment_id=s.assignment.id))
+    assert total == pytest.approx(3600, abs=1)
+    assert sum(e.seconds for e in kept) == pytest.approx(total)
+    assert [e.seconds for e in kept[-3:-1]] == [600, 2400]
+    assert [(e.payload or {}).get("stated_seconds") for e in kept] == [None, *[86_400] * 5, None, None, 86_400]
 
 
 def test_another_event_under_a_known_id_is_refused_not_swallowed(store: Store) -> None:
@@ -170,6 +196,7 @@ def test_events_are_only_ever_added(store: Store, statement: str) -> None:
         tx.connection.execute(text(statement))
 
 
+@pytest.mark.usefixtures("an_hour_passes")
 def test_threads_that_save_at_once_lose_and_double_nothing(store: Store) -> None:
     """Eight threads, 15 saves each on one assignment: each is either the next version or a kept conflict."""
     s = small(store)

@@ -56,6 +56,7 @@ def test_what_is_worth_a_look_has_its_reason(rows, kinds):
     assert all(any(char.isdigit() for char in flag.reason) for flag in found.flags)
 
 
+@pytest.mark.usefixtures("an_hour_passes")
 def test_the_overview_counts_what_there_is(store, make_project):
     text = RULES.replace("overlap = 0", "overlap = 1").replace("reviews = 0", "reviews = 1")
     work = team(store, make_project(text + "[checks]\nshare = 0.5\n[pace]\nhourly = 36.0\n"))

@@ -27,7 +27,7 @@ def test_behind_https_cookies_are_secure(start) -> None:
     answer = studio.client().post("/api/join", json=body, headers=headers)
     assert answer.status_code == 200
     cookie = answer.headers["set-cookie"]
-    assert cookie.startswith("__Host-veriglot_session=")
+    assert cookie.startswith("__Host-veriglot_session_one=")
     assert "Secure" in cookie
     assert "HttpOnly" in cookie
     assert "max-age=" in answer.headers["strict-transport-security"]
@@ -60,6 +60,18 @@ def test_forwarded_addresses_are_believed_of_trusted_proxies_only(start, tmp_pat
         assert said == [403] * 5
         again = [client.get("/api/join/x", headers={"X-Forwarded-For": "10.0.0.1"}).status_code for n in range(4)]
         assert again[-1] == 429
+
+
+def test_links_that_open_something_are_no_tries(start) -> None:
+    """A class of 30 behind one address joins at once; tries of links that open nothing are counted."""
+    studio = start(rates={"join": "5/minute"})
+    people = [studio.visitor() for _ in range(8)]
+    assert [studio.client().get(f"/api/join/{one.token}").status_code for one in people] == [200] * 8
+    codes = [studio.client().post("/api/join", json={"token": "x"}).status_code for _ in range(7)]
+    assert codes == [403] * 5 + [429] * 2
+    assert studio.client().get(f"/api/join/{people[0].token}").status_code == 200
+    codes = [studio.client().get(f"/api/join/{people[1].token}").status_code for _ in range(6)]
+    assert codes[-1] == 429  # one link, over and over
 
 
 def test_too_often_is_said_with_a_time(start) -> None:

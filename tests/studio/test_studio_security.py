@@ -8,11 +8,22 @@ import stat
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from sqlalchemy import event, text
 from studio_server import HOSTILE, layer
 
+from veriglot.studio.store import open_store
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
     from studio_server import Running
 
+FULL = """
+CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;
+CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION full_disk()
+"""
 _SAFE = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -67,8 +78,6 @@ def test_errors_show_nothing_of_the_inside(start) -> None:
     """A database that breaks under a running server: an answer, a number for the operator, and no trace."""
     studio = start()
     one = studio.visitor()
-    from sqlalchemy import text
-
     with studio.studio().store.writing() as tx:
         tx.connection.execute(text("ALTER TABLE sessions RENAME TO gone"))
     answer = one.get("/api/me")
@@ -76,6 +85,39 @@ def test_errors_show_nothing_of_the_inside(start) -> None:
     for word in ("Traceback", "sqlalchemy", "sessions", "SELECT", ".py", "sqlite"):
         assert word not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_full_disk_is_told_of(studio: Running) -> None:
+    """A save that finds no room answers 507 and changes nothing, health says so, and both go on once there is room."""
+    one = studio.visitor()
+    number = one.next()["id"]
+    store = studio.studio().store
+    if store.is_sqlite:
+        store.engine.dispose()
+        listener = (store.engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 1"))  # what there is
+        event.listen(*listener)
+    else:
+        with store.writing() as tx:
+            tx.connection.execute(text(FULL))
+    assert studio.client().get("/api/health").status_code == 200
+    version = 0
+    while (
+        full := one.send(number, base=version, layer=layer(comment="x" * 5_000))
+    ).status_code == 200 and version < 50:
+        version += 1
+    assert (full.status_code, full.json()["error"]["code"]) == (507, "disk_full")
+    assert "full" in full.json()["error"]["message"]
+    health = studio.client().get("/api/health")
+    assert (health.status_code, health.json()["error"]["code"]) == (507, "disk_full")
+    if store.is_sqlite:
+        event.remove(*listener)
+        store.engine.dispose()
+    else:
+        with store.engine.begin() as connection:
+            connection.execute(text("DROP TRIGGER full_disk ON events"))
+    assert one.get(f"/api/assignments/{number}").json()["version"] == version
+    assert one.send(number, base=version, layer=layer()).status_code == 200
+    assert studio.client().get("/api/health").status_code == 200
 
 
 def test_files_of_the_page_are_those_and_no_others(start) -> None:
@@ -124,6 +166,40 @@ def test_the_secret_is_its_owners_alone(start) -> None:
     assert len(files) == 2
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert len({path.read_text() for path in files}) == 2
+
+
+def test_the_database_is_its_owners_alone(start, tmp_path: Path) -> None:
+    """With its journals, also where it was made when the world could read it; what a group was given stays."""
+    studio = start()
+    studio.visitor()
+    files = list(studio.folder.glob("studio.sqlite*"))
+    assert len(files) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    for mode, wanted in ((0o644, 0o600), (0o660, 0o660)):
+        old = tmp_path / f"old-{mode}.sqlite"
+        old.touch()
+        old.chmod(mode)
+        open_store(old).close()
+        assert stat.S_IMODE(old.stat().st_mode) == wanted
+
+
+def test_connections_that_bring_nothing_are_closed(start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veriglot.http.server._KEEP_ALIVE", 1)
+    studio = start(body_seconds=0.3)
+    parts = urlsplit(studio.url)
+    head = f"Host: {parts.netloc}\r\nContent-Type: application/json\r\n"
+    beginnings = ["", "GET / HT", f"GET /api/health HTTP/1.1\r\n{head}\r\n", f"POST /api/join HTTP/1.1\r\n{head}"]
+    beginnings += [f"{method} HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\n{{" for method in ("GET /", "POST /api/join")]
+    beginnings += [f"POST /api/logout HTTP/1.1\r\n{head}Transfer-Encoding: chunked\r\n\r\n", "PRI * HTTP/2.0\r\n\r\n"]
+    connections = []
+    for beginning in beginnings:
+        connection = socket.create_connection((parts.hostname, parts.port), timeout=20)
+        connection.sendall(beginning.encode())
+        connections.append(connection)
+    for connection in connections:
+        with connection:
+            while connection.recv(65_536):
+                pass
 
 
 def test_only_leads_read_the_description(start) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from itsdangerous import TimestampSigner
 from studio_server import event, layer
 
 from veriglot.studio.people import change
@@ -68,14 +70,41 @@ def test_sessions_end(studio: Running) -> None:
 
 def test_cookies_that_were_not_made_here_open_nothing(studio: Running) -> None:
     one, other = studio.visitor(), studio.visitor("two")
-    cookie = one.client.cookies["veriglot_session"]
-    slug, token, signature = cookie.split(".")
-    foreign = other.client.cookies["veriglot_session"].split(".")
-    tried = [f"two.{token}.{signature}", f"{slug}.{token}.{signature[:-1]}", f"{slug}.{foreign[1]}.{foreign[2]}"]
-    tried += [f"{slug}.{token}.", "..", "one..", "a" * 600, f"nope.{token}.{signature}", f"{slug}.{token}x.{signature}"]
+    cookie, theirs = one.client.cookies["veriglot_session_one"], other.client.cookies["veriglot_session_two"]
+    slug, token, at, signature = cookie.split(".")
+    foreign = theirs.split(".")
+    end = f"{at}.{signature}"
+    tried = [
+        f"two.{token}.{end}",
+        f"{slug}.{token}.{end[:-1]}",
+        f"{slug}.{foreign[1]}.{foreign[2]}.{foreign[3]}",
+        theirs,
+    ]
+    tried += [f"{slug}.{token}.", "..", "one..", "a" * 600, f"nope.{token}.{end}", f"{slug}.{token}x.{end}"]
+    tried += [f"{slug}.{token}.{foreign[2]}x.{signature}", f"{slug}.{token}.{signature}"]
     for bad in tried:
-        assert studio.client().get("/api/me", headers={"Cookie": f"veriglot_session={bad}"}).status_code == 401, bad
-    assert studio.client().get("/api/me", headers={"Cookie": f"veriglot_session={cookie}"}).status_code == 200
+        assert studio.client().get("/api/me", headers={"Cookie": f"veriglot_session_one={bad}"}).status_code == 401, bad
+    assert studio.client().get("/api/me", headers={"Cookie": f"veriglot_session_one={cookie}"}).status_code == 200
+
+
+def test_one_browser_is_in_two_projects(studio: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each project has its cookie; a tab names its project, and without a name it is the one that was joined last."""
+    one = studio.visitor()
+    body = {"token": studio.link("two"), "name": "Ada", "language": "en", "consent": True}
+    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _: int(time.time()) + 60)  # a minute later
+    second = one.post("/api/join", body)
+    assert second.status_code == 200
+    slugs = [
+        one.get("/api/me", headers={"X-Project": slug}).json()["project"]["slug"] for slug in ("one", "two", "one")
+    ]
+    assert slugs == ["one", "two", "one"]
+    assert one.post("/api/next", headers={"X-Project": "one"}).status_code == 200
+    assert one.post("/api/next", headers={"X-Project": "two"}).status_code == 403  # another session's token
+    assert one.get("/api/me", headers={"X-Project": "three"}).status_code == 401
+    assert one.get("/api/me?project=two").json()["person"]["name"] == "Ada"
+    assert one.get("/api/me").json()["project"]["slug"] == "two"
+    assert one.post("/api/logout", headers={"X-Project": "one"}).status_code == 200
+    assert one.get("/api/me").json()["project"]["slug"] == "two"
 
 
 def test_the_session_does_not_open_another_project(studio: Running) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.usefixtures("an_hour_passes")
 def test_from_the_link_to_the_last_item(studio: Running) -> None:
     token = studio.link()
     client = studio.client()
@@ -59,6 +60,7 @@ def test_a_link_opens_the_same_work_on_another_device(studio: Running) -> None:
     assert (found["version"], found["layer"]["spans"][0]["end"]) == (1, 2)
 
 
+@pytest.mark.usefixtures("an_hour_passes")
 def test_what_was_sent_again_is_done_once(studio: Running) -> None:
     one = studio.visitor()
     number = one.next()["id"]
@@ -151,7 +153,7 @@ def test_logging_out_ends_the_session_here_and_nowhere_else(studio: Running) -> 
     one = studio.visitor()
     other = studio.client()
     other.post("/api/join", json={"token": one.token})
-    kept = {"Cookie": f"veriglot_session={one.client.cookies['veriglot_session']}"}
+    kept = {"Cookie": f"veriglot_session_one={one.client.cookies['veriglot_session_one']}"}
     assert one.post("/api/logout").status_code == 200
     assert one.get("/api/me").status_code == 401
     assert studio.client().get("/api/me", headers=kept).status_code == 401  # the cookie alone is worth nothing now

@@ -291,10 +291,18 @@ def restore(
     json: bool = _JSON,
 ) -> None:
     """Restore a backup into a new database, SQLite or PostgreSQL. A database that is not empty is refused."""
-    with _opened(_project_at(project), database, create=True) as store:
+    loaded = _project_at(project)
+    with _opened(loaded, database, create=True) as store:
         from veriglot.studio.backup import restore as read_backup
+        from veriglot.studio.web import dead_links
 
         _tell_backup(read_backup(file, store), json=json)
+        _warn_of_links(dead_links(store, loaded))
+
+
+def _warn_of_links(message: str) -> None:
+    if message:
+        say(message)
 
 
 def _tell_backup(done: Any, *, json: bool) -> None:
@@ -584,7 +592,7 @@ def serve(
     read = [_project_at(path) for path in projects]
     with _extra():
         from veriglot.studio.app import serve as run
-        from veriglot.studio.web import Settings, Studios
+        from veriglot.studio.web import Settings, Studios, dead_links
     settings = Settings(
         host=host,
         port=port,
@@ -596,6 +604,8 @@ def serve(
     studios = Studios(read, database)
     names = ", ".join(studio.project.name for studio in studios)
     print(f"Serving {names} at {settings.address} (Ctrl+C stops it).", file=sys.stderr)
+    for studio in studios:
+        _warn_of_links(dead_links(studio.store, studio.project))
     if public_url is None and not settings.is_local:
         say("links and cookies travel unencrypted; put a proxy with HTTPS in front and set --public-url.")
     run(studios, settings)

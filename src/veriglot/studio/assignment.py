@@ -71,6 +71,7 @@ assignment_row, item_row, person_row = t.assignments.c, t.items.c, t.people.c  #
 
 
 _HANDED_IN = (State.SUBMITTED, State.SKIPPED)
+_CLOCKS_DIFFER = 2.0  # seconds that a page may state beyond what passed here, without a word in the history
 _Steps = dict[str, tuple[tuple[State, ...], "State | None"]]
 _BOTH: _Steps = {  # kind: from which states, to which; None keeps it
     "opened": (tuple(State), None),
@@ -141,11 +142,14 @@ def _append(
     if step is None:
         raise Refused(f"An assignment to {assignment.purpose.value} takes no event of kind {new.kind!r}.")
     states, target = step
-    comment = {} if new.comment is None else {"comment": new.comment}
+    comment: dict[str, Any] = {} if new.comment is None else {"comment": new.comment}
+    seconds = min(new.seconds, tx.seconds_left(assignment.id))
+    if seconds < new.seconds - _CLOCKS_DIFFER:
+        comment["stated_seconds"] = new.seconds
     sent: dict[str, Any] = {
         "event_id": new.event_id,
         "layer": new.layer,
-        "seconds": new.seconds,
+        "seconds": seconds,
         "person_id": person_id,
         "base_version": new.base_version,
         "digest": _digest(new),
@@ -157,7 +161,7 @@ def _append(
         return Conflict(assignment.version, assignment.state, assignment.layer, reason)
     if before is not None:
         before(tx, assignment)
-    changes = _changes(assignment, new, target or assignment.state)
+    changes = _changes(assignment, new, target or assignment.state, seconds)
     tx.change(assignment, new.kind, changes, payload=comment or None, **sent)
     changed = tx.assignment(assignment_id)
     if after is not None:
@@ -165,9 +169,9 @@ def _append(
     return EventResult(changed.version, changed.state, repeated=False)
 
 
-def _changes(old: Assignment, new: NewEvent, state: State) -> dict[str, Any]:
-    """What an event changes of its assignment's row."""
-    at, seconds = now(), old.seconds + new.seconds
+def _changes(old: Assignment, new: NewEvent, state: State, worked: float) -> dict[str, Any]:
+    """What an event changes of its assignment's row; `worked` are its seconds as far as they can be true."""
+    at, seconds = now(), old.seconds + worked
     if new.kind == "opened":
         return {"seconds": seconds, "opened_at": old.opened_at or at}
     changes: dict[str, Any] = {"seconds": seconds, "version": old.version + 1, "state": state, "changed_at": at}

@@ -74,6 +74,7 @@ def backup(store: Store, path: Path) -> Backup:
         else:
             _dump(store, new)
         contents = _verified(new)
+        new.chmod(0o600)  # it holds names, and hashes of keys
         os.link(new, path)
     return Backup(path, *contents)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import unicodedata
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -30,7 +31,6 @@ from veriglot.studio.web import (
     Settings,
     SignedIn,
     Studio,
-    Studios,
     Writer,
     client_address,
     delete_cookie,
@@ -39,7 +39,7 @@ from veriglot.studio.web import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 __all__ = ["invite", "router"]
@@ -292,10 +292,9 @@ class PersonState(Record):
 @router.call("GET", "/api/join/{token}")
 def invitation(request: Request, token: str) -> InvitationView:
     """What a link leads to, before somebody takes it up."""
-    studio = _of_link(request, token)
-    project = studio.project
-    with studio.store.reading() as tx:
+    with _of_link(request, token) as studio, studio.store.reading() as tx:
         person = person_of_token(tx, studio, token)
+    project = studio.project
     return InvitationView(
         ProjectView(project.slug, project.name, project.task),
         person.role,
@@ -309,9 +308,8 @@ def invitation(request: Request, token: str) -> InvitationView:
 @router.call("POST", "/api/join", answer=Joined)
 def accept_invitation(request: Request, body: JoinBody) -> Response:
     """Take up a link: the answer sets the session's cookie."""
-    studio = _of_link(request, body.token)
     terms: dict[str, Any] = {"name": body.name, "language": body.language, "consent": body.consent}
-    with studio.store.writing(lock="people") as tx:
+    with _of_link(request, body.token) as studio, studio.store.writing(lock="people") as tx:
         person = join(tx, studio, body.token, **terms)
         token = start_session(tx, studio, person)
     answer = json_response(Joined(person.stage(studio.project), Caller(studio, person, token, request).csrf))
@@ -319,10 +317,17 @@ def accept_invitation(request: Request, body: JoinBody) -> Response:
     return answer
 
 
-def _of_link(request: Request, token: str) -> Studio:
-    request.app.state.rates.count("join", client_address(request))
-    studios: Studios = request.app.state.studios
-    return studios.of_token(token)
+@contextmanager
+def _of_link(request: Request, token: str) -> Iterator[Studio]:
+    """The project of a link. Links that open nothing count as tries of an address, others as calls of their own."""
+    studios, rates = request.app.state.studios, request.app.state.rates
+    try:
+        studio = studios.of_token(token)
+        rates.count("join", token)
+        yield studio
+    except InvitationError:
+        rates.count("join", client_address(request))
+        raise
 
 
 @router.call("GET", "/api/me")
@@ -351,7 +356,7 @@ def logout(request: Request, caller: Writer) -> Response:
     with caller.studio.store.writing() as tx:
         tx.end_sessions(token_hash=sha256(caller.token))
     answer = json_response({"done": True})
-    delete_cookie(request, answer)
+    delete_cookie(request, answer, caller.studio)
     return answer
 
 

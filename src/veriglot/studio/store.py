@@ -6,11 +6,14 @@ Whatever changes a row adds the event that says so.
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import sqlite3
 import threading
 import time
 import uuid
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -49,6 +52,7 @@ from veriglot.studio.tables import (
     Assignment,
     Batch,
     BatchState,
+    DiskFullError,
     Event,
     Item,
     ItemRole,
@@ -97,6 +101,7 @@ _SOURCES: dict[type[msgspec.Struct], Table] = {
     Assignment: tables.assignments,
     Event: tables.events,
 }
+_GIVEN = ("assigned", "assigned_again", "returned", "reopened")  # events of the server's own
 _HAS_LAYERS = tuple(tables.items.c[name].is_not(None).label(f"has_{name}") for name in ("gold", "silver"))
 
 
@@ -208,6 +213,20 @@ class ReadTransaction:
     def event(self, event_id: str) -> Event | None:
         """The event that somebody gave this id, or None."""
         return next(iter(self._all(Event, "id", event_id=event_id)), None)
+
+    def seconds_left(self, assignment_id: int) -> float:
+        """How many seconds of work somebody can have done on an assignment that are not counted yet.
+
+        It is what passed on our clock since it was given to them, or given back: pages that were offline send several
+        events at once, so what passed between two events says nothing.
+        """
+        row = tables.events.c
+        given = select(func.max(row.id)).where(row.assignment_id == assignment_id, row.kind.in_(_GIVEN))
+        since = select(func.min(row.at), func.sum(row.seconds)).where(
+            row.assignment_id == assignment_id, row.id >= given.scalar_subquery()
+        )
+        at, seconds = self.connection.execute(since).one()
+        return 0.0 if at is None else max(0.0, round((now() - at).total_seconds() - seconds, 3))
 
     def person_of_session(self, token: str) -> Person | None:
         """Whose session it is; None where it has expired or the person was shut out."""
@@ -554,6 +573,9 @@ def _make_tables(connection: Connection) -> None:
 _WAIT = 60.0  # seconds that a writer of SQLite waits for another before it gives up
 _TRIES = 5
 _RETRYABLE = {"40001", "40P01"}  # PostgreSQL: could not serialise, deadlock
+_FULL = "53100"  # PostgreSQL: disk full
+_LEAST_FREE = 16 * 2**20  # bytes of the disk of an SQLite file; journals need room too
+_REMEMBERED = 60.0  # seconds after which a full disk is asked for again
 
 
 class Store:
@@ -566,6 +588,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._turn = threading.Lock() if engine.dialect.name == "sqlite" else nullcontext()
+        self._full_until = 0.0
 
     @property
     def is_sqlite(self) -> bool:
@@ -578,6 +601,15 @@ class Store:
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
+
+    def check(self) -> None:
+        """Raise `StoreError` where the database does not answer, or has no room: a write failed lately, or would."""
+        with self.reading() as tx:
+            tx.connection.execute(select(1))
+        folder = Path(str(self.engine.url.database)).parent
+        lacking = self.is_sqlite and shutil.disk_usage(folder).free < _LEAST_FREE
+        if lacking or time.monotonic() < self._full_until:
+            raise DiskFullError(f"The disk of {self} is full.", remedy="Make room on it.")
 
     @contextmanager
     def reading(self) -> Iterator[ReadTransaction]:
@@ -604,6 +636,7 @@ class Store:
                 key = crc32(lock.encode())
                 connection.execute(text("SELECT pg_advisory_xact_lock(:area, :key)"), {"area": 1, "key": key - 2**31})
             yield WriteTransaction(connection)
+        self._full_until = 0.0
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -613,7 +646,10 @@ class Store:
         except OperationalError as error:
             if _retryable(error):
                 raise
-            raise _unreachable(self.engine.url, error) from error
+            failure = _unreachable(self.engine.url, error)
+            if isinstance(failure, DiskFullError):
+                self._full_until = time.monotonic() + _REMEMBERED
+            raise failure from error
 
     def transact(self, act: Callable[[WriteTransaction], T], *, lock: str | None = None) -> T:
         """What `act` returns in a transaction (see `writing`), retried where PostgreSQL asks (deadlock, equal ids)."""
@@ -703,6 +739,12 @@ def _check_file(path: Path, create: bool) -> None:
         raise StoreError(f"There is no database at {path}.", remedy="Type: veriglot studio import PROJECT")
     if not path.parent.is_dir():
         raise StoreError(f"There is no folder {path.parent}.", remedy="Make it, or name another file.")
+    with suppress(OSError):  # SQLite says why it cannot be opened; where it is somebody else's, its rights are theirs
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its journals get the rights that it has
+        for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+            if file.exists() and file.stat().st_mode & 0o007:  # made before; rights of a group alone were chosen
+                file.chmod(0o600)
 
 
 def _engine(url: URL) -> Engine:
@@ -730,10 +772,18 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _retryable(error: DBAPIError) -> bool:
-    return getattr(error.orig, "sqlstate", None) in _RETRYABLE
+    return _sqlstate(error) in _RETRYABLE
+
+
+def _sqlstate(error: DBAPIError) -> str | None:
+    state: str | None = getattr(error.orig, "sqlstate", None)
+    return state
 
 
 def _unreachable(url: URL, error: DBAPIError) -> StoreError:
+    if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or _sqlstate(error) == _FULL:
+        name = url.render_as_string(hide_password=True)
+        return DiskFullError(f"The disk of {name} is full; nothing was changed.", remedy="Make room on it.")
     lines = str(error.orig).strip().splitlines()
     return StoreError(
         f"The database {url.render_as_string(hide_password=True)} cannot be used: {lines[0] if lines else error}",

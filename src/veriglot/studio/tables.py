@@ -34,6 +34,7 @@ __all__ = [
     "Batch",
     "BatchState",
     "Conflict",
+    "DiskFullError",
     "Event",
     "EventResult",
     "Item",
@@ -55,6 +56,10 @@ __all__ = [
 
 class StoreError(VeriglotError):
     """The database cannot be used: it is not there, damaged, newer than this version, or not for this project."""
+
+
+class DiskFullError(StoreError):
+    """The disk of the database is full; nothing was changed."""
 
 
 class NotFound(UsageError):  # noqa: N818  # reads as what happened, like Conflict
@@ -301,7 +306,7 @@ class Assignment(Record):
         layer: what was said so far.
         suggestions: what was shown beforehand, or None.
         message: the reviewer's, where it was sent back.
-        seconds: of work, as the page counted them.
+        seconds: of work, as the page counted them, at most what passed on our clock.
         created_at: when it was given.
         opened_at: when it was first looked at.
         submitted_at: when it was handed in last.
@@ -340,7 +345,7 @@ class Event(Record):
         layer: the layer that came with it, or None.
         payload: what else there is to say.
         digest: of what was sent, by which the same event is known again.
-        seconds: of work since the event before.
+        seconds: of work since the event before; `stated_seconds` of the payload, where more were stated than passed.
         client_at: the sender's clock.
         at: ours.
     """

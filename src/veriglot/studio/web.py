@@ -1,9 +1,10 @@
 """What every call shares: settings of the operator, the projects served, sessions and rate limits, JSON in and out.
 
-The session's cookie holds the project's slug, a random token of which the store keeps only the hash, and our signature
-over both: what was not made here never reaches the database. The CSRF token is a signature of the session's token: our
-page is told of it by `/api/me` and sends it in a header, which another site can neither read nor set. Nothing about
-proxies, hosts or schemes is believed that the settings do not say.
+Each project has a cookie of its own, so that one browser can be in several. It holds the project's slug, a random token
+of which the store keeps only the hash, the time, and our signature over all: what was not made here never reaches the
+database. A page names its project in `X-Project`; where none is named, it is the one that was joined last. The CSRF
+token is a signature of the session's token: our page is told of it by `/api/me` and sends it in a header, which another
+site can neither read nor set. Nothing about proxies, hosts or schemes is believed that the settings do not say.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ import os
 import secrets
 import time
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
+from itsdangerous import BadData, BadSignature, TimestampSigner, URLSafeSerializer
 from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
-from sqlalchemy import select
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 
@@ -44,13 +45,14 @@ from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
 from veriglot.studio.store import Store, open_store
-from veriglot.studio.tables import Conflict, NotFound, Person, Role, State, StoreError
+from veriglot.studio.tables import Conflict, DiskFullError, NotFound, Person, Role, State, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
     from veriglot.studio.project import Project
+    from veriglot.studio.store import ReadTransaction
 
 __all__ = [
     "Caller",
@@ -67,6 +69,7 @@ __all__ = [
     "Tag",
     "Writer",
     "client_address",
+    "dead_links",
     "delete_cookie",
     "error_response",
     "install_handlers",
@@ -121,6 +124,10 @@ class InvitationError(UsageError):
         self.reason = reason
 
 
+def _secret_path(project: Project) -> FilePath:
+    return project.path.parent / f"{project.slug}.secret"
+
+
 def _secret_of(project: Project) -> bytes:
     """What links are signed with: from the environment, or a file beside the project's, made where there is none."""
     given = os.environ.get(_VARIABLE)
@@ -128,7 +135,7 @@ def _secret_of(project: Project) -> bytes:
         if len(given) < _SHORTEST_SECRET:
             raise StoreError(f"{_VARIABLE} has fewer than {_SHORTEST_SECRET} characters.", remedy="Set a longer one.")
         return given.encode()
-    path = project.path.parent / f"{project.slug}.secret"
+    path = _secret_path(project)
     try:
         return _secret_in(path)
     except OSError as error:
@@ -153,6 +160,57 @@ def _secret_in(path: FilePath) -> bytes:
     return secret
 
 
+# The store remembers, as events, by which secret links were signed from when on, so that dead ones can be told.
+
+
+_SIGNED = "signed_with"
+
+
+def _fingerprint(secret: bytes) -> str:
+    return hmac.new(secret, b"veriglot.studio.fingerprint", "sha256").hexdigest()[:16]
+
+
+def _signers(tx: ReadTransaction, project_id: int) -> dict[str, str]:
+    """Public ids of people to the fingerprint that their link was signed with; an empty id is for the next link."""
+    signers: dict[str, str] = {}
+    for entry in tx.events(project_id, kind=(_SIGNED, "invited", "renewed")):
+        payload = entry.payload or {}
+        if entry.kind != _SIGNED:
+            signers[payload["person"]] = signers.get("", "")
+        else:  # whoever was invited by older versions, which left no such event, has a link of the first one's
+            signers = {**(signers if "" in signers else dict.fromkeys(signers, payload["by"])), "": payload["by"]}
+    return signers
+
+
+def _remember_signer(store: Store, project_id: int, secret: bytes) -> None:
+    by = _fingerprint(secret)
+    with store.reading() as tx:
+        known = _signers(tx, project_id).get("") == by
+    if not known:
+        with store.writing() as tx:
+            tx.record(_SIGNED, project_id, payload={"by": by})
+
+
+def dead_links(store: Store, project: Project) -> str:
+    """Whose links open nothing, since they were signed with another secret, and what to do; empty where all do."""
+    path, given = _secret_path(project), os.environ.get(_VARIABLE)
+    secret = given.encode() if given is not None else path.read_bytes().strip() if path.is_file() else b""
+    with store.reading() as tx:
+        people = tx.people(tx.project(project.slug).id)
+        signers = _signers(tx, people[0].project_id) if people else {}
+    by = _fingerprint(secret) if secret else None
+    dead = sum(
+        signers.get(person.public_id) not in {by, ""} or by is None for person in people if not person.revoked_at
+    )
+    if not dead:
+        return ""
+    return (
+        f"the links of {dead:,} people open nothing here: they were signed with another secret, which no backup holds."
+        f" Copy {path.name} from where the project was served to {path} (or set {_VARIABLE}), or give everybody a new"
+        " link on the page People."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Studio:
     """A project that is served; equal to itself alone, so that caches can go by it.
@@ -174,9 +232,9 @@ class Studio:
         """The project's slug."""
         return self.project.slug
 
-    def signer(self, purpose: str) -> Signer:
+    def signer(self, purpose: str) -> TimestampSigner:
         """What signs texts for one purpose."""
-        return Signer(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
+        return TimestampSigner(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
 
     def link_token(self, key: str) -> str:
         """What the link of a person holds: the slug and their key, signed."""
@@ -216,8 +274,10 @@ class Studios:
             raise UsageError(f"Two projects have the slug {project.slug!r}.", remedy="Give each a slug of its own.")
         if database not in self._stores:
             self._stores[database] = open_store(database)
-        store = self._stores[database]
-        self.by_slug[project.slug] = Studio(project, store, register_project(store, project).id, _secret_of(project))
+        store, secret = self._stores[database], _secret_of(project)
+        studio = Studio(project, store, register_project(store, project).id, secret)
+        _remember_signer(store, studio.id, secret)
+        self.by_slug[project.slug] = studio
 
     def __iter__(self) -> Iterator[Studio]:
         return iter(self.by_slug.values())
@@ -238,10 +298,9 @@ class Studios:
         raise InvitationError("forged")
 
     def check(self) -> None:
-        """Raise the database's error where a store does not answer."""
+        """Raise the database's error where a store does not answer, or has no room."""
         for store in self._stores.values():
-            with store.reading() as tx:
-                tx.connection.execute(select(1))
+            store.check()
 
     def close(self) -> None:
         """Let go of the stores."""
@@ -262,6 +321,8 @@ def error_response(error: Exception) -> Response:
             return _expected_error(error)
         case DataError():  # such as a null character, which PostgreSQL keeps in no text
             return error_json(422, "malformed", "This holds characters or numbers that cannot be kept.")
+        case DiskFullError():
+            return _internal_error(error, 507, "disk_full", "The disk of the server is full; nothing was changed.")
         case StoreError() | SQLAlchemyError():
             return _internal_error(error, 503, "unavailable", "The database does not answer; nothing was changed.")
         case HTTPException():
@@ -342,7 +403,7 @@ def client_address(request: Request) -> str:
 
 def _signed_in(request: Request) -> Caller:
     rates: Rates = request.app.state.rates
-    session = _session(request.app.state.studios, request.cookies.get(_cookie(request)["key"], ""))
+    session = _session(request)
     if session is not None:
         studio, token = session
         rates.count("call", token)
@@ -355,16 +416,26 @@ def _signed_in(request: Request) -> Caller:
     raise CallRefused(401, "not_signed_in", message, "Open your own link again.")
 
 
-def _session(studios: Studios, cookie: str) -> tuple[Studio, str] | None:
-    """The project and the token of a cookie that was made here."""
-    studio = studios.by_slug.get(cookie.partition(".")[0])
-    if studio is None:
-        return None
-    try:
-        signed = studio.signer("session").unsign(cookie).decode()
-    except (BadSignature, ValueError):
-        return None
-    return studio, signed.partition(".")[2]
+def _session(request: Request) -> tuple[Studio, str] | None:
+    """The project and the token of a cookie that was made here; of several projects', that of the page, or the newest.
+
+    A download cannot set a header: it names its project in the query.
+    """
+    named = request.headers.get("x-project") or request.query_params.get("project")
+    sessions = []
+    for studio in request.app.state.studios:
+        cookie = request.cookies.get(_cookie(request, studio)["key"])
+        if cookie is None or named not in {None, studio.slug}:
+            continue
+        try:
+            signed, at = studio.signer("session").unsign(cookie, return_timestamp=True)
+        except (BadSignature, ValueError):
+            continue
+        slug, _, token = signed.decode().partition(".")
+        if slug == studio.slug:  # several projects may share one secret from the environment
+            sessions.append((at, studio, token))
+    newest = max(sessions, key=itemgetter(0), default=None)
+    return None if newest is None else newest[1:]
 
 
 def require_lead(request: Request) -> Caller:
@@ -416,19 +487,19 @@ def set_cookie(request: Request, response: Response, studio: Studio, token: str)
     """Put a session's cookie on an answer."""
     value = studio.signer("session").sign(f"{studio.slug}.{token}").decode()
     age = studio.project.entries.people.session_days * 86_400
-    response.set_cookie(value=value, max_age=age, **_cookie(request))
+    response.set_cookie(value=value, max_age=age, **_cookie(request, studio))
 
 
-def delete_cookie(request: Request, response: Response) -> None:
-    """Take the cookie away."""
-    response.delete_cookie(**_cookie(request))
+def delete_cookie(request: Request, response: Response, studio: Studio) -> None:
+    """Take a project's cookie away."""
+    response.delete_cookie(**_cookie(request, studio))
 
 
-def _cookie(request: Request) -> dict[str, Any]:
+def _cookie(request: Request, studio: Studio) -> dict[str, Any]:
     settings: Settings = request.app.state.settings
     secure = request.url.scheme == "https" if settings.origin is None else settings.is_https
     # Browsers hold `__Host-` to be from this host alone, over HTTPS.
-    name = f"__Host-{_COOKIE}" if settings.is_https and not settings.path else _COOKIE
+    name = f"{'__Host-' if settings.is_https and not settings.path else ''}{_COOKIE}_{studio.slug}"
     return {"key": name, "path": settings.path or "/", "secure": secure, "httponly": True, "samesite": "lax"}
 
 
@@ -472,6 +543,7 @@ _MEANINGS = {
     422: "What was sent does not fit.",
     429: "Too often; wait as long as Retry-After says.",
     503: "The database does not answer.",
+    507: "The disk of the server is full.",
 }
 _described: dict[str, Any] = {}
 
@@ -513,7 +585,9 @@ class Router(APIRouter):
                 return result if isinstance(result, Response) else json_response(result)
 
             answered.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-            statuses = {400, 403, 404, 405, 413, 422, 429, 503} | ({401} if "caller" in signature.parameters else set())
+            statuses = {400, 403, 404, 405, 413, 422, 429, 503, 507} | (
+                {401} if "caller" in signature.parameters else set()
+            )
             responses: dict[int | str, dict[str, Any]] = {200: _answer(200, answer or signature.return_annotation)}
             responses |= {status: _answer(status, ErrorAnswer) for status in sorted(statuses)}
             extra = {}

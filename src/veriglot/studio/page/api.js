@@ -10,6 +10,23 @@ export const takeToken = (token) => {
   csrf = token;
 };
 
+const KEY = "veriglot:project";
+let slug = "";
+try {
+  slug = sessionStorage.getItem(KEY) ?? "";
+} catch { /* a browser that keeps nothing: this page's project is the one that was joined last */ }
+
+/** The project that this tab works in; another tab may work in another. */
+export const project = () => slug;
+
+/** Take the project of this tab; none for the one that was joined last. @param {string} name */
+export const takeProject = (name) => {
+  slug = name;
+  try {
+    sessionStorage.setItem(KEY, name);
+  } catch { /* it lasts as long as the page */ }
+};
+
 /** An answer that is no success; `status` 0 where none came. */
 export class Failure extends Error {
   /** @param {number} status @param {any} body @param {number} [wait] seconds that the server asks to wait */
@@ -31,6 +48,7 @@ export class Failure extends Error {
 export const call = async (method, path, body, options = {}) => {
   /** @type {Record<string, string>} */
   const headers = { accept: "application/json" };
+  if (slug) headers["x-project"] = slug;
   if (method === "POST") {
     headers["content-type"] = "application/json";
     headers["x-csrf-token"] = csrf;
@@ -54,6 +72,7 @@ export const call = async (method, path, body, options = {}) => {
 export const me = async () => {
   const me = await call("GET", "/api/me");
   takeToken(me.csrf);
+  takeProject(me.project.slug);
   return me;
 };
 

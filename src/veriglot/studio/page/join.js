@@ -1,6 +1,6 @@
 // A link that was followed: what one agrees to, the name that one chooses, and in.
 
-import { Failure, call, takeToken } from "./api.js";
+import { Failure, call, takeProject, takeToken } from "./api.js";
 import { Consent, consentIn } from "./consent.js";
 import { interfaceLanguage, t, takeUp } from "./texts.js";
 import { html, useEffect, useRef, useState } from "./view.js";
@@ -62,6 +62,7 @@ const Form = (/** @type {any} */ { invitation, token, failure, setFailure, redra
     setFailure(null);
     try {
       takeToken((await call("POST", "/api/join", { token, name, language, consent: agreed })).csrf);
+      takeProject("");
       await onJoined();
     } catch (error) {
       setFailure(error);

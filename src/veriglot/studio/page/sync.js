@@ -5,12 +5,12 @@ import { Failure, call, me, uuid } from "./api.js";
 import { same, whole } from "./layers.js";
 
 /** @typedef {import("./queue.js").Entry} Entry @typedef {import("./layers.js").Layer} Layer */
-/** @typedef {"saved" | "waiting" | "saving" | "offline" | "conflict" | "refused" | "signedout"} Status */
+/** @typedef {"saved" | "waiting" | "saving" | "offline" | "full" | "broken" | "conflict" | "refused" | "signedout"} Status */
 
 const PAUSE = 700; // milliseconds without a change before a save is sent
 const MOST_PUT_OFF = 3000;
 const LONGEST = 30_000;
-const PASSING = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
+const PASSING = new Set([0, 408, 425, 429, 500, 502, 503, 504, 507]);
 
 /** What became of an event that somebody waits for. @typedef {{done: boolean, version?: number, state?: string, failure?: Failure}} Outcome */
 
@@ -24,7 +24,7 @@ export class Sync extends EventTarget {
     this.seen = new Map();
     /** @type {Map<string, (outcome: Outcome) => void>} */
     this.waiters = new Map();
-    this.link = /** @type {"ok" | "offline" | "signedout"} */ ("ok");
+    this.link = /** @type {"ok" | "offline" | "full" | "broken" | "signedout"} */ ("ok");
     this.busy = false;
     this.failures = 0;
     /** Since when something waits to be sent, or 0. */
@@ -53,10 +53,9 @@ export class Sync extends EventTarget {
     if (conflicts.length) status = "conflict";
     else if (this.queue.refusals().length) status = "refused";
     else if (this.link === "signedout") status = "signedout";
-    else if (waiting && this.link === "offline") status = "offline";
+    else if (this.link !== "ok") status = this.link;
     else if (this.busy && waiting) status = "saving";
     else if (waiting) status = "waiting";
-    else if (this.link === "offline") status = "offline";
     return { status, waiting, conflicts, lasting: this.queue.lasting };
   }
 
@@ -147,7 +146,7 @@ export class Sync extends EventTarget {
       }
     } finally {
       this.busy = false;
-      if (this.link === "offline") {
+      if (this.link !== "ok" && this.link !== "signedout") {
         const wait = Math.min(1000 * 2 ** Math.min(this.failures, 5), LONGEST);
         this.timer = setTimeout(() => this.drain(), Math.max(wait, this.notBefore - Date.now()));
       }
@@ -214,7 +213,7 @@ export class Sync extends EventTarget {
   failed(entry, failure) {
     if (!(failure instanceof Failure)) throw failure;
     if (PASSING.has(failure.status)) {
-      this.link = "offline";
+      this.link = failure.code === "disk_full" ? "full" : failure.status >= 500 && failure.code ? "broken" : "offline";
       this.failures += 1;
       this.notBefore = Date.now() + failure.wait * 1000;
       return false;

@@ -14,7 +14,7 @@ export const useChanges = (source) => {
   }, [source]);
 };
 
-const SIGNS = { saved: "✓", waiting: "…", saving: "↑", offline: "⌁", conflict: "⇄", refused: "!", signedout: "!" };
+const SIGNS = { saved: "✓", waiting: "…", saving: "↑", offline: "⌁", full: "!", broken: "!", conflict: "⇄", refused: "!", signedout: "!" };
 
 /** @param {{sync: import("./sync.js").Sync, onConflict: () => void}} props */
 export const SyncLine = ({ sync, onConflict }) => {

@@ -1,6 +1,6 @@
 // Everything as a file, at any time.
 
-import { BASE } from "../api.js";
+import { BASE, project } from "../api.js";
 import { t } from "../texts.js";
 import { html } from "../view.js";
 
@@ -12,6 +12,6 @@ export const Exports = () => html`
   <ul class="cards">${FORMATS.map((format) => html`<li key=${format} class="card">
     <h3>${t(`lead.format.${format}`)}</h3>
     <p>${t(`lead.format.${format}.about`)}</p>
-    <a class="button" href=${`${BASE}/api/lead/export?format=${format}`} download>${t("lead.download")}
+    <a class="button" href=${`${BASE}/api/lead/export?format=${format}&project=${project()}`} download>${t("lead.download")}
       <span class="unseen">${t(`lead.format.${format}`)}</span></a>
   </li>`)}</ul>`;

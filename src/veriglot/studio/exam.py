@@ -18,15 +18,15 @@ import numpy as np
 from veriglot.metrics.agreement import kappa
 from veriglot.records.settings import Record
 from veriglot.studio.comparison import Comparison, Counts
+from veriglot.studio.layers import Layer
 from veriglot.studio.project import ExamEntry, Project, StratumEntry
 from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
 from veriglot.studio.tables import Assignment, Item, ItemRole, Person, Purpose, Refused, State, now
-from veriglot.studio.web import Router, Writer, view
+from veriglot.studio.texts import item_view
+from veriglot.studio.web import Router, SignedIn, Writer, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from veriglot.studio.layers import Layer
 
 __all__ = ["begin", "draw", "draw_pool", "missing_items", "router", "uniform"]
 
@@ -302,6 +302,36 @@ class ExamResult(Record):
     measure: str
     threshold: float
     figures: dict[str, float | None]
+
+
+class ExamAnswer(Record):
+    """An item of an attempt: what was answered, what it was held against, and how far they agree."""
+
+    item: msgspec.Raw
+    answer: Layer
+    known: Layer
+    precision: float | None  # of characters (of units, where these are labelled); None where nothing was marked
+    recall: float | None  # None where there was nothing to mark
+
+
+@router.call("GET", "/api/exam/feedback")
+def feedback(caller: SignedIn) -> list[ExamAnswer]:
+    """One's last attempt, item by item, once it is handed in; nothing where the project does not show it."""
+    studio, entry = caller.studio, caller.studio.project.entries.exam
+    if entry is None or not entry.feedback:
+        return []
+    answers = []
+    with studio.store.reading() as tx:
+        rows = tx.assignments(person_id=caller.person.id, purpose=Purpose.EXAM, state=State.ACCEPTED)
+        last = max((row.round for row in rows), default=0)
+        for row in rows:
+            known = _reference(tx, entry, row.item_id)
+            if row.round != last or known is None:
+                continue
+            counts = Comparison(studio.project.form, tx.sample(row.item_id)).counts(row.layer, known)
+            item = item_view(studio, row.item_id)
+            answers.append(ExamAnswer(item, row.layer, known, counts.precision, counts.recall))
+    return answers
 
 
 @router.call("POST", "/api/exam/finish")

@@ -254,6 +254,7 @@ class MyProject(Record):
     form: Form
     idle: float
     exam_attempts: int | None
+    exam_feedback: bool
     languages: list[str]
 
 
@@ -334,7 +335,7 @@ def _of_link(request: Request, token: str) -> Iterator[Studio]:
 def me(caller: SignedIn) -> Me:
     """Who asks, and what a page needs to begin."""
     person, project = caller.person, caller.studio.project
-    language, stage = person.language or "en", person.stage(project)
+    exam, language, stage = project.entries.exam, person.language or "en", person.stage(project)
     with caller.studio.store.reading() as tx:
         begun = bool(tx.assignments(person_id=person.id, purpose=Purpose.EXAM, state=(*AT_WORK, State.SUBMITTED)))
     return Me(
@@ -343,7 +344,8 @@ def me(caller: SignedIn) -> Me:
             MyProject,
             project,
             idle=project.entries.pace.idle,
-            exam_attempts=None if project.entries.exam is None else project.entries.exam.attempts,
+            exam_attempts=None if exam is None else exam.attempts,
+            exam_feedback=exam is not None and exam.feedback,
             languages=interface_languages(project),
         ),
         caller.csrf,

@@ -162,6 +162,7 @@ class ExamEntry(StrictRecord):
     attempts: Positive = 2  # how often one may try
     strata: tuple[StratumEntry, ...] = ()  # composition by share of hallucinated text; empty for a plain draw
     seed: int = 0  # of the draw
+    feedback: bool = False  # whether people see each item's known answer beside theirs, once an attempt is handed in
 
     @property
     def bar(self) -> float:

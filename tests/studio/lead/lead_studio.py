@@ -56,6 +56,7 @@ items = 2
 path = "exam.jsonl"
 against = "gold"
 attempts = 2
+feedback = true
 [consent]
 en = {consent}
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from lead_studio import HOSTILE
+from lead_studio import HOSTILE, TEXTS
 from studio_server import any_database
 
 if TYPE_CHECKING:
@@ -132,6 +132,26 @@ def test_an_exam_that_has_begun_goes_on_and_is_not_counted_as_work(house: House)
     page.reload()
     page.wait_for_selector("#response")
     assert page.locator(".progress .fine").inner_text().startswith("0 done")
+
+
+def test_each_answer_stands_beside_the_known_one_once_the_exam_is_handed_in(house: House) -> None:
+    visitor = house.person("Kim", passed=False)
+    page = visitor.go("/", ".guidelines h2")
+    _button(page, "Begin the exam")
+    page.wait_for_selector("#response")
+    assert visitor.get("/api/exam/feedback") == []  # nothing of it is told before
+    assert visitor.hand_in({"de": [(4, 14, "entity")], "ar": []}) == 4
+    assert visitor.get("/api/exam/feedback") == []
+    visitor.go("/exam/finish")
+    _button(page, "Hand in the exam")
+    page.locator(".feedback .case").nth(3).wait_for()
+    german = page.locator(".feedback .case", has=page.locator('.marked-text[lang="de"]')).first
+    yours, known = (german.locator(".side").nth(at).locator("q").all_inner_texts() for at in (0, 1))
+    assert (yours, known) == ([TEXTS["de"][4:14]], [TEXTS["de"][4:9]])
+    # of the 9 characters that are no spaces 5 are right: "wurde" of "wurde 1815"
+    figures = german.locator(".case-head p").inner_text()
+    assert figures == "Of what you marked, right: 55.6% · Of what there was to mark, found: 100%"
+    assert visitor.trouble == []
 
 
 def test_who_fails_twice_is_out(house: House) -> None:

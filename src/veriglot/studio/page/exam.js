@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { GuidelinesText } from "./guidelines.js";
 import { Refusal } from "./join.js";
+import { Marked } from "./lead/annotated_text.js";
 import { interfaceLanguage, t } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
 
@@ -64,23 +65,45 @@ const Finish = ({ onResult, navigate }) => {
   </main>`;
 };
 
-/** What came of it. @param {{result: any, onNext: () => void}} props */
-const Result = ({ result, onNext }) => {
+/** The last attempt, item by item: one's own marks beside the known ones. @param {{form: any}} props */
+const Feedback = ({ form }) => {
+  const [answers, setAnswers] = useState(/** @type {any[] | null} */ (null));
+  const [failure, setFailure] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    call("GET", "/api/exam/feedback").then(setAnswers, setFailure);
+  }, []);
+  if (!answers) return html`<${Refusal} failure=${failure} />`;
+  return html`<section class="feedback"><h2>${t("exam.feedback")}</h2>
+    ${answers.map(({ item, answer, known, ...figures }, index) => html`<article key=${item.id} class="case" aria-label=${t("exam.item", { n: index + 1 })}>
+      <header class="case-head"><h3>${t("exam.item", { n: index + 1 })}</h3>
+        <p class="fine">${["precision", "recall"].map((name) => `${t(`exam.${name}`)}: ${typeof figures[name] === "number" ? share(figures[name]) : t("exam.undefined")}`).join(" · ")}</p></header>
+      ${item.question ? html`<p dir=${item.question_direction} lang=${item.language ?? undefined}><b>${item.question}</b></p>` : null}
+      <div class="sides">${[["exam.yours", answer], ["exam.known", known]].map(([name, layer]) => html`<section key=${name} class=${`side${layer === known ? " known" : ""}`}><h4>${t(name)}</h4>
+        <${Marked} text=${item.response} direction=${item.direction} language=${item.language} layer=${layer} form=${form} /></section>`)}</div>
+      ${item.evidence.length ? html`<details class="texts"><summary>${t("evidence.label")}</summary>${item.evidence.map((/** @type {any} */ passage) => html`
+        <blockquote key=${passage.id} dir=${passage.direction} lang=${passage.language ?? undefined}><p>${passage.text}</p></blockquote>`)}</details>` : null}
+    </article>`)}</section>`;
+};
+
+/** What came of it. @param {{result: any, me: any, onNext: () => void}} props */
+const Result = ({ result, me, onNext }) => {
   const outcome = result.passed ? "passed" : result.attempts_left > 0 ? "again" : "out";
-  return html`<main class="gate" aria-live="polite">
+  return html`<main class=${`gate${me.project.exam_feedback ? " wide" : ""}`} aria-live="polite">
     <h1>${t(`exam.${outcome}`)}</h1>
     <p>${t(`exam.${outcome}_text`, { count: result.attempts_left })}</p>
     <${Figures} figures=${result.figures ?? result} />
     ${outcome !== "out" && html`<p><button type="button" class="primary" onClick=${onNext}>
       ${t(outcome === "passed" ? "exam.to_work" : "exam.retry")}
     </button></p>`}
+    ${me.project.exam_feedback && html`<${Feedback} form=${me.project.form} />`}
   </main>`;
 };
 
 /** For those who failed for the last time. */
-const Out = () => html`<main class="gate">
+const Out = (/** @type {any} */ { me }) => html`<main class=${`gate${me.project.exam_feedback ? " wide" : ""}`}>
   <h1>${t("exam.out")}</h1>
   <p>${t("exam.out_text")}</p>
+  ${me.project.exam_feedback && html`<${Feedback} form=${me.project.form} />`}
 </main>`;
 
 /** The screens of the exam. @param {{me: any, params: {step?: string}, navigate: (path: string, options?: any) => void, again: () => Promise<void>}} props */
@@ -101,8 +124,8 @@ export const Screen = ({ me, params, navigate, again }) => {
     navigate(result.passed ? "/mark" : "/exam", { replace: true });
   };
   if (elsewhere) return null;
-  if (result) return html`<${Result} result=${result} onNext=${onNext} />`;
-  if (stage === "out") return html`<${Out} />`;
+  if (result) return html`<${Result} result=${result} me=${me} onNext=${onNext} />`;
+  if (stage === "out") return html`<${Out} me=${me} />`;
   if (params.step === "finish") return html`<${Finish} onResult=${onResult} navigate=${navigate} />`;
   return html`<${Intro} me=${me} onBegin=${() => navigate("/mark")} />`;
 };

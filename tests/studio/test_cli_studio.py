@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -73,7 +74,19 @@ def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: 
     assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
     done = veriglot("import", "p")
     assert "1 items added (de 1)" in done.stdout
-    assert "the exam lacks items: de: 0 of 10 exam items. Without any, nobody can begin" in done.stderr
+    for refused in (done, veriglot("serve", "p", code=2)):  # not only once an annotator asks for work
+        assert "The exam of p has no items: nobody could begin. It needs a silver layer" in " ".join(refused.stderr.split())
+
+
+def test_a_detector_that_cannot_be_loaded_is_told_of_before_the_work(tmp_path: Path) -> None:
+    veriglot("init", tmp_path, "--preset", "hat", "--data", tmp_path / "hat.jsonl")
+    row = {"id": "a", "response": "Ada war hier.", "language": "de", "evidence": [{"text": "Ada was here."}]}
+    (tmp_path / "hat.jsonl").write_text(json.dumps(row), "utf-8")
+    file = tmp_path / "project.toml"
+    text = re.sub(r"\[exam\].*?(?=\n\[(?!\[?exam))", "", file.read_text("utf-8"), flags=re.DOTALL)
+    file.write_text(text + '\n[suggestions]\ndetector = "groundin"\n', "utf-8")
+    for command in ("import", "serve"):
+        assert "Did you mean grounding?" in veriglot(command, tmp_path, code=1).stderr
 
 
 def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:

@@ -156,6 +156,15 @@ def test_pairs_without_hallucination_have_a_label_too(
         assert [tx.silver(i.id) for i in items] == [Layer(label="entity"), Layer(label="0")]
 
 
+@pytest.mark.parametrize("task", ["pairs", "translation"])
+def test_what_has_no_original_is_left_out_with_what_to_do(store: Store, make: Callable[..., Project], task: str) -> None:
+    whole = row("b", evidence=[{"text": "Ada was in Paris."}])
+    done = import_all(store, make(row("a"), row("c", evidence=[{"text": " "}]), whole, task=task))
+    assert [(u.key, u.error.field) for u in done.unusable] == [("a", "evidence"), ("c", "evidence")]
+    assert all(word in str(done.unusable[0].error) for word in ("original" if task == "pairs" else "source", "`evidence`"))
+    assert dict(done.added) == {"de": 1}
+
+
 def test_batches_hold_each_item_once_and_one_language_each(store: Store, make: Callable[..., Project]) -> None:
     rows = [row(f"{language}{n}", language=language) for n in range(5) for language in ("de", "fr")]
     project = make(*rows, more="[validation]\nbatch_size = 2\n")

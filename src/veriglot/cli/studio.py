@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
     from veriglot.studio.agreement import AgreementReport, AgreementRow
+    from veriglot.studio.items import ImportResult
     from veriglot.studio.store import Store
 
 
@@ -137,17 +138,30 @@ def import_(
     if not loaded.entries.data.path:
         raise InputError("no data is named", path=str(loaded.path), field="data.path")
     with _opened(loaded, database, create=True) as store:
-        from veriglot.studio import exam
-        from veriglot.studio.items import import_all, register_project
+        from veriglot.studio.items import import_all
 
-        done, project_id = import_all(store, loaded), register_project(store, loaded).id
-        with store.reading() as tx:
-            lacking = exam.missing_items(tx, loaded, project_id)
+        exit_code = _tell_import(import_all(store, loaded), json=json)
+        try:
+            _check_ready(store, loaded)
+        except UsageError as error:  # `serve` refuses it
+            say(f"{error.message} {error.remedy}")
+    return exit_code
+
+
+def _check_ready(store: Store, project: Project) -> None:
+    """Refuse a project in which no annotator could begin; warn of an exam that lacks items."""
+    from veriglot.studio.assignment import check_ready
+    from veriglot.studio.items import register_project
+
+    project_id = register_project(store, project).id
+    with store.reading() as tx:
+        lacking = check_ready(tx, project, project_id)
     if lacking:
-        say(
-            f"the exam lacks items: {', '.join(lacking)}. Without any, nobody can begin: name files with known answers"
-            " under [exam] path, or take [exam] out of the project file."
-        )
+        say(f"the exam of {project.slug} lacks items: {', '.join(lacking)}. Who works in such a language cannot begin.")
+
+
+def _tell_import(done: ImportResult, *, json: bool) -> int:
+    """Say what became of the rows; the exit code."""
     for row in done.unusable[:_SHOWN]:
         message = (
             row.error.at(path=row.path or None, line=row.line or None)
@@ -602,6 +616,12 @@ def serve(
         open_api=open_api,
     )
     studios = Studios(read, database)
+    try:
+        for studio in studios:
+            _check_ready(studio.store, studio.project)
+    except BaseException:
+        studios.close()
+        raise
     names = ", ".join(studio.project.name for studio in studios)
     print(f"Serving {names} at {settings.address} (Ctrl+C stops it).", file=sys.stderr)
     for studio in studios:

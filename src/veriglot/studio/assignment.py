@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import ColumnElement, Select, exists, or_, select
 
+from veriglot.errors import UsageError
 from veriglot.records import Annotation, Detector, Kind, Sample, Status
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, errors_of
 from veriglot.studio import exam
 from veriglot.studio import tables as t
 from veriglot.studio.adjudication import Vote, after_adjudication, submissions_of, votes_on
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     _Effect = Callable[[WriteTransaction, Assignment], None]
 
-__all__ = ["router"]
+__all__ = ["check_ready", "router"]
 
 assignment_row, item_row, person_row = t.assignments.c, t.items.c, t.people.c  # in statements
 
@@ -505,6 +506,27 @@ def _detector(name: str) -> Detector:
     from veriglot.detectors.registry import load_detector
 
     return load_detector(name)
+
+
+def check_ready(tx: ReadTransaction, project: Project, project_id: int) -> list[str]:
+    """What the exam lacks, in words, once it is known that annotators can begin.
+
+    Raises:
+        VeriglotError: the detector of the suggestions cannot be loaded.
+        UsageError: there are items, and the exam has none of them.
+    """
+    entry = project.entries.suggestions
+    if entry is not None and entry.detector is not None:
+        with errors_of(project.path):
+            _detector(entry.detector)
+    lacking, asked = exam.missing_items(tx, project, project_id), project.entries.exam
+    if asked is not None and lacking and not exam.could_begin(tx, asked, project_id):
+        raise UsageError(
+            f"The exam of {project.slug} has no items: nobody could begin.",
+            f"It needs a {asked.against} layer: name its annotator as `{asked.against}` under [data], or files with one"
+            " as `path` under [exam], and import again. Or take [exam] out of the project file.",
+        )
+    return lacking
 
 
 def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any]] | None:

@@ -28,7 +28,7 @@ from veriglot.studio.web import Router, SignedIn, Writer, view
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-__all__ = ["begin", "draw", "draw_pool", "missing_items", "router", "uniform"]
+__all__ = ["begin", "could_begin", "draw", "draw_pool", "missing_items", "router", "uniform"]
 
 T = TypeVar("T")
 
@@ -270,6 +270,14 @@ def missing_items(tx: ReadTransaction, project: Project, project_id: int) -> lis
         for language in sorted(languages)
         for missing in shortage(by_language.get(language, []), entry)
     ]
+
+
+def could_begin(tx: ReadTransaction, entry: ExamEntry, project_id: int) -> bool:
+    """Whether there is any item for an exam, in any language."""
+    if tx.items(project_id, role=ItemRole.EXAM):
+        return True
+    drawn = (item.has_gold if entry.against == "gold" else item.has_silver for item in tx.items(project_id))
+    return not entry.path and any(drawn)
 
 
 def _reference(tx: ReadTransaction, entry: ExamEntry, item_id: int) -> Layer | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from veriglot.records import Annotation, Sample
     from veriglot.studio.store import Store, WriteTransaction
 
-__all__ = ["import_all", "register_project"]
+__all__ = ["ImportResult", "import_all", "register_project"]
 
 _MAX_RESPONSE = 100_000  # code points; the page shows all of it at once
 _MAX_EVIDENCE = 2_000_000  # code points of one item
@@ -147,6 +147,7 @@ class _Import:
         from veriglot.text.segmentation import word_bounds
 
         _check_texts(sample)
+        _check_original(sample, self.project.task)
         if sample.language is None:
             remedy = "Name it in the project file: language = under [data]."
             raise InputError("the row states no language", field="language", remedy=remedy)
@@ -230,6 +231,20 @@ def _check_texts(sample: Sample) -> None:
         msgspec.json.encode(sample)
     except UnicodeEncodeError:
         raise InputError("the row holds half of a character (a lone surrogate)") from None
+
+
+_ORIGINALS = {
+    TaskKind.PAIRS: ("the pair has no original sentence", "original_sentence"),
+    TaskKind.TRANSLATION: ("the translation has no source text", "source"),
+}
+
+
+def _check_original(sample: Sample, task: TaskKind) -> None:
+    """Refuse what nobody could judge: an edit without the original, a translation without its source."""
+    if task in _ORIGINALS and not sample.evidence_text.strip():
+        what, key = _ORIGINALS[task]
+        remedy = f"Give it as `evidence`, or as `{key}` of a published format (`veriglot convert`)."
+        raise InputError(what, field="evidence", remedy=remedy)
 
 
 def _form_batches(tx: WriteTransaction, project_id: int, size: int) -> int:

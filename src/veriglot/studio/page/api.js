@@ -1,5 +1,7 @@
 // Calls of the server. Where the page lies tells where the API lies, so a studio below a path works as well.
 
+import { t } from "./texts.js";
+
 /** What stands before every path: empty, or `/below/a/host`. */
 export const BASE = new URL(import.meta.url).pathname.split("/page/")[0];
 
@@ -39,7 +41,16 @@ export class Failure extends Error {
     this.body = body;
     this.wait = wait;
   }
+
+  /** Whether the server answered that something is wrong with what was asked (4xx), and said what. */
+  get told() {
+    return this.status >= 400 && this.status < 500 && Boolean(this.message);
+  }
 }
+
+/** A failure in words: the server's own and what to do, or that it cannot be reached. @param {unknown} failure */
+export const wordsOf = (failure) =>
+  failure instanceof Failure && failure.told ? `${failure.message} ${failure.remedy}`.trim() : t("offline.unreachable");
 
 /**
  * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean}} [options]

@@ -1,6 +1,6 @@
 // Where one is: the address leads to a screen; the front door leads to the one where somebody belongs.
 
-import { BASE, Failure, call, me as whoAsks } from "./api.js";
+import { BASE, Failure, call, me as whoAsks, wordsOf } from "./api.js";
 import { ADDRESSES } from "./screens.js";
 import { has, t, takeUp } from "./texts.js";
 import { html, render, useCallback, useEffect, useErrorBoundary, useState } from "./view.js";
@@ -21,7 +21,7 @@ const App = () => {
   const [path, setPath] = useState(here());
   const [me, setMe] = useState(/** @type {any} */ (undefined));
   const [screen, setScreen] = useState(/** @type {{name: string, Screen: any} | null} */ (null));
-  const [trouble, setTrouble] = useState(/** @type {"offline" | "missing" | null} */ (null));
+  const [trouble, setTrouble] = useState(/** @type {"offline" | "missing" | Failure | null} */ (null));
   const [broken, mend] = useErrorBoundary((/** @type {unknown} */ error) => console.error(error));
   const navigate = useCallback((/** @type {string} */ to, /** @type {{replace?: boolean}} */ options = {}) => {
     history[options.replace ? "replaceState" : "pushState"](null, "", BASE + to);
@@ -36,7 +36,7 @@ const App = () => {
       const stranger = failure instanceof Failure && failure.status === 401;
       await speak(navigator.language).catch(() => undefined);
       if (stranger) setMe(null);
-      setTrouble(stranger ? null : "offline");
+      setTrouble(stranger ? null : failure instanceof Failure && failure.told ? failure : "offline");
     }
   }, []);
   useEffect(() => {
@@ -67,6 +67,7 @@ const App = () => {
     return () => clearInterval(timer);
   }, [trouble, me]);
   if (broken) return html`<${Lonely} name="trouble.broken"><button class="primary" onClick=${mend}>${words("rest.try_again")}</button></${Lonely}>`;
+  if (trouble instanceof Failure) return html`<${Lonely} name=${wordsOf(trouble)}><button class="second" onClick=${() => location.reload()}>${words("rest.try_again")}</button></${Lonely}>`;
   if (trouble) return html`<${Lonely} name=${trouble === "offline" ? "offline.unreachable" : "trouble.missing"} />`;
   if (me === undefined) return html`<${Lonely} name="rest.loading" />`;
   if (!me && !address?.open) return html`<${Lonely} name="stranger" />`;

@@ -1,6 +1,6 @@
 // What is looked up beside the work: the keys, one's own items.
 
-import { call } from "./api.js";
+import { call, wordsOf } from "./api.js";
 import { Drawer } from "./dialogs.js";
 import { has, number, t } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
@@ -8,11 +8,11 @@ import { html, useEffect, useState } from "./view.js";
 /** What a call answers, once it has. @param {string} path */
 const useAnswer = (path) => {
   const [answer, setAnswer] = useState(/** @type {any} */ (null));
-  const [failed, setFailed] = useState(false);
+  const [failure, setFailure] = useState(/** @type {unknown} */ (null));
   useEffect(() => {
-    call("GET", path).then(setAnswer).catch(() => setFailed(true));
+    call("GET", path).then(setAnswer).catch(setFailure);
   }, [path]);
-  return { answer, failed };
+  return { answer, failure };
 };
 
 const KEYS = [
@@ -34,10 +34,10 @@ export const Help = ({ onClose }) => html`
 
 /** One's own items, to go back to. @param {{current: number | null, onOpen: (id: number) => void, onClose: () => void}} props */
 export const Items = ({ current, onOpen, onClose }) => {
-  const { answer, failed } = useAnswer("/api/assignments");
+  const { answer, failure } = useAnswer("/api/assignments");
   return html`
     <${Drawer} title=${t("items.title")} onClose=${onClose}>
-      ${failed ? html`<p>${t("offline.unreachable")}</p>` : null}
+      ${failure ? html`<p role="alert">${wordsOf(failure)}</p>` : null}
       <ol class="item-list">${(answer ?? []).map((/** @type {any} */ line, /** @type {number} */ index) => html`
         <li key=${line.id}><button class=${`item-go ${line.state}`} aria-current=${line.id === current} onClick=${() => onOpen(line.id)}>
           <span class="nr">${number(index + 1)}</span>

@@ -65,7 +65,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   const failed = useCallback((/** @type {unknown} */ failure) => {
     if (failure instanceof Failure && failure.status === 401) navigate("/", { replace: true });
     else if (failure instanceof Failure && failure.status === 404 && params.id) navigate("/mark", { replace: true });
-    else setRest(failure instanceof Failure && failure.status === 422 ? failure : "unreachable");
+    else setRest(failure instanceof Failure && failure.told ? failure : "unreachable");
   }, [navigate, params.id]);
 
   const next = useCallback(async () => {

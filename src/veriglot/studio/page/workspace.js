@@ -1,6 +1,6 @@
 // One item in the workspace: the response beside its evidence, what is said of it, and how the work on it ends.
 
-import { call } from "./api.js";
+import { call, wordsOf } from "./api.js";
 import { Evidence } from "./evidence.js";
 import { ItemForm } from "./item_form.js";
 import { inField, undoing } from "./keys.js";
@@ -164,7 +164,7 @@ export const Workspace = (props) => {
   }, [editor]);
   const toggleShared = () => {
     if (shared) setShared(null);
-    else call("GET", `/api/assignments/${assignment.id}/shared`).then((result) => setShared(result.words)).catch(() => setSaid(t("offline.unreachable")));
+    else call("GET", `/api/assignments/${assignment.id}/shared`).then((result) => setShared(result.words)).catch((failure) => setSaid(wordsOf(failure)));
   };
   const onCommand = (/** @type {string} */ name) => {
     if (name === "submit") review ? judge() : submit(clear);

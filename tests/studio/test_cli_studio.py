@@ -74,8 +74,10 @@ def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: 
     assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
     done = veriglot("import", "p")
     assert "1 items added (de 1)" in done.stdout
-    for refused in (done, veriglot("serve", "p", code=2)):  # not only once an annotator asks for work
-        assert "The exam of p has no items: nobody could begin. It needs a silver layer" in " ".join(refused.stderr.split())
+    for refused in (done, veriglot("serve", "p", code=2)):  # before an annotator asks for work
+        assert "The exam of p has no items: nobody could begin. It needs a silver layer" in " ".join(
+            refused.stderr.split()
+        )
 
 
 def test_a_detector_that_cannot_be_loaded_is_told_of_before_the_work(tmp_path: Path) -> None:

@@ -157,11 +157,15 @@ def test_pairs_without_hallucination_have_a_label_too(
 
 
 @pytest.mark.parametrize("task", ["pairs", "translation"])
-def test_what_has_no_original_is_left_out_with_what_to_do(store: Store, make: Callable[..., Project], task: str) -> None:
+def test_what_has_no_original_is_left_out_with_what_to_do(
+    store: Store, make: Callable[..., Project], task: str
+) -> None:
     whole = row("b", evidence=[{"text": "Ada was in Paris."}])
     done = import_all(store, make(row("a"), row("c", evidence=[{"text": " "}]), whole, task=task))
     assert [(u.key, u.error.field) for u in done.unusable] == [("a", "evidence"), ("c", "evidence")]
-    assert all(word in str(done.unusable[0].error) for word in ("original" if task == "pairs" else "source", "`evidence`"))
+    assert all(
+        word in str(done.unusable[0].error) for word in ("original" if task == "pairs" else "source", "`evidence`")
+    )
     assert dict(done.added) == {"de": 1}
 
 

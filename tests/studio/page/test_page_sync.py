@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 from page_studio import EVIDENCE, TEXTS, stops
+from studio_server import any_database
 
 if TYPE_CHECKING:
     from page_studio import Desk, Place
@@ -185,3 +187,16 @@ def test_a_pair_is_labelled_by_a_digit(place: Place) -> None:
     desk.saved()
     (label,) = {layer["label"] for layer in desk.layers().values()}
     assert label == "relation"
+
+
+@any_database
+@pytest.mark.parametrize("status", [400, 403, 422, 429])
+def test_what_the_server_refuses_is_told_in_its_words(place: Place, status: int) -> None:
+    desk = place.sit("spans").ready()
+    error = {"code": "refused", "message": "The exam has no item.", "remedy": "Ask the lead."}
+    answer = {"status": status, "content_type": "application/json", "body": json.dumps({"error": error})}
+    desk.page.route("**/api/next", lambda route: route.fulfill(**answer))
+    desk.page.reload()
+    desk.page.get_by_text("The exam has no item.").wait_for()
+    desk.page.get_by_text("Ask the lead.").wait_for()
+    assert desk.page.get_by_text("cannot be reached").count() == 0

@@ -230,6 +230,67 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
     assert lead.trouble == []
 
 
+def test_votes_are_taken_by_click_and_key_and_the_next_disagreement_follows(house: House) -> None:
+    lead = _worked(house)
+    house.person("Cy").hand_in(ONE)
+    page = lead.go("/lead/disagreements", ".case")
+    assert page.locator(".case .tag", has_text="2 disputed").count() == 2  # entity or relation, in Arabic
+    _button(page, "Settle one after the other")
+    page.wait_for_url("**/mark/*")
+    page.wait_for_selector(".bar")
+    first = page.url
+    bars = {bar.get_attribute("title") for bar in page.locator(".bar").all()}
+    assert bars == {"Ali: Entity", "Bo: Relation", "Cy: Entity"}
+    lines = page.locator(".vote")
+    told = [" ".join(text.split()) for text in lines.locator(".votes-of").all_inner_texts()]
+    assert told == ["2 of 3 Ali · Cy", "1 of 3 Bo"]
+
+    def states() -> list[str | None]:
+        return [line.get_attribute("data-state") for line in lines.all()]
+
+    page.keyboard.press("y")
+    expect(page.locator("#votes-open")).to_have_text("1 still to decide")
+    page.get_by_title("Bo: Relation").click()
+    expect(lines.nth(1)).to_have_attribute("data-state", "taken")
+    page.get_by_title("Bo: Relation").click()
+    assert states() == ["taken", "open"]
+    page.locator("#response").press("Enter")
+    page.get_by_text("1 span is undecided").wait_for()
+    assert page.url == first
+    page.locator("#response").press("x")
+    expect(lines.nth(1)).to_have_attribute("data-state", "left")
+    page.locator("#response").press("End")
+    page.keyboard.press("4")  # the last word, which nobody marked
+    page.get_by_label("Why so?").fill("The year is not in the source.")
+    page.locator("#response").press("Enter")
+    page.wait_for_url(lambda url: "/mark/" in url and url != first)
+    given = lead.get(f"/api/assignments/{first.rpartition('/')[2]}")
+    told = lead.get(f"/api/lead/items/{given['item']['id']}/history")
+    names = {row["id"]: row["by"] for row in told["assignments"]}
+    people = {row["id"]: row["name"] for row in lead.get("/api/lead/overview")["people"]}
+    assert told["origin"]["why"] == "The year is not in the source."
+    assert people[told["origin"]["by"]] == "Ines"
+    sources = told["origin"]["sources"]
+    assert (sources[0]["start"], sources[0]["type"]) == (0, "entity")
+    assert [[people[names[id_]] for id_ in row["assignments"]] for row in sources] == [["Ali", "Cy"], []]
+    second = page.url
+    page.wait_for_selector(".bar")
+    page.locator("#response").press("d")
+    page.wait_for_url(lambda url: "/mark/" in url and url not in {first, second})
+    assert lead.get(f"/api/assignments/{second.rpartition('/')[2]}")["state"] == "withdrawn"
+    page.wait_for_selector(".bar")
+    page.locator("#response").press("m")
+    expect(page.locator("#votes-open")).to_have_text("0 still to decide")
+    assert states() == ["taken", "taken"]  # all gave the one, and two of three the other
+    page.locator(".sync.saved").wait_for()
+    lead.go(f"/lead/items/{given['item']['id']}", ".events")
+    marks = [
+        " ".join(text.split()) for text in page.locator(".side.known", has_text="Gold").locator("li").all_inner_texts()
+    ]
+    assert [mark.endswith(who) for mark, who in zip(marks, ("Ali, Cy", "added"), strict=True)] == [True, True]
+    assert lead.trouble == []
+
+
 def test_a_history_holds_what_happened_and_what_was_said_then(house: House) -> None:
     lead = _worked(house)
     page = lead.go("/lead/items", "tbody tr")

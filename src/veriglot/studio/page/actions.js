@@ -37,12 +37,13 @@ export const ReviewBar = ({ onConfirm, onCorrect, onReturn, touched, busy, reaso
     </div>`;
 };
 
-/** @param {{state: string, busy: boolean, reasons: string[], skipped: string | null, exam: boolean, onSubmit: () => void, onSkip: (reason: string) => void, onReopen: () => void, onNext: () => void}} props */
-export const WorkBar = ({ state, busy, reasons, skipped, exam, onSubmit, onSkip, onReopen, onNext }) => {
+/** @param {{state: string, busy: boolean, reasons: string[], skipped: string | null, exam: boolean, onSubmit: () => void, onSkip: (reason: string) => void, onReopen: () => void, onNext: () => void, onOnward: (() => void) | null}} props */
+export const WorkBar = ({ state, busy, reasons, skipped, exam, onSubmit, onSkip, onReopen, onNext, onOnward }) => {
   if (state === "open" || state === "returned") {
     return html`
       <div class="ending">
         <button class="primary" id="submit" disabled=${busy} onClick=${onSubmit}>${t("submit")} <kbd>Enter</kbd></button>
+        ${onOnward ? html`<button class="second" disabled=${busy} title=${t("adjudicate.onward")} aria-label=${t("adjudicate.onward")} onClick=${onOnward}>${t("next")} <kbd>D</kbd></button>` : null}
         ${exam ? null : html`<${Skip} reasons=${reasons} onSkip=${onSkip} />`}
       </div>`;
   }

@@ -6,7 +6,7 @@ import { CodePoints } from "./offsets.js";
 import { select, step, stretch } from "./selection.js";
 import { Stops } from "./stops.js";
 import {
-  SUGGESTED, changeSpan, changeUnit, newId, toggled, unitAt, withSpan, withoutSpan,
+  SUGGESTED, changeSpan, changeUnit, isAnswered, newId, toggled, unitAt, whole, withSpan, withoutSpan,
 } from "./layers.js";
 
 /** @typedef {import("./layers.js").Layer} Layer @typedef {import("./selection.js").Selection} Selection */
@@ -78,20 +78,32 @@ export class Editor extends EventTarget {
     this.changed();
   }
 
-  /** Suggestions that were neither accepted nor rejected. @returns {import("./layers.js").Span[]} */
-  suggestions() {
-    const { spans } = this.layer;
-    const taken = (/** @type {any} */ one) =>
-      spans.some((span) => span.id === one.id || (span.start === one.start && span.end === one.end && span.type === one.type));
-    return (this.assignment.suggestions ?? [])
-      .map((/** @type {any} */ one) => ({ rating: null, note: "", ...one, id: `${SUGGESTED}${one.id ?? `${one.start}-${one.end}-${one.type}`}`.slice(0, 64) }))
-      .filter((/** @type {any} */ one) => !taken(one) && !this.layer.rejected.includes(one.id));
+  /** What people give, where the item is settled. @returns {import("./adjudication.js").Vote[] | null} */
+  get votes() {
+    return this.assignment.votes ?? null;
   }
 
-  /** The span or suggestion at hand. @returns {import("./layers.js").Span | undefined} */
+  /** All suggestions, or all votes on spans. @returns {import("./layers.js").Span[]} */
+  candidates() {
+    return (this.votes ? (this.form.types.length ? this.votes : []) : this.assignment.suggestions ?? [])
+      .map((/** @type {any} */ one) => ({ rating: null, note: "", ...one, id: `${SUGGESTED}${one.id ?? `${one.start}-${one.end}-${one.type}`}`.slice(0, 64) }));
+  }
+
+  /** Whether a candidate is marked, or was and then changed. @param {import("./layers.js").Span} candidate */
+  isTaken(candidate) {
+    return this.layer.spans.some((span) => span.id === candidate.id
+      || (span.start === candidate.start && span.end === candidate.end && span.type === candidate.type));
+  }
+
+  /** Candidates that were neither accepted nor rejected. @returns {import("./layers.js").Span[]} */
+  suggestions() {
+    return this.candidates().filter((one) => !this.isTaken(one) && !this.layer.rejected.includes(one.id));
+  }
+
+  /** The span or candidate at hand. @returns {import("./layers.js").Span | undefined} */
   activeSpan() {
     return this.layer.spans.find((span) => span.id === this.active)
-      ?? this.suggestions().find((span) => span.id === this.active);
+      ?? this.candidates().find((span) => span.id === this.active);
   }
 
   /** Whether what is at hand is a suggestion. */
@@ -212,6 +224,11 @@ export class Editor extends EventTarget {
 
   /** @param {string} [id] of a suggestion; the one at hand otherwise. */
   accept(id) {
+    if (this.votes) {
+      const vote = this.take(id ?? this.active, true);
+      if (vote) this.onward(vote.start);
+      return;
+    }
     const span = this.suggestions().find((one) => one.id === (id ?? this.active));
     if (!span) return;
     const { start, end, type } = span;
@@ -223,12 +240,88 @@ export class Editor extends EventTarget {
 
   /** @param {string} [id] of a suggestion; the one at hand otherwise. */
   reject(id) {
+    if (this.votes) {
+      const vote = this.leave(id ?? this.active);
+      if (vote) this.onward(vote.start);
+      return;
+    }
     const span = this.suggestions().find((one) => one.id === (id ?? this.active));
     if (!span || this.locked) return;
     if (!this.put({ ...this.layer, rejected: [...this.layer.rejected, span.id] }, "", `suggestion rejected: ${span.id}`)) return;
     if (this.active === span.id) this.active = null;
     this.say("said.rejected", { type: span.type });
     this.changed();
+  }
+
+  /** Take a vote into gold; taken again, it is open, unless it is to `stay`. @param {string | null} id @param {boolean} [stay] */
+  take(id, stay = false) {
+    const vote = this.candidates().find((one) => one.id === id);
+    if (!vote || this.locked) return null;
+    const taken = this.isTaken(vote);
+    if (!taken) {
+      const { start, end, type, rating } = vote;
+      const rejected = this.layer.rejected.filter((one) => one !== vote.id);
+      this.put(withSpan({ ...this.layer, rejected }, { id: vote.id, start, end, type, rating, note: "" }));
+    } else if (!stay) this.put({ ...this.layer, spans: this.without(vote) });
+    this.activate(vote.id);
+    this.say(taken && !stay ? "adjudicate.said_open" : "adjudicate.said_in", { type: vote.type, text: this.quote(vote.start, vote.end) });
+    return vote;
+  }
+
+  /** Leave a vote out of gold. @param {string | null} id */
+  leave(id) {
+    const vote = this.candidates().find((one) => one.id === id);
+    if (!vote || this.locked) return null;
+    const rejected = [...this.layer.rejected.filter((one) => one !== vote.id), vote.id];
+    this.put({ ...this.layer, spans: this.without(vote), rejected });
+    this.activate(vote.id);
+    this.say("adjudicate.said_out", { type: vote.type, text: this.quote(vote.start, vote.end) });
+    return vote;
+  }
+
+  /** The spans but for what a candidate became. @param {import("./layers.js").Span} candidate */
+  without(candidate) {
+    return this.layer.spans.filter((span) => span.id !== candidate.id
+      && (span.start !== candidate.start || span.end !== candidate.end || span.type !== candidate.type));
+  }
+
+  /** Take up the first open vote from a place on, or from the beginning. @param {number} place */
+  onward(place) {
+    const open = this.suggestions();
+    const next = open.find((vote) => vote.start >= place) ?? open[0];
+    this.activate(next?.id ?? null);
+  }
+
+  /** Take what more than half give and nobody decided otherwise. */
+  takeMost() {
+    const of = this.assignment.subjects.length;
+    const most = (this.votes ?? []).filter((vote) => 2 * vote.assignments.length > of);
+    let layer = this.layer;
+    for (const vote of most) {
+      const { start, end, type, rating } = vote;
+      const id = `${SUGGESTED}${vote.id}`;
+      if (this.form.types.length && !layer.rejected.includes(id)) layer = withSpan(layer, { id, start, end, type, rating, note: "" });
+      if (this.form.labels.length && layer.label === null) layer = { ...layer, label: type };
+      if (this.form.unit && !isAnswered(unitAt(layer, [start, end]))) {
+        const giver = this.assignment.subjects.find((/** @type {any} */ subject) => vote.assignments.includes(subject.assignment));
+        layer = changeUnit(layer, [start, end], unitAt(whole(giver.layer), [start, end]));
+      }
+    }
+    this.put(layer);
+    this.say("adjudicate.said_most", { n: most.length });
+    this.onward(0);
+  }
+
+  /** Begin anew with what one person says. @param {any} subject */
+  takeLayer(subject) {
+    const layer = whole(subject.layer);
+    const spans = layer.spans.map((span) => {
+      const text = this.points.slice(span.start, span.end).trim();
+      const vote = (this.votes ?? []).find((one) => one.assignments.includes(subject.assignment) && one.type === span.type
+        && span.start <= one.start && one.end <= span.end && this.points.slice(one.start, one.end) === text);
+      return vote ? { ...span, id: `${SUGGESTED}${vote.id}`, start: vote.start, end: vote.end } : span;
+    });
+    if (this.put({ ...layer, spans, comment: this.layer.comment, rejected: [] })) this.activate(null);
   }
 
   /** The next span or suggestion in reading order; false where there is none. @param {1 | -1} way @returns {boolean} */

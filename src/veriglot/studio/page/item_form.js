@@ -20,7 +20,7 @@ export const ItemForm = ({ editor, clear, onClear }) => {
       ${form.flags.length ? html`<${Flags} editor=${editor} list="flags" known=${form.flags} title=${t("item.flags")} />` : null}
       ${form.source_flags.length ? html`<${Flags} editor=${editor} list="source_flags" known=${form.source_flags} title=${t("item.source_flags")}
         none=${clear && !layer.source_flags.length} onNone=${onClear} />` : null}
-      <label class="field">${t("item.comment")}
+      <label class="field">${t(editor.votes ? "adjudicate.why" : "item.comment")}
         <textarea id="comment" rows="2" maxlength="10000" dir="auto" readonly=${locked} value=${layer.comment}
           onInput=${(/** @type {any} */ event) => editor.set({ comment: event.target.value }, "comment")}></textarea>
       </label>

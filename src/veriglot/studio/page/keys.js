@@ -19,7 +19,7 @@ export const letter = (/** @type {KeyboardEvent} */ event) => {
   return match && event.key.length === 1 ? match[1].toLowerCase() : "";
 };
 
-const LETTERS = { n: "note", e: "search", w: "shared", y: "accept", x: "reject", g: "guidelines", b: "back" };
+const LETTERS = { n: "note", e: "search", w: "shared", y: "accept", x: "reject", g: "guidelines", b: "back", m: "majority", d: "onward" };
 
 /**
  * @param {KeyboardEvent} event

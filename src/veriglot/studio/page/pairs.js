@@ -1,5 +1,6 @@
 // A sentence and what was made of it, with the words that differ, and what kind of change it is.
 
+import { Share } from "./adjudication.js";
 import { ink } from "./colours.js";
 import { diff } from "./diff.js";
 import { meaning } from "./response.js";
@@ -33,7 +34,7 @@ export const Labels = ({ editor }) => {
         <button key=${choice.name} class="choice wide" aria-pressed=${layer.label === choice.name} disabled=${locked} style=${{ color: ink(choice.colour) }}
           onClick=${() => editor.set({ label: layer.label === choice.name ? null : choice.name })}>
           ${choice.shortcut ? html`<kbd>${choice.shortcut}</kbd>` : null}
-          <b>${named("label", choice.name)}</b> <span class="fine">${labelMeaning(choice)}</span></button>`)}
+          <b>${named("label", choice.name)}</b><${Share} editor=${editor} place=${[0, editor.points.length]} label=${choice.name} /> <span class="fine">${labelMeaning(choice)}</span></button>`)}
     </div>`;
 };
 

@@ -1,5 +1,6 @@
 // The response: its text with marks, the types to choose from, and the keys.
 
+import { barsOf } from "./adjudication.js";
 import { ink, letters } from "./colours.js";
 import { onNextLine } from "./geometry.js";
 import { command } from "./keys.js";
@@ -15,7 +16,7 @@ import { html, useEffect, useMemo } from "./view.js";
 /** Everything that is drawn at the text. @returns {import("./surface.js").Mark[]} */
 const marksOf = (/** @type {Editor} */ editor, /** @type {import("./layers.js").Span[]} */ ghosts) => {
   const { form, layer } = editor;
-  const suggestions = editor.suggestions();
+  const suggestions = editor.votes ? [] : editor.suggestions();
   const spans = [...layer.spans, ...suggestions, ...ghosts];
   const lanes = lanesOf(spans);
   const signs = letters(form.types, (name) => named("type", name));
@@ -72,6 +73,7 @@ export const Response = ({ editor, ghosts, onCommand }) => {
   }, [editor.selection?.start, editor.selection?.end]);
   return html`<${Surface} id="response" stops=${stops} language=${item.language} direction=${item.direction}
     label=${t("response.label")} describedby="keys-hint" marks=${marks} selection=${editor.selection}
+    bars=${barsOf(editor)} onBar=${(/** @type {string} */ key) => editor.take(key.split(" ")[0])}
     onSelect=${(/** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ how) => selected(editor, start, end, how)}
     onEdge=${(/** @type {"start" | "end"} */ edge, /** @type {number} */ point) => editor.dragEdge(edge, point)}
     onMark=${(/** @type {string} */ id) => editor.activate(id)}

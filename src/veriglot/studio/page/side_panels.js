@@ -19,7 +19,7 @@ const KEYS = [
   ["← →", "keys.step"], ["Shift ← →", "keys.far"], ["Ctrl ← →", "keys.near"], ["Alt ← →", "keys.character"], ["↑ ↓", "keys.line"],
   ["Home End", "keys.ends"], ["1 – 9", "keys.type"], ["Shift 1 – 5", "keys.rate"], ["Tab", "keys.tab"], ["Del", "keys.delete"],
   ["Ctrl Z / Y", "keys.undo"], ["Y / X", "keys.suggestion"], ["N", "keys.note"], ["E", "keys.search"], ["W", "keys.shared"],
-  ["G", "keys.guidelines"], ["Enter", "keys.submit"], ["B", "keys.back"], ["Ctrl Enter", "keys.submit_anywhere"], ["Esc", "keys.escape"], ["?", "keys.help"],
+  ["G", "keys.guidelines"], ["Enter", "keys.submit"], ["B", "keys.back"], ["M", "keys.majority"], ["D", "keys.onward"], ["Ctrl Enter", "keys.submit_anywhere"], ["Esc", "keys.escape"], ["?", "keys.help"],
 ];
 
 /** The keys, and what mouse and fingers do. @param {{onClose: () => void}} props */

@@ -35,7 +35,7 @@ export const Steps = ({ rating, value, locked, onChange }) => html`
 export const SpanList = ({ editor }) => {
   const { form, layer } = editor;
   if (!form.types.length) return null;
-  const suggestions = editor.suggestions();
+  const suggestions = editor.votes ? [] : editor.suggestions(); // votes have a list of their own
   const signs = letters(form.types, (name) => named("type", name));
   return html`
     <section class="spans" aria-label=${t("spans.label")}>
@@ -64,7 +64,7 @@ const Line = ({ editor, span, sign }) => {
           <b class="sign" style=${{ color: colourOf(editor, span.type) }} aria-hidden="true">${sign}</b>
           <span class="kind">${named("type", span.type)}</span>
           <bdi class="quoted" dir=${item.direction} lang=${item.language}>${editor.quote(span.start, span.end)}</bdi>
-          ${span.id.startsWith("suggested-") ? html`<span class="badge">${t("suggestions.accepted")}</span>` : null}
+          ${!editor.votes && span.id.startsWith("suggested-") ? html`<span class="badge">${t("suggestions.accepted")}</span>` : null}
           ${span.rating !== null && !now ? html`<span class="badge" title=${stepName(form.span_rating ?? { name: "", steps: 0 }, span.rating)}>${number(span.rating)}</span>` : null}
         </button>
         ${editor.locked ? null : html`<button class="plain" aria-label=${t("spans.delete")} title=${t("spans.delete")} onClick=${() => editor.remove(span.id)}>✕</button>`}

@@ -12,6 +12,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./view.js";
  */
 
 const LANE = 5; // pixels from one underline to the next
+const BAR = 14; // and from one bar to the next
 
 /** Redraw when the text takes another shape: the window, a font, a pane. @param {import("preact").RefObject<HTMLElement>} box */
 const useShape = (box) => {
@@ -60,28 +61,32 @@ const drawn = (mark, boxes) => boxes.map((box, index) => {
  * @param {(start: number, end: number, how: "drag" | "done" | "click" | "extend") => void} props.onSelect
  * @param {(edge: "start" | "end", point: number) => void} [props.onEdge]
  * @param {(id: string) => void} [props.onMark]
+ * @param {import("./adjudication.js").Bar[]} [props.bars] under the lines, each in its lane
+ * @param {(key: string) => void} [props.onBar]
  * @param {(event: KeyboardEvent, node: Text) => void} [props.onKey]
  * @param {() => void} [props.onCopy]
  */
 export const Surface = (props) => {
-  const { stops, marks, selection } = props;
+  const { stops, marks, selection, bars = [] } = props;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const text = useRef(/** @type {HTMLElement | null} */ (null));
   const shape = useShape(box);
   const [shapes, setShapes] = useState(/** @type {Map<string, import("./geometry.js").Box[]>} */ (new Map()));
-  const signature = `${marks.map((mark) => `${mark.key}:${mark.start}-${mark.end}`).join()}|${selection?.start}-${selection?.end}`;
+  const signature = `${[...marks, ...bars].map((mark) => `${mark.key}:${mark.start}-${mark.end}`).join()}|${selection?.start}-${selection?.end}`;
   const node = () => /** @type {Text} */ (text.current?.firstChild);
   useLayoutEffect(() => {
     if (!box.current || !node()) return;
     const found = new Map();
-    for (const mark of marks) found.set(mark.key, boxesOf(node(), stops.points, mark.start, mark.end, box.current));
+    for (const mark of [...marks, ...bars]) found.set(mark.key, boxesOf(node(), stops.points, mark.start, mark.end, box.current));
     if (selection) found.set("selection", boxesOf(node(), stops.points, selection.start, selection.end, box.current));
     setShapes(found);
   }, [signature, shape, stops]);
   const lanes = marks.reduce((most, mark) => Math.max(most, (mark.lane ?? -1) + 1), 0);
   const rtl = props.direction === "rtl";
+  const rows = bars.reduce((most, bar) => Math.max(most, bar.lane + 1), 0);
   return html`
-    <div class=${`surface lanes-${Math.min(lanes, 8)}`} ref=${box} dir=${props.direction} lang=${props.language ?? undefined}>
+    <div class=${`surface lanes-${Math.min(lanes, 8)}`} ref=${box} dir=${props.direction} lang=${props.language ?? undefined}
+      style=${{ "--bars": rows ? `calc(${px(rows * BAR + 3)} - .35em)` : undefined }}>
       <div class="under" aria-hidden="true">
         ${(shapes.get("selection") ?? []).map((one, index) => html`<i key=${index} class="box selected" style=${{ left: px(one.left), top: px(one.top), width: px(one.width), height: px(one.height) }}></i>`)}
         ${marks.map((mark) => drawn(mark, shapes.get(mark.key) ?? []))}
@@ -96,6 +101,10 @@ export const Surface = (props) => {
           return html`<b key=${mark.key} class=${`letter ${mark.kind}${mark.active ? " now" : ""}${rtl ? " rtl" : ""}`} style=${place}
             onClick=${() => props.onMark?.(mark.key)}>${mark.letter}</b>`;
         })}
+        ${bars.map((bar) => (shapes.get(bar.key) ?? []).map((one, index) => html`<b key=${`${bar.key}-${index}`} title=${bar.title} dir="auto"
+          class=${`bar ${bar.state}${bar.active ? " now" : ""}`} onClick=${() => props.onBar?.(bar.key)} style=${{
+            left: px(one.left), top: px(one.top + one.height + 4 + (Math.max(lanes, 1) - 1) * LANE + bar.lane * BAR), width: px(one.width), color: bar.colour,
+          }}>${index ? "" : bar.label}</b>`))}
         ${props.onEdge && selection && shapes.get("selection")?.length ? html`<${Handles} boxes=${shapes.get("selection")} rtl=${rtl} stops=${stops} node=${node} onEdge=${props.onEdge} />` : null}
       </div>
     </div>`;

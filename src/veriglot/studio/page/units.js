@@ -1,5 +1,6 @@
 // Facts or sentences, one by one: a label, how many facts of which kind, flags, and where the evidence says so.
 
+import { Share } from "./adjudication.js";
 import { ink } from "./colours.js";
 import { meaning } from "./response.js";
 import { reveal } from "./highlights.js";
@@ -66,7 +67,7 @@ const Unit = ({ editor, place, index }) => {
         ${form.unit_labels.map((/** @type {any} */ choice) => html`
           <button key=${choice.name} class="choice" aria-pressed=${unit.label === choice.name} disabled=${locked} style=${{ color: ink(choice.colour) }} title=${meaning(choice)}
             onClick=${() => editor.answer(place, { label: unit.label === choice.name ? null : choice.name })}>
-            ${named("label", choice.name)}${choice.shortcut ? html` <kbd>${choice.shortcut}</kbd>` : null}</button>`)}
+            ${named("label", choice.name)}<${Share} editor=${editor} place=${place} label=${choice.name} />${choice.shortcut ? html` <kbd>${choice.shortcut}</kbd>` : null}</button>`)}
       </div>
       ${now || form.unit === "sentence" ? html`<${Counts} editor=${editor} place=${place} unit=${unit} index=${index} />` : null}
       ${now || unit.flags.length ? html`<div class="flags">

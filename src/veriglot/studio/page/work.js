@@ -35,6 +35,7 @@ const editorOf = (assignment, form, sync) => {
     locked: !["open", "returned"].includes(assignment.state),
     onLayer: (next, note) => sync.save(assignment.id, next, note),
   });
+  if (editor.votes && !editor.locked) editor.onward(0);
   sync.act(assignment.id, "opened", null);
   return editor;
 };
@@ -113,9 +114,22 @@ export const Screen = ({ me, params, navigate, again }) => {
     };
   }, [rest, params.id]);
 
+  /** To the disagreement after this one; what was not touched is let go of. */
+  const onward = async () => {
+    if (!editor) return;
+    const { assignment, item, history } = editor;
+    try {
+      const release = assignment.version === 0 && !history.past.length;
+      const next = await call("POST", "/api/lead/adjudications", { after: item.id, release });
+      navigate(next.assignment ? `/mark/${next.assignment}` : "/lead/disagreements");
+    } catch (failure) {
+      failed(failure);
+    }
+  };
   const onDone = () => {
     setDone((before) => before + 1);
-    if (params.id) navigate("/mark");
+    if (editor?.votes) onward();
+    else if (params.id) navigate("/mark");
     else next();
   };
   const { conflicts } = sync.state();
@@ -133,7 +147,7 @@ export const Screen = ({ me, params, navigate, again }) => {
     <${Top} me=${me} sync=${sync} done=${done} left=${left} guide=${guide} onPanel=${onPanel} navigate=${navigate} />
     <${Refusals} sync=${sync} />
     ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${onPanel}
-      onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} onRetry=${next} />${beside}`}
+      onOnward=${onward} onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} onRetry=${next} />${beside}`}
     ${panel === "help" ? html`<${Help} onClose=${close} />` : null}
     ${panel === "items" ? html`<${Items} current=${editor?.assignment.id ?? null} onClose=${close} onOpen=${(/** @type {number} */ id) => {
       close();

@@ -1,15 +1,16 @@
 // One item in the workspace: the response beside its evidence, what is said of it, and how the work on it ends.
 
+import { Adjudicated, Votes } from "./adjudication.js";
 import { call, wordsOf } from "./api.js";
 import { Evidence } from "./evidence.js";
 import { ItemForm } from "./item_form.js";
-import { inField, undoing } from "./keys.js";
+import { command, inField, undoing } from "./keys.js";
 import { missing, same, whole } from "./layers.js";
 import { Response, Types } from "./response.js";
 import { Labels, Pair } from "./pairs.js";
 import { ReviewBar, WorkBar } from "./actions.js";
 import { SpanList } from "./span_list.js";
-import { Adjudicated, Returned, Reviewed } from "./submissions.js";
+import { Returned, Reviewed } from "./submissions.js";
 import { useChanges } from "./sync_status.js";
 import { named, t } from "./texts.js";
 import { Units } from "./units.js";
@@ -36,6 +37,7 @@ const useSaid = (editor) => {
 /** Handing in and everything like it. @param {any} props @param {(said: string) => void} say */
 const useEnding = ({ editor, sync, form, onDone, onAgain }, say) => {
   const [busy, setBusy] = useState(false);
+  const asked = useRef(/** @type {Editor | null} */ (null));
   const { assignment } = editor;
   const end = async (/** @type {string} */ kind, /** @type {any} */ layer, /** @type {string | null} */ comment = null) => {
     setBusy(true);
@@ -47,6 +49,13 @@ const useEnding = ({ editor, sync, form, onDone, onAgain }, say) => {
   };
   const submit = (/** @type {boolean} */ clear) => {
     if (editor.locked || busy) return;
+    const undecided = editor.votes ? editor.suggestions().length : 0;
+    if (undecided && asked.current !== editor) { // handed in once more, they are left out
+      asked.current = editor;
+      editor.onward(0);
+      say(t("adjudicate.undecided", { count: undecided }));
+      return;
+    }
     const open = missing(editor.layer, form, editor.item.units);
     if (!open.length && (clear || editor.layer.source_flags.length || !form.source_flags.length)) {
       end("submit", editor.layer);
@@ -84,11 +93,21 @@ const useKeys = (editor, onCommand) => {
         event.preventDefault();
         editor.travel(/** @type {"undo" | "redo"} */ (action.name));
       } else if (event.key === "?") onCommand("help");
+      else if (editor.votes && voted(editor, event, onCommand)) event.preventDefault();
       else if (editor.form.labels.length && !event.ctrlKey && !event.altKey && !event.metaKey) labelled(editor, event, onCommand);
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   });
+};
+
+/** Where an item is settled: votes are decided, wherever the focus is. @param {Editor} editor @param {KeyboardEvent} event @param {(name: string) => void} onCommand */
+const voted = (editor, event, onCommand) => {
+  const name = command(event, editor.item.direction)?.name ?? "";
+  if (name === "accept" || name === "reject") editor[name]();
+  else if (name === "majority" || name === "onward") onCommand(name);
+  else return false;
+  return true;
 };
 
 /** Where the item has a label and no text to mark: a digit gives it, Enter hands in. @param {Editor} editor @param {KeyboardEvent} event @param {(name: string) => void} onCommand */
@@ -145,10 +164,10 @@ const Divider = ({ region, split, onSplit }) => {
 };
 
 /**
- * @param {{editor: Editor, sync: Sync, form: any, onDone: () => void, onAgain: () => void, onPanel: (name: any) => void, children?: any}} props children stand beside the text
+ * @param {{editor: Editor, sync: Sync, form: any, onDone: () => void, onAgain: () => void, onOnward: () => void, onPanel: (name: any) => void, children?: any}} props children stand beside the text
  */
 export const Workspace = (props) => {
-  const { editor, sync, form, onDone, onPanel, children } = props;
+  const { editor, sync, form, onDone, onOnward, onPanel, children } = props;
   const { assignment, item } = editor;
   useChanges(editor);
   const [said, setSaid] = useSaid(editor);
@@ -168,6 +187,8 @@ export const Workspace = (props) => {
   };
   const onCommand = (/** @type {string} */ name) => {
     if (name === "submit") review ? judge() : submit(clear);
+    else if (name === "majority" && editor.votes) editor.takeMost();
+    else if (name === "onward" && editor.votes) onOnward();
     else if (name === "back") document.getElementById("send-back")?.click();
     else if (name === "help" || name === "guidelines") onPanel(name);
     else if (name === "shared") toggleShared();
@@ -194,7 +215,7 @@ export const Workspace = (props) => {
       <section class="pane scroll" aria-label=${t("response.pane")}>
         <${Returned} message=${assignment.message} state=${assignment.state} />
         ${review ? html`<${Reviewed} subject=${assignment.subject} />` : null}
-        ${assignment.subjects ? html`<${Adjudicated} editor=${editor} subjects=${assignment.subjects} />` : null}
+        ${editor.votes ? html`<${Adjudicated} editor=${editor} />` : null}
         ${item.question ? html`<div class="question" dir=${item.question_direction}><span class="fine">${t("question")}</span><p lang=${item.language}>${item.question}</p></div>` : null}
         ${pair ? html`<${Pair} editor=${editor} />` : html`
           <${Types} editor=${editor} />
@@ -202,6 +223,7 @@ export const Workspace = (props) => {
           <p class="fine hint" id="keys-hint">${t(form.types.length ? "response.hint" : "response.hint_units")} <button class="link" onClick=${() => onPanel("help")}>${t("help.open")}</button></p>`}
         <${Labels} editor=${editor} />
         <${Units} editor=${editor} />
+        <${Votes} editor=${editor} />
         <${SpanList} editor=${editor} />
         <${ItemForm} editor=${editor} clear=${clear} onClear=${tell} />
       </section>
@@ -218,7 +240,7 @@ export const Workspace = (props) => {
         ${review && !editor.locked ? html`<${ReviewBar} busy=${busy} touched=${touched} reasons=${form.skip_reasons} onSkip=${skip}
           onConfirm=${() => end("confirm", editor.layer)} onCorrect=${() => end("correct", editor.layer)} onReturn=${(/** @type {string} */ note) => end("return", null, note)} />`
         : html`<${WorkBar} state=${assignment.state} busy=${busy} reasons=${form.skip_reasons} skipped=${editor.layer.skip} exam=${assignment.purpose === "exam"}
-          onSubmit=${() => submit(clear)} onSkip=${skip} onReopen=${() => end("reopen", null)} onNext=${onDone} />`}
+          onSubmit=${() => submit(clear)} onSkip=${skip} onReopen=${() => end("reopen", null)} onNext=${onDone} onOnward=${editor.votes ? onOnward : null} />`}
       </footer>
     </main>`;
 };

@@ -20,8 +20,8 @@ export const marksOf = (layer) => [
   ...(layer.units ?? []).filter((/** @type {any} */ unit) => unit.label).map((/** @type {any} */ unit) => ({ ...unit, name: unit.label })),
 ];
 
-/** @param {{text: string, direction: "ltr" | "rtl", language: string | null, layer: any, form: any}} props */
-export const Marked = ({ text, direction, language, layer, form }) => {
+/** @param {{text: string, direction: "ltr" | "rtl", language: string | null, layer: any, form: any, from?: (mark: any) => string}} props from whom a mark is */
+export const Marked = ({ text, direction, language, layer, form, from }) => {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const line = useRef(/** @type {HTMLElement | null} */ (null));
   const points = useMemo(() => new CodePoints(text), [text]);
@@ -54,6 +54,7 @@ export const Marked = ({ text, direction, language, layer, form }) => {
           <b>${named("type", mark.name)}</b>
           <q dir=${direction} lang=${language ?? undefined}>${points.slice(mark.start, mark.end)}</q>
           ${mark.rating ? html`<small>${t("lead.rated", { n: mark.rating })}</small>` : null}
+          ${from?.(mark) ? html`<small dir="auto">${from(mark)}</small>` : null}
         </li>`)}</ul>`
       : html`<p class="marked-none">${layer.label !== null && layer.label !== undefined
           ? html`<b>${named("label", layer.label)}</b>`

@@ -24,7 +24,8 @@ const Case = ({ one, form, people, again }) => {
   return html`<article class="case" aria-label=${one.key}>
     <header class="case-head">
       <p><b>${one.key}</b> <span class="tag">${languageName(item.language)}</span>
-        <span class=${`tag ${one.settled ? "good" : ""}`}>${one.settled ? t("lead.settled") : t("lead.alike", { share: share(one.likeness) })}</span></p>
+        <span class=${`tag ${one.settled ? "good" : ""}`}>${one.settled ? t("lead.settled") : t("lead.alike", { share: share(one.likeness) })}</span>
+        ${one.disputed ? html`<span class="tag">${t("lead.disputed", { count: one.disputed })}</span>` : null}</p>
       <p class="row">
         <${Link} class="button second" to=${address("items", item.id)}>${t("lead.history")}<//>
         <${Act} path="/api/lead/adjudications" body=${{ item: item.id }} kind="primary"
@@ -60,7 +61,9 @@ export const Disagreements = ({ form, people, overview, refresh }) => {
     </p></div>
     <${ByRule} language=${language} people=${people} onDone=${() => Promise.all([again(), refresh()])} />
     ${!answer ? html`<${Waiting} failure=${failure} />` : html`
-      <p class="summary" role="status">${t("lead.disagreements_of", { count: answer.total })}</p>
+      <div class="page-head"><p class="summary" role="status">${t("lead.disagreements_of", { count: answer.total })}</p>
+      ${answer.items.length && !settled ? html`<${Act} path="/api/lead/adjudications" body=${{ item: answer.items[0].item.id }} kind="primary"
+        label=${t("lead.settle_all")} onDone=${(/** @type {any} */ done) => go(`/mark/${done.assignment}`)} />` : null}</div>
       ${answer.items.map((/** @type {any} */ one) => html`<${Case} key=${one.item.id} ...${{ one, form, people, again }} />`)}
       ${answer.items.length < answer.total ? html`<p><button type="button" class="second" disabled=${busy}
         onClick=${() => setLimit(limit + STEP)}>${t("lead.more", { n: number(Math.min(STEP, answer.total - answer.items.length)) })}</button></p>` : null}`}`;

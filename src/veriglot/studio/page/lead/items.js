@@ -42,8 +42,21 @@ export const Items = ({ overview }) => {
 };
 
 /** A layer on the text of an item. @param {any} props */
-const Shown = ({ item, layer, form }) =>
-  html`<${Marked} text=${item.response} direction=${item.direction} language=${item.language} layer=${layer} form=${form} />`;
+const Shown = ({ item, layer, form, from }) =>
+  html`<${Marked} text=${item.response} direction=${item.direction} language=${item.language} layer=${layer} form=${form} from=${from} />`;
+
+/** Whose a mark of gold is: those who gave it, or that whoever settled it added or changed it. @param {any} found @param {Map<string, any>} people */
+const givers = ({ assignments, origin }, people) => {
+  const names = new Map(assignments.map((/** @type {any} */ one) => [one.id, calledBy(people, one.by)]));
+  const sources = new Map((origin?.sources ?? []).map((/** @type {any} */ one) => [`${one.start}-${one.end}-${one.type}`, one]));
+  return (/** @type {{start: number, end: number, name: string}} */ mark) => {
+    const source = sources.get(`${mark.start}-${mark.end}-${mark.name}`);
+    if (!source) return "";
+    if (!source.assignments.length) return t("lead.added");
+    const by = source.assignments.map((/** @type {number} */ id) => names.get(id) ?? t("person.unknown")).join(", ");
+    return source.changed ? t("lead.changed_from", { by }) : by;
+  };
+};
 
 const Event = (/** @type {any} */ { one, found, form, people }) => {
   const { by, at, kind, layer, payload } = one;
@@ -72,7 +85,9 @@ export const ItemHistory = ({ id, form, people }) => {
     <h2><bdi>${found.key}</bdi> <small>${languageName(found.item.language)}</small></h2>
     ${found.item.question ? html`<p dir=${found.item.question_direction}><b>${found.item.question}</b></p>` : null}
     <div class="sides">
-      ${known.map((name) => html`<section key=${name} class="side known"><h4>${t(`lead.${name}`)}</h4><${Shown} item=${found.item} layer=${found[name]} form=${form} /></section>`)}
+      ${known.map((name) => html`<section key=${name} class="side known"><h4>${t(`lead.${name}`)}
+          ${name === "gold" && found.origin ? html`<small><bdi>${found.origin.by ? calledBy(people, found.origin.by) : t("lead.by_rule")}</bdi> · ${moment(found.origin.at)}</small>` : null}</h4>
+        <${Shown} item=${found.item} layer=${found[name]} form=${form} from=${name === "gold" ? givers(found, people) : undefined} /></section>`)}
       ${found.assignments.map((/** @type {any} */ one) => html`<section key=${one.id} class="side">
         <h4><bdi>${calledBy(people, one.by)}</bdi>
           <small>${t(`lead.purpose.${one.purpose}`)} · ${t(`lead.state.${one.state}`)} · ${time(one.seconds)}</small></h4>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from rule_rows import RULES, TEXTS, spans, team
@@ -97,6 +98,45 @@ def test_what_was_marked_comes_back(store, make_project, tmp_path, format_, file
     assert done.annotators[person.public_id]["layers"] == 5
     assert not any(what.startswith("row:") for one in done.files for what in one.lost)
     assert work.project.slug == done.project
+
+
+@pytest.mark.parametrize(
+    "text", [RULES, HAT, RULES.replace('"spans"', '"pairs"')], ids=["spans", "translation", "pairs"]
+)
+def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, text):
+    """By the rules of its importer, as of 1.23.2, which took such an export."""
+    project = make_project(text)
+    work = team(store, project)
+    marked = None if "pairs" in text else spans((0, 3, project.form.types[-1].name))
+    work.items(2, silver=marked)
+    work.do(work.person(), Layer(label="entity") if marked is None else marked)
+    done = export(store, project, tmp_path / "out", "label-studio")
+    assert "labeling_config.xml" in {file.path for file in done.files}
+    config = ElementTree.parse(tmp_path / "out" / "labeling_config.xml").getroot()
+    (control,) = (tag for tag in config if tag.get("toName"))
+    shown = {tag.get("value").removeprefix("$"): tag.tag for tag in config if tag.get("value", "").startswith("$")}
+    assert control.get("toName") in shown
+    tasks = json.loads((tmp_path / "out" / "data.json").read_text("utf-8"))
+    assert len(tasks) == 2
+    for task in tasks:
+        for key, tag in shown.items():  # each key that the configuration shows has to be there, of its kind
+            assert isinstance(task["data"][key], str if tag == "Text" else list)
+        assert all(isinstance(turn["text"], str) for turn in task["data"]["evidence"])
+        assert [one["ground_truth"] for one in task["annotations"]] == ([True, False] if marked else [])
+        for one in (*task["annotations"], *task["predictions"]):
+            assert "completed_by" not in one  # which has to be a member's id, or {"email": a member's}
+            for result in one["result"]:
+                assert (result["from_name"], result["to_name"]) == (control.get("name"), control.get("toName"))
+                assert set(result["value"]["labels"]) <= {label.get("value") for label in control}
+
+
+def test_label_studios_own_export_names_predictions_by_their_ids(tmp_path):
+    result = {"type": "labels", "value": {"start": 0, "end": 3, "labels": ["entity"], "text": "Ada"}}
+    task = {"id": 1, "data": {"response": "Ada war hier."}, "predictions": [1]}
+    task["annotations"] = [{"id": 7, "completed_by": 1, "result": [result]}]
+    (tmp_path / "back.json").write_text(json.dumps([task]), "utf-8")
+    (sample,) = read(tmp_path / "back.json", language="de")
+    assert [(one.annotator, len(one.spans)) for one in sample.annotations] == [("1", 1)]
 
 
 def test_mfavas_files_hold_a_language_each(store, make_project, tmp_path):

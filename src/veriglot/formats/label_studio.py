@@ -1,8 +1,9 @@
-"""Label Studio's JSON export."""
+"""Label Studio's JSON: what it exports is read, what it imports is written, with the labeling configuration for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff, need, optional
@@ -10,20 +11,23 @@ from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.records.taxonomy import taxonomies, taxonomy_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from veriglot.formats.containers import Head
 
-__all__ = []
+__all__ = ["labeling_config"]
 
 _RESPONSE = ("response", "answer", "text", "target")
 _EVIDENCE = ("evidence", "context", "source", "references", "reference")
-# Key of a task to who made what stands there, and the key of their name.
+# Key of a task to who made what stands there, and the keys of their name. What we write has an `annotator`, which Label
+# Studio passes over: its import refuses a `completed_by` that is no member of the organization.
 _HOLDERS = (
-    ("annotations", Kind.HUMAN, "completed_by"),
-    ("completions", Kind.HUMAN, "completed_by"),
-    ("predictions", Kind.MODEL, "model_version"),
+    ("annotations", Kind.HUMAN, ("annotator", "completed_by")),
+    ("completions", Kind.HUMAN, ("completed_by",)),
+    ("predictions", Kind.MODEL, ("model_version",)),
 )
+_GOLD = "gold"
+_OF_PASSAGE = ("id", "title", "language", "url")
 _KNOWN = {*_RESPONSE, *_EVIDENCE, "id", "question", "language", "task", "taxonomy"}
 
 
@@ -32,7 +36,9 @@ class LabelStudio(Format):
 
     Label Studio counts in UTF-16 code units, as browsers do; where these differ from code points, the span's own text
     decides. An annotation is named after the person who completed it, a prediction (kind `model`) after its model
-    version. Cancelled annotations, and results that are not labelled text, are left out and counted.
+    version. Cancelled annotations, and results that are not labelled text, are left out and counted. What is written
+    can be imported: annotations have an `annotator`, and belong to whoever imports them; those of `gold` are ground
+    truth.
     """
 
     summary = "Label Studio JSON export"
@@ -58,7 +64,7 @@ class LabelStudio(Format):
             response,
             task=Task(task) if task in set(Task) else Task.OPEN,
             language=reading.stated_language(shown) or reading.language,
-            question=optional(shown, "question", str),
+            question=optional(shown, "question", str) or None,
             evidence=tuple(_evidence(shown)),
             annotations=tuple(_annotations(data, shown, response, reading)),
             meta={k: v for k, v in shown.items() if k not in _KNOWN},
@@ -70,8 +76,8 @@ class LabelStudio(Format):
             **sample.meta,
             "id": sample.id,
             "response": sample.response,
-            "evidence": [passage.text for passage in sample.evidence],
-            "question": sample.question,
+            "evidence": [_passage(passage) for passage in sample.evidence],
+            "question": sample.question or "",
             "language": sample.language,
             "task": sample.task,
         }
@@ -80,13 +86,43 @@ class LabelStudio(Format):
             shown["taxonomy"] = names.pop()
         marked = [a for a in sample.annotations if a.spans is not None]
         return {
-            "data": {key: value for key, value in shown.items() if value not in (None, [])},
-            **{
-                key: [{who: a.annotator, "result": _results(sample.response, a)} for a in marked if a.kind is kind]
-                for key, kind, who in _HOLDERS
-                if key != "completions"
-            },
+            "data": {key: value for key, value in shown.items() if value is not None},
+            "annotations": [
+                {"annotator": a.annotator, "ground_truth": a.annotator == _GOLD, "result": _results(sample.response, a)}
+                for a in marked
+                if a.kind is Kind.HUMAN
+            ],
+            "predictions": [
+                {"model_version": a.annotator, "result": _results(sample.response, a)}
+                for a in marked
+                if a.kind is Kind.MODEL
+            ],
         }
+
+
+def labeling_config(labels: Mapping[str, str], *, whole: bool = False) -> str:
+    """The labeling configuration, as XML, of a project that imports what `LabelStudio` writes.
+
+    Args:
+        labels: names to colours, as `#rrggbb`.
+        whole: whether the response as a whole has a label, and not its spans.
+    """
+    outer, inner = ("Choices", "Choice") if whole else ("Labels", "Label")
+    choices = "".join(
+        f"    <{inner} value={quoteattr(name)}{'' if whole else f' background={quoteattr(colour)}'}/>\n"
+        for name, colour in labels.items()
+    )
+    return (
+        '<View>\n  <Text name="question" value="$question"/>\n'
+        f'  <{outer} name="label" toName="response">\n{choices}  </{outer}>\n'
+        '  <Text name="response" value="$response" granularity="symbol"/>\n'
+        '  <Paragraphs name="evidence" value="$evidence" nameKey="title" textKey="text"/>\n</View>\n'
+    )
+
+
+def _passage(passage: Evidence) -> dict[str, str]:
+    fields = {name: getattr(passage, name) for name in _OF_PASSAGE}
+    return {"text": passage.text, "title": "", **{name: value for name, value in fields.items() if value}}
 
 
 def _results(response: str, annotation: Annotation) -> list[dict[str, Any]]:
@@ -110,6 +146,12 @@ def _evidence(shown: dict[str, Any]) -> Iterator[Evidence]:
             yield Evidence(value)
         elif isinstance(value, list):
             yield from (Evidence(text) for text in value if isinstance(text, str))
+            for passage in value:
+                if isinstance(passage, dict) and isinstance(passage.get("text"), str):
+                    known = {
+                        name: str(passage[name]) for name in ("id", "title", "language", "url") if passage.get(name)
+                    }
+                    yield Evidence(passage["text"], **known)
         if value:
             return
 
@@ -118,6 +160,9 @@ def _annotations(data: Any, shown: Any, response: str, reading: Reading) -> Iter
     for key, kind, who in _HOLDERS:
         for index, item in enumerate(optional(data, key, list) or []):
             where = f"{key}[{index}]"
+            if key == "predictions" and isinstance(item, int):  # exports without predictions have their ids
+                reading.report.notes["predictions_without_content"] += 1
+                continue
             if not isinstance(item, dict):
                 raise InputError("an object is expected", field=where)
             if item.get("was_cancelled"):
@@ -125,7 +170,8 @@ def _annotations(data: Any, shown: Any, response: str, reading: Reading) -> Iter
                 continue
             spans = tuple(_spans(optional(item, "result", list) or [], where, response, reading))
             yield Annotation(
-                annotator=_name(item.get(who)) or f"{'prediction' if kind is Kind.MODEL else 'annotator'}_{index + 1}",
+                annotator=next(filter(None, (_name(item.get(name)) for name in who)), "")
+                or f"{'prediction' if kind is Kind.MODEL else 'annotator'}_{index + 1}",
                 kind=kind,
                 taxonomy=optional(shown, "taxonomy", str)
                 or taxonomy_with(span.type for span in spans if span.type)

@@ -7,7 +7,7 @@ are, who the annotators are, and what the format could not hold, counted). The f
   everything else (notes, comments, reasons to skip, work in progress, reviews, exam answers) under `meta.studio`.
 - `mfava`: a file a language with gold and silver, and one for each annotator in the place of gold.
 - `hat`, `inline`: `data` with the gold layer of each item, `annotators` with a row for each annotator's layer.
-- `label_studio`: one task an item, with the layers of all.
+- `label_studio`: one task an item, with the layers of all, and the labeling configuration of their project.
 
 Annotators are called by their public ids, unless their chosen names are asked for.
 """
@@ -30,6 +30,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.formats.label_studio import labeling_config
 from veriglot.formats.writer import Writer
 from veriglot.records import Annotation, Kind, Sample
 from veriglot.records.settings import Record
@@ -313,6 +314,8 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     for name, writer in sorted(writers.items()):
         losses = writer.losses
         files.append(ExportedFile(name, losses.written, {what: loss.count for what, loss in losses.lost.items()}))
+    if format_ == "label_studio":
+        files.append(_labeling_config(project, folder))
     files.append(_history(tx, project_id, folder, names))
     people = {
         name: {
@@ -330,6 +333,14 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     return done
 
 
+def _labeling_config(project: Project, folder: Path) -> ExportedFile:
+    """What Label Studio's project has to know before it imports the tasks."""
+    form, name = project.form, "labeling_config.xml"
+    labels = {choice.name: choice.colour for choice in form.types or form.unit_labels or form.labels}
+    (folder / name).write_text(labeling_config(labels, whole=bool(form.labels)), "utf-8")
+    return ExportedFile(name, 1, {})
+
+
 def _notes(format_: str, left_out: int, layers: Counter[str]) -> list[str]:
     notes = []
     if left_out:
@@ -338,6 +349,10 @@ def _notes(format_: str, left_out: int, layers: Counter[str]) -> list[str]:
         notes.append("A row holds one layer: `data` has gold, `annotators` has a row for each annotator.")
     if format_ == "mfava":
         notes.append("A row holds gold and silver: each annotator's file has theirs in the place of gold.")
+    if format_ == "label_studio":
+        notes.append(
+            "In Label Studio, paste labeling_config.xml under Labeling Interface > Code; then import data.json."
+        )
     if not layers:
         notes.append("Nobody has handed anything in yet.")
     return notes

@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from studio_server import HOSTILE, TEXTS, event, layer
+from studio_server import HOSTILE, TEXTS, event, layer, running
 
 if TYPE_CHECKING:
-    from studio_server import Running
+    from pathlib import Path
+
+    from studio_server import Running, Visitor
 
 pytestmark = pytest.mark.slow
 
@@ -166,3 +168,48 @@ def test_an_unknown_event_id_form_is_refused(studio: Running) -> None:
     for bad in ("short", "x" * 65, str(uuid.uuid4()) + "\n", "é" * 10):
         sent = {**event(), "event_id": bad}
         assert one.post(f"/api/assignments/{number}/events", sent).status_code == 422
+
+
+def test_people_write_to_each_other_about_an_annotation(database: str, tmp_path: Path) -> None:
+    with running(tmp_path, database, work={"reviews": 1}) as studio:
+        anna, bo = studio.visitor(name="Anna"), studio.visitor(name="Bo")
+        rev, lead = studio.visitor(role="reviewer", name="Rev"), studio.visitor(role="lead", name="Ines")
+        mine = anna.next()
+        other = bo.next()
+        assert anna.send(mine["id"], "submit", layer={}).status_code == 200
+        assert bo.send(other["id"], "submit", layer={}).status_code == 200
+
+        def written(visitor: Visitor, number: int) -> list[tuple[str, int, str | None, bool, str]]:
+            comments = visitor.get(f"/api/assignments/{number}").json()["conversation"]
+            return [(row["role"], row["number"], row["name"], row["mine"], row["text"]) for row in comments]
+
+        def unread(visitor: Visitor) -> dict[int, int]:
+            return {row["id"]: row["unread"] for row in visitor.get("/api/assignments").json() if row["unread"]}
+
+        review = rev.next()
+        assert review["subject"]["assignment"] == mine["id"]
+        assert review["conversation"] == []
+        asked = anna.send(mine["id"], "comment", 0, comment="  Is 1815 right?  ")  # of any version, handed in or not
+        assert asked.json()["state"] == "submitted"
+        assert anna.send(mine["id"], "comment", comment=" ").status_code == 422
+        assert bo.send(mine["id"], "comment", comment="x").status_code == 404
+        assert unread(rev) == {review["id"]: 1}
+        assert unread(anna) == unread(bo) == {}
+        assert rev.send(review["id"], "opened").status_code == 200
+        assert unread(rev) == {}
+        assert rev.send(review["id"], "return", comment="Look it up.").status_code == 200
+        answer = {"assignment": mine["id"], "text": "It is."}
+        assert lead.get("/api/lead/conversations").json()[0]["waits"] is False  # the reviewer answered
+        assert lead.post("/api/lead/comments", answer).json()["name"] == "Ines"
+        assert unread(anna) == {mine["id"]: 2}
+        assert written(anna, mine["id"]) == [
+            ("annotator", 1, None, True, "Is 1815 right?"),
+            ("reviewer", 1, None, False, "Look it up."),
+            ("lead", 1, None, False, "It is."),
+        ]
+        assert anna.send(mine["id"], "comment", comment="Thanks.").status_code == 200
+        (told,) = lead.get("/api/lead/conversations").json()
+        assert (told["waits"], told["assignment"], len(told["comments"])) == (True, mine["id"], 4)
+        assert written(bo, other["id"]) == []
+        assert anna.post("/api/lead/comments", answer).status_code == 404
+        assert lead.post("/api/lead/comments", {**answer, "assignment": review["id"]}).status_code == 404

@@ -27,7 +27,18 @@ from veriglot.studio import tables as t
 from veriglot.studio.adjudication import Vote, after_adjudication, submissions_of, votes_on
 from veriglot.studio.exam import draw, uniform
 from veriglot.studio.layers import Layer
-from veriglot.studio.review import after_event, before_event, count_reviewable, final_layer, next_judgement
+from veriglot.studio.review import (
+    Comment,
+    after_event,
+    before_event,
+    conversations,
+    count_reviewable,
+    count_unread,
+    final_layer,
+    next_judgement,
+    thread_of,
+    written,
+)
 from veriglot.studio.store import ReadTransaction, Store, WriteTransaction, sha256, transactional
 from veriglot.studio.tables import (
     AT_WORK,
@@ -74,8 +85,10 @@ assignment_row, item_row, person_row = t.assignments.c, t.items.c, t.people.c  #
 _HANDED_IN = (State.SUBMITTED, State.SKIPPED)
 _CLOCKS_DIFFER = 2.0  # seconds that a page may state beyond what passed here, without a word in the history
 _Steps = dict[str, tuple[tuple[State, ...], "State | None"]]
+_ASIDE = frozenset({"opened", "comment"})  # these change no layer and no state, so they fit every version
 _BOTH: _Steps = {  # kind: from which states, to which; None keeps it
     "opened": (tuple(State), None),
+    "comment": (tuple(State), None),
     "save": (AT_WORK, None),
     "skip": (AT_WORK, State.SKIPPED),
 }
@@ -131,6 +144,8 @@ def _append(
         raise Refused("Events of the server are called so.", remedy="Send a new UUID with each event.")
     if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
         raise Refused("An item is left out for a reason.", remedy="Send a layer with the reason in `skip`.")
+    if new.kind == "comment":
+        new = msgspec.structs.replace(new, layer=None, comment=written(new.comment))
     assignment = tx.assignment(assignment_id, lock=True)
     if assignment.person_id != person_id:
         raise NotFound("assignment")
@@ -156,7 +171,7 @@ def _append(
         "digest": _digest(new),
         "client_at": new.at,
     }
-    if new.kind != "opened" and (new.base_version != assignment.version or assignment.state not in states):
+    if new.kind not in _ASIDE and (new.base_version != assignment.version or assignment.state not in states):
         reason = "version" if new.base_version != assignment.version else "state"
         tx.change(assignment, "conflict", {}, payload={"kind": new.kind, "reason": reason, **comment}, **sent)
         return Conflict(assignment.version, assignment.state, assignment.layer, reason)
@@ -173,7 +188,7 @@ def _append(
 def _changes(old: Assignment, new: NewEvent, state: State, worked: float) -> dict[str, Any]:
     """What an event changes of its assignment's row; `worked` are its seconds as far as they can be true."""
     at, seconds = now(), old.seconds + worked
-    if new.kind == "opened":
+    if new.kind in _ASIDE:
         return {"seconds": seconds, "opened_at": old.opened_at or at}
     changes: dict[str, Any] = {"seconds": seconds, "version": old.version + 1, "state": state, "changed_at": at}
     if new.layer is not None:
@@ -204,7 +219,7 @@ def _digest(new: NewEvent) -> str:
 # What somebody does to an assignment of theirs, with everything that follows from it, in one transaction.
 
 
-_ALONE = frozenset({"opened", "save"})  # these change nothing but their own assignment, and are frequent
+_ALONE = frozenset({*_ASIDE, "save"})  # these change nothing but their own assignment, and are frequent
 
 
 def apply_event(store: Store, project: Project, person_id: int, assignment_id: int, new: NewEvent) -> EventResult:
@@ -219,7 +234,7 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
         if assignment.purpose is Purpose.EXAM and new.kind == "skip":
             raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
-        if new.kind != "opened":
+        if new.kind not in _ASIDE:
             before_event(tx, assignment, new)
 
     def after(tx: WriteTransaction, assignment: Assignment) -> None:
@@ -574,11 +589,12 @@ class AssignmentView(Record):
     subjects: list[OtherLayer] | None
     votes: list[Vote] | None  # on what the subjects give, where an item is settled
     message: str | None
+    conversation: list[Comment] | None  # about the annotation; None where nobody else has to do with it
     seconds: float
 
 
 class AssignmentLine(Record):
-    """An assignment in a list."""
+    """An assignment in a list; `unread` counts what others wrote since it was opened last."""
 
     id: int
     purpose: Purpose
@@ -588,6 +604,7 @@ class AssignmentLine(Record):
     language: str | None
     message: str | None
     seconds: float
+    unread: int
 
 
 class Next(Record):
@@ -617,8 +634,9 @@ def assignments(caller: SignedIn) -> list[AssignmentLine]:
     with caller.studio.store.reading() as tx:
         mine = tx.assignments(person_id=caller.person.id)
         languages = {item.id: item.language for item in tx.items(caller.studio.id)}
+        unread = count_unread(tx, caller.person)
     return [
-        view(AssignmentLine, row, item=row.item_id, language=languages.get(row.item_id))
+        view(AssignmentLine, row, item=row.item_id, language=languages.get(row.item_id), unread=unread.get(row.id, 0))
         for row in mine
         if row.state is not State.WITHDRAWN
     ]
@@ -676,7 +694,10 @@ def _assignment(tx: ReadTransaction, caller: Caller, row: Assignment) -> Assignm
         ]
         votes = votes_on(submissions, caller.studio.project.form, sample_of(caller.studio, row.item_id))
     item = item_view(caller.studio, row.item_id)
-    return view(AssignmentView, row, item=item, subject=subject, subjects=subjects, votes=votes)
+    thread = thread_of(row)
+    comments = None if thread is None else conversations(tx, caller.person, row.item_id).get(thread, [])
+    more = {"subject": subject, "subjects": subjects, "votes": votes, "conversation": comments}
+    return view(AssignmentView, row, item=item, **more)
 
 
 def _other(tx: ReadTransaction, caller: Caller, person: Person, layer: Layer, assignment: int) -> OtherLayer:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Select, and_, case, exists, func, or_, select
 
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, StrictRecord
 from veriglot.studio import tables as t
 from veriglot.studio.comparison import Comparison, Counts, final_states
 from veriglot.studio.exam import draw
@@ -38,9 +39,10 @@ from veriglot.studio.tables import (
     Person,
     Purpose,
     Refused,
+    Role,
     State,
 )
-from veriglot.studio.web import LeadWriter, Number, Router, view
+from veriglot.studio.web import Lead, LeadWriter, Number, Router, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,15 +51,20 @@ if TYPE_CHECKING:
     from veriglot.studio.project import Project
 
 __all__ = [
+    "Comment",
     "after_event",
     "before_event",
+    "conversations",
     "count_reviewable",
+    "count_unread",
     "count_verdicts",
     "final_layer",
     "next_judgement",
     "ready_batches",
     "router",
     "stuck_batches",
+    "thread_of",
+    "written",
 ]
 
 
@@ -463,7 +470,137 @@ def _batch_of(tx: ReadTransaction, assignment: Assignment) -> Batch | None:
     return None if batch_id is None else tx.batch(batch_id)
 
 
+# What people write to each other about an annotation: comments, and the reasons for which work was sent back.
+
+
+_WRITTEN = ("comment", "return")
+
+
+class Comment(Record):
+    """Something that somebody wrote, `mine` where the reader did; `name` is for leads, who know the names."""
+
+    role: Role
+    number: int
+    name: str | None
+    mine: bool
+    at: datetime
+    text: str
+
+
+def written(text: str | None) -> str:
+    """A comment without spaces around it.
+
+    Raises:
+        Refused: it is empty.
+    """
+    if not (text or "").strip():
+        raise Refused("A comment says something.", remedy="Send its text in `comment`.")
+    return (text or "").strip()
+
+
+def thread_of(row: Assignment) -> int | None:
+    """The annotation that an assignment is about; None where there is nobody to write to."""
+    return row.id if row.purpose is Purpose.ANNOTATE else row.subject_id
+
+
+def conversations(tx: ReadTransaction, reader: Person, item_id: int | None = None) -> dict[int, list[Comment]]:
+    """What was written in the reader's project, or of one item of it, in order, by annotation."""
+    people, numbers = {row.id: row for row in tx.people(reader.project_id)}, tx.numbers(reader.project_id)
+    of = t.events.c
+    part = of.project_id == reader.project_id if item_id is None else of.item_id == item_id
+    thread = func.coalesce(assignment_row.subject_id, assignment_row.id)
+    query = (
+        select(thread, of.person_id, of.at, of.payload)
+        .join(t.assignments, assignment_row.id == of.assignment_id)
+        .where(part, of.kind.in_(_WRITTEN))
+        .order_by(of.id)
+    )
+    result: dict[int, list[Comment]] = {}
+    for annotation_id, person_id, at, payload in tx.connection.execute(query):
+        writer = people[person_id]
+        name, text = writer.name if reader.role is Role.LEAD else None, payload["comment"]
+        comment = Comment(writer.role, numbers[person_id], name, person_id == reader.id, at, text)
+        result.setdefault(annotation_id, []).append(comment)
+    return result
+
+
+def count_unread(tx: ReadTransaction, person: Person) -> dict[int, int]:
+    """How much others wrote about what an assignment of this person is about, since they opened it last, by its id."""
+    mine, other, opened, of = t.assignments.alias(), t.assignments.alias(), t.events.alias(), t.events.c
+    seen = select(func.max(opened.c.id)).where(
+        opened.c.assignment_id == mine.c.id, opened.c.kind.in_(("opened", "comment")), opened.c.person_id == person.id
+    )
+    query = (
+        select(mine.c.id, func.count())
+        .join(other, other.c.item_id == mine.c.item_id)
+        .join(t.events, of.assignment_id == other.c.id)
+        .where(
+            mine.c.person_id == person.id,
+            func.coalesce(mine.c.subject_id, mine.c.id) == func.coalesce(other.c.subject_id, other.c.id),
+            of.kind.in_(_WRITTEN),
+            of.person_id != person.id,
+            of.id > func.coalesce(seen.scalar_subquery(), 0),
+        )
+        .group_by(mine.c.id)
+    )
+    return {int(id_): int(count) for id_, count in tx.connection.execute(query)}
+
+
 router = Router()
+
+
+class Conversation(Record):
+    """What was written about an annotation; it `waits` for an answer where an annotator wrote last."""
+
+    item: int
+    key: str
+    language: str | None
+    assignment: int
+    by: str
+    waits: bool
+    comments: list[Comment]
+
+
+class CommentBody(StrictRecord):
+    """What a lead writes about an annotation."""
+
+    assignment: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    text: Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+@router.call("GET", "/api/lead/conversations")
+def show_conversations(caller: Lead) -> list[Conversation]:
+    """What people write to each other about annotations: what waits for an answer first, the newest first."""
+    with caller.studio.store.reading() as tx:
+        result = []
+        for id_, comments in conversations(tx, caller.person).items():
+            row = tx.assignment(id_)
+            item, annotator = tx.item(row.item_id), tx.person(row.person_id)
+            result.append(
+                view(
+                    Conversation,
+                    item,
+                    item=item.id,
+                    assignment=id_,
+                    by=annotator.public_id,
+                    waits=comments[-1].role is Role.ANNOTATOR,
+                    comments=comments,
+                )
+            )
+    result.sort(key=lambda row: (row.waits, row.comments[-1].at), reverse=True)
+    return result
+
+
+@router.call("POST", "/api/lead/comments")
+def comment(caller: LeadWriter, body: CommentBody) -> Comment:
+    """Write about an annotation; its annotator and reviewers read it."""
+    text, person = written(body.text), caller.person
+    with caller.studio.store.writing() as tx:
+        row = tx.assignment(body.assignment)
+        if row.project_id != caller.studio.id or row.purpose is not Purpose.ANNOTATE:
+            raise NotFound("annotation")
+        tx.change(row, "comment", {}, person_id=person.id, payload={"comment": text})
+        return conversations(tx, person, row.item_id)[row.id][-1]
 
 
 class BatchView(Record):

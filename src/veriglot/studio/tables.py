@@ -383,7 +383,7 @@ class NewEvent(StrictRecord):
     """
 
     event_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{8,64}(?!\n)$", max_length=64)]
-    kind: Literal["opened", "save", "submit", "skip", "reopen", "confirm", "correct", "return"]
+    kind: Literal["opened", "comment", "save", "submit", "skip", "reopen", "confirm", "correct", "return"]
     base_version: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
     layer: Layer | None = None
     comment: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PAGES = ["", "/people", "/agreement", "/disagreements", "/batches", "/items", "/items/1", "/exports"]
+PAGES = ["", "/people", "/agreement", "/disagreements", "/conversations", "/batches", "/items", "/items/1", "/exports"]
 MARKS = {"de": [(4, 9, "entity"), (13, 17, "invented")], "ar": [(0, 6, "relation")]}
 
 # Every text with the colours that it is drawn in; colours that are translucent are laid over what is behind them.

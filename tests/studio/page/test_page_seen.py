@@ -232,3 +232,33 @@ def test_a_reviewer_confirms_or_corrects_by_a_key(place: Place) -> None:
             event.kind for event in tx.events(judge.studio.id) if event.kind in {"confirm", "correct", "return"}
         ]
     assert verdicts == ["confirm", "correct"]
+
+
+def test_a_question_and_its_answer_are_read_where_the_work_is(place: Place) -> None:
+    desk = place.sit("reviewed").ready()
+    desk.page.get_by_text("Write to the others about this item").click()
+    desk.page.locator(".reply textarea").fill("Is 1815 right?")
+    desk.press("Control+Enter")
+    desk.page.locator(".comments li").wait_for()
+    desk.page.click("#submit")
+    desk.page.wait_for_selector(".surface[lang=ar] #response")
+    desk.saved()
+    judge = place.sit("reviewed", role="reviewer", name="Rev").ready()
+    assert "Is 1815 right?" in judge.page.locator(".notice.conversation").inner_text()
+    judge.page.locator(".conversation .reply textarea").fill("It is.")
+    judge.page.locator(".conversation .reply button").click()
+    judge.page.locator(".comments li").nth(1).wait_for()
+    judge.saved()
+    desk.page.reload()
+    desk.ready()
+    desk.page.locator(".tool .unread").wait_for()
+    desk.page.locator(".tool").first.click()
+    desk.page.locator(".item-go .unread").click()
+    desk.page.wait_for_selector(".surface[lang=de] #response")
+    assert desk.page.locator(".comments .written").all_inner_texts() == ["Is 1815 right?", "It is."]
+    desk.saved()
+    lead = place.sit("reviewed", role="lead", name="Ines")
+    lead.page.goto(f"{place.url}/lead/conversations")
+    lead.page.locator(".card .written").nth(1).wait_for()
+    assert lead.page.locator(".comments b").all_inner_texts() == ["Kim", "Rev"]
+    assert desk.trouble == judge.trouble == lead.trouble == []

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { SyncLine } from "./sync_status.js";
-import { t } from "./texts.js";
+import { number, t } from "./texts.js";
 import { nextTheme, theme } from "./theme.js";
 import { html, useState } from "./view.js";
 
@@ -15,9 +15,9 @@ export const ThemeSwitch = () => {
 };
 
 /**
- * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, guide: boolean, onPanel: (name: any) => void, navigate: (path: string) => void}} props
+ * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, unread: number, guide: boolean, onPanel: (name: any) => void, navigate: (path: string) => void}} props
  */
-export const Top = ({ me, sync, done, left, guide, onPanel, navigate }) => {
+export const Top = ({ me, sync, done, left, unread, guide, onPanel, navigate }) => {
   const leave = async () => {
     if (sync.state().waiting && !confirm(t("leave.unsent"))) return;
     await call("POST", "/api/logout").catch(() => undefined);
@@ -32,7 +32,7 @@ export const Top = ({ me, sync, done, left, guide, onPanel, navigate }) => {
       </div>
       <${SyncLine} sync=${sync} onConflict=${() => onPanel("conflict")} />
       <nav class="tools" aria-label=${t("tools.label")}>
-        <button class="tool" onClick=${() => onPanel("items")}>${t("items.title")}</button>
+        <button class="tool" onClick=${() => onPanel("items")}>${t("items.title")}${unread ? html` <b class="unread">${number(unread)}<span class="unseen"> ${t("items.unread", { count: unread })}</span></b>` : null}</button>
         <button class="tool" aria-pressed=${guide} onClick=${() => onPanel("guidelines")}>${t("guidelines.title")}</button>
         <button class="tool" aria-label=${t("help.open")} title=${t("help.open")} onClick=${() => onPanel("help")}>?</button>
         ${me.person.role === "lead" ? html`<button class="tool" onClick=${() => navigate("/lead")}>${t("lead.open")}</button>` : null}

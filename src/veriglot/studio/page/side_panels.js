@@ -38,11 +38,13 @@ export const Items = ({ current, onOpen, onClose }) => {
   return html`
     <${Drawer} title=${t("items.title")} onClose=${onClose}>
       ${failure ? html`<p role="alert">${wordsOf(failure)}</p>` : null}
-      <ol class="item-list">${(answer ?? []).map((/** @type {any} */ line, /** @type {number} */ index) => html`
+      <ol class="item-list">${(answer ?? []).map((/** @type {any} */ line, /** @type {number} */ index) => ({ line, index }))
+        .sort((/** @type {any} */ a, /** @type {any} */ b) => b.line.unread - a.line.unread).map((/** @type {any} */ { line, index }) => html`
         <li key=${line.id}><button class=${`item-go ${line.state}`} aria-current=${line.id === current} onClick=${() => onOpen(line.id)}>
           <span class="nr">${number(index + 1)}</span>
           <span>${has(`purpose.${line.purpose}`) ? t(`purpose.${line.purpose}`) : line.purpose}</span>
           <span class="fine">${line.language ?? ""}</span>
+          ${line.unread ? html`<b class="unread">${t("items.unread", { count: line.unread })}</b>` : null}
           <span class=${`state ${line.state}`}>${t(`state.${line.state}`)}</span>
           ${line.message ? html`<bdi class="fine noted">${line.message}</bdi>` : null}
         </button></li>`)}</ol>

@@ -53,6 +53,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   const [panel, setPanel] = useState(/** @type {"help" | "items" | "conflict" | null} */ (null));
   const [guide, setGuide] = useState(false);
   const [done, setDone] = useState(0);
+  const [unread, setUnread] = useState(0);
   const exam = me.person.stage === "exam"; // counts by itself: of earlier attempts everything is accepted
   const isDone = useCallback((/** @type {any} */ line) => (line.purpose === "exam") === exam
     && !["open", "returned", ...(exam ? ["accepted"] : [])].includes(line.state), [exam]);
@@ -101,8 +102,11 @@ export const Screen = ({ me, params, navigate, again }) => {
     else next();
   }, [params.id]);
   useEffect(() => {
-    call("GET", "/api/assignments").then((lines) => setDone(lines.filter(isDone).length)).catch(() => undefined);
-  }, [params.id, isDone]);
+    call("GET", "/api/assignments").then((lines) => {
+      setDone(lines.filter(isDone).length);
+      setUnread(lines.filter((/** @type {any} */ line) => line.unread && line.id !== editor?.assignment.id).length);
+    }).catch(() => undefined);
+  }, [params.id, isDone, editor]);
   useEffect(() => {
     if (rest !== "unreachable") return undefined;
     const retry = () => (params.id ? open(Number(params.id)) : next());
@@ -144,7 +148,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   const beside = guide ? html`<${GuidelinesPane} form=${form} onClose=${() => setGuide(false)} />` : null;
   const conflict = conflicts.find((one) => one.assignment === editor?.assignment.id) ?? (panel === "conflict" ? conflicts[0] : null);
   return html`
-    <${Top} me=${me} sync=${sync} done=${done} left=${left} guide=${guide} onPanel=${onPanel} navigate=${navigate} />
+    <${Top} me=${me} sync=${sync} done=${done} left=${left} unread=${unread} guide=${guide} onPanel=${onPanel} navigate=${navigate} />
     <${Refusals} sync=${sync} />
     ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${onPanel}
       onOnward=${onward} onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} onRetry=${next} />${beside}`}

@@ -10,7 +10,7 @@ import { Response, Types } from "./response.js";
 import { Labels, Pair } from "./pairs.js";
 import { ReviewBar, WorkBar } from "./actions.js";
 import { SpanList } from "./span_list.js";
-import { Returned, Reviewed } from "./submissions.js";
+import { Conversation, Reviewed } from "./submissions.js";
 import { useChanges } from "./sync_status.js";
 import { named, t } from "./texts.js";
 import { Units } from "./units.js";
@@ -177,6 +177,12 @@ export const Workspace = (props) => {
   const { busy, end, submit, skip } = useEnding(props, setSaid);
   const region = useRef(/** @type {HTMLElement | null} */ (null));
   const [split, setSplit] = useSplit();
+  const [comments, setComments] = useState(/** @type {any[] | null} */ (assignment.conversation));
+  const onSend = async (/** @type {string} */ text) => {
+    const outcome = await sync.act(assignment.id, "comment", null, text);
+    if (outcome.done) setComments([...comments ?? [], { mine: true, at: new Date().toISOString(), text }]);
+    return outcome.done;
+  };
   useEffect(() => {
     const first = form.unit && !form.types.length ? document.getElementById("unit-0") : document.getElementById("response");
     (first ?? region.current)?.focus({ preventScroll: true });
@@ -213,7 +219,7 @@ export const Workspace = (props) => {
   return html`
     <main class=${classes({ workspace: true, "of-pair": pair, guided: children })} ref=${region} tabindex="-1" style=${{ "--split": split ? `${split}%` : undefined }}>
       <section class="pane scroll" aria-label=${t("response.pane")}>
-        <${Returned} message=${assignment.message} state=${assignment.state} />
+        <${Conversation} ...${{ assignment, comments, onSend }} above=${true} />
         ${review ? html`<${Reviewed} subject=${assignment.subject} />` : null}
         ${editor.votes ? html`<${Adjudicated} editor=${editor} />` : null}
         ${item.question ? html`<div class="question" dir=${item.question_direction}><span class="fine">${t("question")}</span><p lang=${item.language}>${item.question}</p></div>` : null}
@@ -226,6 +232,7 @@ export const Workspace = (props) => {
         <${Votes} editor=${editor} />
         <${SpanList} editor=${editor} />
         <${ItemForm} editor=${editor} clear=${clear} onClear=${tell} />
+        <${Conversation} ...${{ assignment, comments, onSend }} above=${false} />
       </section>
       ${pair ? null : html`<section class="pane proof scroll" aria-label=${t(form.task === "translation" ? "evidence.source_text" : "evidence.label")}>
         <${Evidence} editor=${editor} shared=${shared} onShared=${toggleShared} search=${search} onSearch=${setSearch} />

@@ -6,6 +6,7 @@ import { html, useState } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { languageName, moment, time } from "./figures.js";
 import { Marked } from "./annotated_text.js";
+import { Answer } from "./conversations.js";
 import { Link, address } from "./routes.js";
 
 const STEP = 50;
@@ -72,12 +73,12 @@ const Event = (/** @type {any} */ { one, found, form, people }) => {
   </li>`;
 };
 
-const KINDS = Object.fromEntries(["imported", "assigned", "opened", "save", "submit", "skip", "reopen", "confirm", "correct", "return",
+const KINDS = Object.fromEntries(["imported", "assigned", "opened", "comment", "save", "submit", "skip", "reopen", "confirm", "correct", "return",
   "conflict", "accepted", "withdrawn", "gold"].map((kind) => [kind, true]));
 
 /** @param {{id: string, form: any, people: Map<string, any>}} props */
 export const ItemHistory = ({ id, form, people }) => {
-  const { answer: found, failure } = useAnswer(`/api/lead/items/${encodeURIComponent(id)}/history`);
+  const { answer: found, failure, again } = useAnswer(`/api/lead/items/${encodeURIComponent(id)}/history`);
   if (!found) return html`<${Waiting} failure=${failure} />`;
   const known = ["gold", "silver"].filter((name) => found[name]);
   return html`
@@ -93,6 +94,7 @@ export const ItemHistory = ({ id, form, people }) => {
           <small>${t(`lead.purpose.${one.purpose}`)} · ${t(`lead.state.${one.state}`)} · ${time(one.seconds)}</small></h4>
         <${Shown} item=${found.item} layer=${one.layer} form=${form} />
         ${one.message ? html`<p class="event-said" dir="auto">${one.message}</p>` : null}
+        ${one.purpose === "annotate" ? html`<details class="conversation"><summary>${t("conversation.write")}</summary><${Answer} assignment=${one.id} onDone=${again} /></details>` : null}
       </section>`)}
     </div>
     <h3>${t("lead.history")}</h3>

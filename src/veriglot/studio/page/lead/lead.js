@@ -7,6 +7,7 @@ import { html, useEffect } from "../view.js";
 import { Agreement } from "./agreement.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { Batches } from "./batches.js";
+import { Conversations } from "./conversations.js";
 import { Disagreements } from "./disagreements.js";
 import { Exports } from "./exports.js";
 import { ItemHistory, Items } from "./items.js";
@@ -14,7 +15,7 @@ import { People } from "./people.js";
 import { Link, address, go, placeOf, takeNavigate } from "./routes.js";
 import { Progress } from "./progress.js";
 
-const TABS = ["progress", "people", "agreement", "disagreements", "batches", "items", "exports"];
+const TABS = ["progress", "people", "agreement", "disagreements", "conversations", "batches", "items", "exports"];
 const FRESH = 30; // seconds until the figures are asked for again
 
 const Page = (/** @type {any} */ { place, me, overview, again }) => {
@@ -26,6 +27,7 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
     case "people": return html`<${People} overview=${overview} me=${me} again=${again} />`;
     case "agreement": return html`<${Agreement} people=${people} />`;
     case "disagreements": return html`<${Disagreements} form=${form} people=${people} overview=${overview} refresh=${again} />`;
+    case "conversations": return html`<${Conversations} people=${people} />`;
     case "batches": return html`<${Batches} overview=${overview} people=${people} again=${again} />`;
     case "items": return html`<${Items} overview=${overview} />`;
     case "exports": return html`<${Exports} />`;

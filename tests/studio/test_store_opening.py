@@ -52,7 +52,7 @@ def test_opening_again_keeps_everything(store: Store, database: str) -> None:
 
 def _as_before(connection) -> None:
     """The tables as the first version made them."""
-    for name in ("search", "priority", "wanted"):
+    for name in ("search", "priority", "wanted", "prediction"):
         connection.execute(text(f"ALTER TABLE items DROP COLUMN {name}"))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from msgspec import to_builtins
 from rule_rows import RULES, TEXTS, spans, team
@@ -13,6 +15,7 @@ from veriglot.studio.assignment import suggestions_for
 from veriglot.studio.comparison import SuggestionCounts, suggested_id, verdict
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export
+from veriglot.studio.items import import_all, is_random
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.tables import ItemRole
 
@@ -126,3 +129,67 @@ def test_a_rejection_is_an_id_and_said_once(store, make_project):
     for rejected in (("a", "a"), ("x" * 65,), ("\ud800",)):
         with pytest.raises(InputError, match="rejected"):
             Layer(rejected=rejected).check(project.form, sample)
+
+
+FOUR = "Ada war in Rom."  # four words
+
+
+def _loop(make_project, tmp_path, number=40, more="", suggestions='predictions = "marked.jsonl"', **work):
+    """A project of short texts with predictions: item n has a confidence of n / (2 number) in each of its words."""
+    rows = [{"id": f"i{n}", "language": "de", "response": FOUR, "evidence": [{"text": str(n)}]} for n in range(number)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    marked = [
+        {"id": f"i{n}", "status": "scored", "detector": "d@1", "score": 0.9, "spans": [
+            {"start": 0, "end": 3, "type": "entity", "confidence": 0.75, "text": "Ada"}],
+         "words": [{"start": start, "end": start + 2, "confidence": n / number / 2} for start in (0, 4, 8, 11)]}
+        for n in range(number)
+    ]  # fmt: skip
+    marked.append({"id": "stranger", "status": "scored", "detector": "d@1", "score": 0.1, "spans": []})
+    (tmp_path / "marked.jsonl").write_text("\n".join(map(json.dumps, marked)), "utf-8")
+    settings = "".join(f"{name} = {json.dumps(value)}\n" for name, value in work.items())
+    head = RULES.replace("[work]\n", '[data]\npath = "data.jsonl"\n[work]\nper_person = 1000\n' + settings)
+    return make_project(f"{head}\n[suggestions]\n{suggestions}\n{more}")
+
+
+def test_predictions_of_a_file_are_suggested_with_their_confidence(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path)
+    done = import_all(store, project)
+    assert (done.predicted, done.unpredicted) == (40, 1)
+    again = import_all(store, project)
+    assert (again.predicted, again.known) == (0, 40)
+    work = team(store, project)
+    given = work.next(work.person())
+    (shown,) = given.suggestions
+    assert {name: shown[name] for name in ("start", "end", "type", "confidence")} == {
+        "start": 0, "end": 3, "type": "entity", "confidence": 0.75,
+    }  # fmt: skip
+    layer = Layer(spans=(LayerSpan(suggested_id(shown), 0, 3, "entity"),))
+    work.act(given, "submit", layer)
+    assert verdict(shown, work.assignment(given.id).layer) == "accepted"
+
+
+def test_the_least_certain_come_first_and_every_other_one_by_chance(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, order="uncertainty")
+    import_all(store, project)
+    work = team(store, project)
+    with store.reading() as tx:
+        items = tx.items(work.id)
+    chance = [is_random(project, item.key) for item in items]
+    both = min(chance.count(True), chance.count(False))
+    assert chance[: 2 * both] == [False, True] * both
+    assert 10 < chance.count(True) < 30
+    uncertain = [int(item.key[1:]) for item in items if not is_random(project, item.key)]
+    assert uncertain == sorted(uncertain, reverse=True)  # the nearer to 1/2, the less certain
+    by_chance = [int(item.key[1:]) for item in items if is_random(project, item.key)]
+    assert by_chance not in (sorted(by_chance), sorted(by_chance, reverse=True))
+    person = work.person()
+    first = work.next(person)
+    import_all(store, project)  # changes nothing, and never what somebody has
+    with store.reading() as tx:
+        assert [item.key for item in tx.items(work.id)] == [item.key for item in items]
+        assert tx.item(first.item_id).key == items[0].key
+
+
+def test_an_order_without_predictions_is_refused(make_project):
+    with pytest.raises(InputError, match="predictions"):
+        make_project(RULES.replace("[work]\n", '[work]\norder = "uncertainty"\n'))

@@ -180,6 +180,8 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
         "left_out": len(done.unusable),
         "widened_marks": done.widened,
         "batches": done.batches,
+        "predictions": done.predicted,
+        "predictions_left_out": done.unpredicted,
     }
     exit_code = EXIT_ROWS_FAILED if done.unusable else 0
     if json:
@@ -194,6 +196,8 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
         (len(done.unusable), "rows that became no item"),
         (done.widened, "marks widened to whole characters"),
         (done.batches, "batches made"),
+        (done.predicted, "predictions taken"),
+        (done.unpredicted, "predictions left out: of no item here, or not scored"),
     ]
     for count, what in rest:
         if count:

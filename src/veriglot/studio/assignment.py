@@ -25,7 +25,8 @@ from veriglot.records.settings import Record, errors_of
 from veriglot.studio import exam
 from veriglot.studio import tables as t
 from veriglot.studio.adjudication import Vote, after_adjudication, submissions_of, votes_on
-from veriglot.studio.exam import draw, uniform
+from veriglot.studio.exam import draw
+from veriglot.studio.items import suggested_spans, uniform
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import (
     Comment,
@@ -493,7 +494,7 @@ def _has(person: Person) -> ColumnElement[bool]:
     return exists().where(assignment_row.item_id == item_row.id, *_mine(person), live)
 
 
-# Marks that are shown beforehand, where a project wants any: from the silver layer, or from a detector.
+# Marks that are shown beforehand, where a project wants any: of the silver layer, a detector, or a file of predictions.
 #
 # They bias (those who see them agree with them more), so they are off unless the project file says otherwise, are kept
 # with the assignment that showed them, and can be left out on a share of the items so that their effect can be
@@ -512,6 +513,9 @@ def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[d
         return None
     if entry.detector is not None:
         return _detected(entry.detector, project, tx.sample(item.id))
+    if entry.predictions:
+        prediction = tx.prediction(item.id)
+        return None if prediction is None else list(prediction["spans"])
     silver = tx.silver(item.id)
     return None if silver is None else list(silver.to_data()["spans"])
 
@@ -551,7 +555,7 @@ def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any
     if prediction.status is not Status.SCORED:
         return None
     annotation = Annotation(annotator=name, kind=Kind.MODEL, taxonomy=detector.taxonomy, spans=prediction.spans)
-    return list(Layer.from_annotation(annotation, project.form, sample).to_data()["spans"])
+    return suggested_spans(annotation, project.form, sample)
 
 
 # The calls of those who work.

@@ -8,7 +8,6 @@ in each.
 
 from __future__ import annotations
 
-import hashlib
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -18,6 +17,7 @@ import numpy as np
 from veriglot.metrics.agreement import kappa
 from veriglot.records.settings import Record
 from veriglot.studio.comparison import Comparison, Counts
+from veriglot.studio.items import uniform
 from veriglot.studio.layers import Layer
 from veriglot.studio.project import ExamEntry, Project, StratumEntry
 from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
@@ -28,18 +28,12 @@ from veriglot.studio.web import Router, SignedIn, Writer, view
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-__all__ = ["begin", "could_begin", "draw", "draw_pool", "missing_items", "router", "uniform"]
+__all__ = ["begin", "could_begin", "draw", "draw_pool", "missing_items", "router"]
 
 T = TypeVar("T")
 
 
-# Chance that can be repeated: the same words give the same number, on any machine and in any version.
-
-
-def uniform(*words: object) -> float:
-    """A number from 0 to below 1 that these words stand for."""
-    joined = "\x1f".join(str(word) for word in words)
-    return int.from_bytes(hashlib.sha256(joined.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
+# Items in an order of chance.
 
 
 def draw(rows: Iterable[T], key: Callable[[T], str], *words: object) -> list[T]:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from sqlalchemy import bindparam, update
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats.reader import read_rows
+from veriglot.formats.reader import read_predictions, read_rows
+from veriglot.metrics.reference import answer
+from veriglot.records import Annotation, Kind, Prediction, Status
 from veriglot.records.languages import get_language
-from veriglot.records.settings import paths_in, require
+from veriglot.records.settings import errors_of, paths_in, require
+from veriglot.records.taxonomy import taxonomy_with
 from veriglot.storage.checkpoint import FailedRow
-from veriglot.studio.layers import Layer
+from veriglot.studio import tables
+from veriglot.studio.comparison import Comparison
+from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.project import NO_HALLUCINATION, Project, TaskKind
 from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, StoreError
 
@@ -22,10 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from veriglot.records import Annotation, Sample
-    from veriglot.studio.store import Store, WriteTransaction
+    from veriglot.records import Sample
+    from veriglot.studio.project import Form
+    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
+    from veriglot.studio.tables import Item
 
-__all__ = ["ImportResult", "import_all", "register_project"]
+__all__ = ["ImportResult", "import_all", "is_random", "register_project", "suggested_spans", "uniform"]
 
 _MAX_RESPONSE = 100_000  # code points; the page shows all of it at once
 _MAX_EVIDENCE = 2_000_000  # code points of one item
@@ -54,6 +64,8 @@ class ImportResult:
         unusable: rows that became no item.
         widened: marks of gold and silver layers that cut a character and were widened to all of it.
         batches: that were made.
+        predicted: items with a new prediction.
+        unpredicted: predictions of no item, or that scored nothing.
     """
 
     added: Counter[str] = field(default_factory=Counter)
@@ -63,6 +75,8 @@ class ImportResult:
     unusable: list[RejectedRow] = field(default_factory=list)
     widened: int = 0
     batches: int = 0
+    predicted: int = 0
+    unpredicted: int = 0
 
 
 def register_project(store: Store, project: Project) -> ProjectRow:
@@ -101,6 +115,12 @@ def import_all(store: Store, project: Project) -> ImportResult:
     checks = entries.checks.path if entries.checks is not None else ()
     for paths, role in ((exam, ItemRole.EXAM), (checks, ItemRole.CHECK), (entries.data.path, ItemRole.NORMAL)):
         _Import(store, project, project_id, role, result).read(paths_in(project.path.parent, paths))
+    if entries.suggestions is not None:
+        for path in paths_in(project.path.parent, entries.suggestions.predictions):
+            _import_predictions(store, project, project_id, path, result)
+    if entries.work.order != "file":
+        with store.writing(lock=project.lock) as tx:
+            _order(tx, project, project_id)
     if entries.validation is not None:
         with store.writing(lock="items") as tx:
             result.batches = _form_batches(tx, project_id, entries.validation.batch_size)
@@ -245,6 +265,120 @@ def _check_original(sample: Sample, task: TaskKind) -> None:
         what, key = _ORIGINALS[task]
         remedy = f"Give it as `evidence`, or as `{key}` of a published format (`veriglot convert`)."
         raise InputError(what, field="evidence", remedy=remedy)
+
+
+# Chance that can be repeated: the same words give the same number, on any machine and in any version.
+
+
+def uniform(*words: object) -> float:
+    """A number from 0 to below 1 that these words stand for."""
+    joined = "\x1f".join(str(word) for word in words)
+    return int.from_bytes(hashlib.sha256(joined.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
+
+
+# Predictions of a detector, by the ids of the items: what may be suggested, what to annotate first, and what rates are
+# corrected by.
+
+
+def _import_predictions(store: Store, project: Project, project_id: int, path: Path, result: ImportResult) -> None:
+    """Keep the newest prediction of each item."""
+    rows = read_predictions(str(path))
+    while chunk := list(islice(rows, _AT_ONCE)):
+        with store.writing(lock="items") as tx:
+            items = {item.key: item for item in tx.items(project_id, key=[prediction.id for prediction in chunk])}
+            for prediction in chunk:
+                item = items.get(prediction.id)
+                if item is None or prediction.status is not Status.SCORED:
+                    result.unpredicted += 1
+                    continue
+                with errors_of(path):
+                    data = _prediction_data(project, tx.sample(item.id), prediction)
+                if data != tx.prediction(item.id):
+                    tx.update_item(item, "predicted", prediction=data)
+                    result.predicted += 1
+
+
+def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -> dict[str, Any]:
+    spans = answer(prediction, len(sample.response)).marks.spans.tolist()
+    types = {span.type for span in prediction.spans or () if span.type}
+    known = {choice.name for choice in project.form.types}
+    named = project.form.taxonomy if types <= known else taxonomy_with(types) or project.form.taxonomy
+    annotation = Annotation(annotator=prediction.detector, kind=Kind.MODEL, taxonomy=named, spans=prediction.spans)
+    confidences = [word.confidence for word in prediction.words or ()]
+    if not confidences and prediction.score is not None:
+        confidences = [prediction.score]
+    return {
+        "detector": prediction.asked,
+        "score": prediction.score,
+        # Of how many words a calibrated detector errs; of the whole response, where it tells of no words.
+        "uncertainty": sum(min(c, 1 - c) for c in confidences) / len(confidences) if confidences else 0.0,
+        "marks": spans,
+        "spans": suggested_spans(annotation, project.form, sample) if project.form.has_spans else [],
+    }
+
+
+def suggested_spans(annotation: Annotation, form: Form, sample: Sample) -> list[dict[str, Any]]:
+    """A model's spans as suggestions: spans as in a layer, each with its `confidence` where it has one."""
+    result: list[dict[str, Any]] = list(Layer.from_annotation(annotation, form, sample).to_data()["spans"])
+    for data in result:
+        inside = [s for s in annotation.spans or () if data["start"] <= s.start and s.end <= data["end"]]
+        widest = max(inside, key=lambda span: span.end - span.start, default=None)
+        if widest is not None and widest.confidence is not None:
+            data["confidence"] = widest.confidence
+    return result
+
+
+def is_random(project: Project, key: str) -> bool:
+    """Whether an item comes by chance and not by what its prediction says, so that it may stand for the others."""
+    work = project.entries.work
+    return work.order == "file" or uniform(project.slug, "random", key) < work.random
+
+
+def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
+    """Put the items that nobody has in order, a language at a time, on the positions that they have together."""
+    work, given = project.entries.work, {row.item_id for row in tx.assignments(project_id)}
+    by_language: dict[str | None, list[Item]] = {}
+    before: Counter[str | None] = Counter()  # items that somebody has: the turns go on after them
+    for item in tx.items(project_id, role=ItemRole.NORMAL):
+        if item.id in given:
+            before[item.language] += 1
+        else:
+            by_language.setdefault(item.language, []).append(item)
+    moved: list[dict[str, int]] = []
+    for language, items in by_language.items():
+        chance = [item for item in items if is_random(project, item.key)]
+        chance.sort(key=lambda item: uniform(project.slug, "random", item.key))
+        chosen = {item.id for item in chance}
+        others = [item for item in items if item.id not in chosen]
+        others.sort(key=lambda item: -_urgency(tx, project, item))
+        shared = work.overlap if not tx.tally(project_id, "items", "role", role=ItemRole.OVERLAP) else 0
+        ordered = chance[:shared]  # agreement is measured on what stands for all
+        chance = chance[shared:]
+        for turn in range(before[language], before[language] + len(chance) + len(others)):
+            by_chance = math.floor((turn + 1) * work.random) > math.floor(turn * work.random)
+            ordered.append((chance if (by_chance and chance) or not others else others).pop(0))
+        for item, position in zip(ordered, sorted(item.position for item in items), strict=True):
+            if item.position != position:
+                moved.append({"item": item.id, "at": position})
+    if moved:
+        row = tables.items.c
+        statement = update(tables.items).where(row.id == bindparam("item")).values(position=bindparam("at"))
+        tx.connection.execute(statement, moved)
+        tx.record("ordered", project_id, payload={"items": len(moved)})
+
+
+def _urgency(tx: ReadTransaction, project: Project, item: Item) -> float:
+    """From 0 to 1; items without a prediction come last."""
+    prediction = tx.prediction(item.id)
+    if prediction is None:
+        return -1.0
+    if project.entries.work.order == "uncertainty":
+        return float(prediction["uncertainty"])
+    silver = tx.silver(item.id)
+    if silver is None:
+        return -1.0
+    spans = tuple(LayerSpan(s["id"], s["start"], s["end"], s["type"]) for s in prediction["spans"])
+    return 1.0 - Comparison(project.form, tx.sample(item.id)).similarity(silver, Layer(spans=spans))
 
 
 def _form_batches(tx: WriteTransaction, project_id: int, size: int) -> int:

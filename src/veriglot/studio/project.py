@@ -179,6 +179,11 @@ class WorkEntry(StrictRecord):
     per_person: Count | None = 50  # items of a person's own after these; None for as many as there are
     reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
     adjudicate: bool = True  # whether a lead settles what was annotated more than once
+    # Items that nobody has yet go by what the imported predictions say: the least certain first, or those least like
+    # silver first. `random` of them are drawn by chance, in between: only these tell how often a model hallucinates.
+    order: Literal["file", "uncertainty", "disagreement"] = "file"
+    random: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
+    half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.02  # of a rate that is sure enough
 
 
 class ValidationEntry(StrictRecord):
@@ -211,8 +216,9 @@ class PaceEntry(StrictRecord):
 class SuggestionsEntry(StrictRecord):
     """`[suggestions]`: marks shown beforehand. They bias, so they are off without the table, and recorded with it."""
 
-    detector: str | None = None  # its name; None where `silver` is shown
+    detector: str | None = None  # its name, to run as items are given out
     silver: bool = False  # show the silver layer
+    predictions: Paths = ()  # files of `veriglot detect`, by the ids of the items
     share: Share = 1.0  # of the items that show any, so that their effect can be measured
 
 
@@ -495,8 +501,19 @@ def _check_tables(entries: Entries) -> None:
         total = sum(stratum.items for stratum in exam.strata)
         require(total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam")
     if (suggestions := entries.suggestions) is not None:
-        exactly_one = (suggestions.detector is not None) != suggestions.silver
-        require(exactly_one, "name a detector, or take the silver layer: one of them", "suggestions")
+        sources = [suggestions.detector is not None, suggestions.silver, bool(suggestions.predictions)]
+        require(sum(sources) == 1, "name a detector, predictions or the silver layer: one of them", "suggestions")
+
+    if entries.work.order != "file":
+        has = suggestions is not None and bool(suggestions.predictions)
+        require(has, "this order needs predictions", "work.order", "Name them as `predictions` under [suggestions].")
+        if entries.work.order == "disagreement":
+            require(
+                entries.data.silver,
+                "disagreement is with the silver layer",
+                "work.order",
+                "Name `silver` under [data].",
+            )
 
 
 def _check_store(url: str | None) -> None:

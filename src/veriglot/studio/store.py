@@ -16,7 +16,7 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from zlib import crc32
 
 import msgspec
@@ -144,6 +144,10 @@ class ReadTransaction:
     def silver(self, item_id: int) -> Layer | None:
         """The silver layer of an item, if it has one."""
         return self._layer(item_id, "silver")
+
+    def prediction(self, item_id: int) -> dict[str, Any] | None:
+        """What an imported prediction says of an item: `detector`, `score`, `uncertainty`, `marks` and `spans`."""
+        return cast("dict[str, Any] | None", self._item_column(item_id, "prediction"))
 
     def _layer(self, item_id: int, column: str) -> Layer | None:
         data = self._item_column(item_id, column)
@@ -363,7 +367,7 @@ class WriteTransaction(ReadTransaction):
         self.record("role", item.project_id, item_id=item.id, person_id=by, payload=payload)
 
     def update_item(self, item: Item, kind: str, *, by: int | None = None, **changes: Any) -> None:
-        """Change `priority` or `wanted` of an item, with an event of a kind such as `priority`."""
+        """Change `priority`, `wanted` or `prediction` of an item, with an event of a kind such as `priority`."""
         self._update(tables.items, item.id, changes)
         self.record(kind, item.project_id, item_id=item.id, person_id=by, payload=changes)
 

@@ -494,6 +494,7 @@ items = _table(
     Item,
     *(Column("sample", _Json, nullable=False), Column("gold", _Json), Column("silver", _Json)),
     Column("search", Text, nullable=False, server_default=""),  # id, question and response, folded
+    Column("prediction", _Json),  # of a detector, as `items.import_all` takes it
     Index("item_key", "project_id", "key", unique=True),
     Index("items_by_role", "project_id", "role", "language", "position"),
 )

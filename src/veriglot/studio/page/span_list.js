@@ -95,6 +95,7 @@ const Suggestion = ({ editor, span, sign }) => html`
         <b class="sign" style=${{ color: colourOf(editor, span.type) }} aria-hidden="true">${sign}?</b>
         <span class="kind">${named("type", span.type)}</span>
         <bdi class="quoted" dir=${editor.item.direction} lang=${editor.item.language}>${editor.quote(span.start, span.end)}</bdi>
+        ${typeof span.confidence === "number" ? html`<small title=${t("suggestions.confidence")}>${new Intl.NumberFormat(interfaceLanguage(), { style: "percent" }).format(span.confidence)}</small>` : null}
       </button>
       <button class="small" disabled=${editor.locked} onClick=${() => editor.accept(span.id)}>${t("suggestions.accept")}</button>
       <button class="small" disabled=${editor.locked} onClick=${() => editor.reject(span.id)}>${t("suggestions.reject")}</button>

@@ -56,6 +56,26 @@ def test_what_is_worth_a_look_has_its_reason(rows, kinds):
     assert all(any(char.isdigit() for char in flag.reason) for flag in found.flags)
 
 
+def test_a_trend_has_a_point_for_each_stretch_of_work():
+    rows = _work(20, others=0.9) + _work(20, 30, others=0.6, seconds=25.0) + _work(3, 60, check=0.5, marks=4)
+    found = measure_pace([*rows, *_work(1, 90, skipped=True)], PaceEntry())
+    points = [(point.items, point.seconds_per_word, point.marks, point.check_f1) for point in found.trend]
+    assert points == [(20, 0.6, 2.0, None), (20, 0.25, 2.0, None), (3, 0.6, 4.0, 0.5)]
+    assert [point.others for point in found.trend] == [pytest.approx(0.9), pytest.approx(0.6), None]
+
+
+def test_types_are_confused_word_by_word_over_each_two_people(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 1")))
+    work.items(1)
+    for layer in (spans((0, 12)), spans((0, 3), (4, 12, "relation")), Layer()):  # of "Ada Lovelace ..."
+        work.do(work.person(), layer)
+    with store.reading() as tx:
+        found = measure_agreement(tx, work.project)
+    assert [(row.first, row.second, row.units) for row in found.confusion] == [
+        ("", "entity", 3), ("", "relation", 1), ("entity", "entity", 1), ("entity", "relation", 1),
+    ]  # fmt: skip
+
+
 @pytest.mark.usefixtures("an_hour_passes")
 def test_the_overview_counts_what_there_is(store, make_project):
     text = RULES.replace("overlap = 0", "overlap = 1").replace("reviews = 0", "reviews = 1")

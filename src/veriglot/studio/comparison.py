@@ -8,8 +8,10 @@ compared unit by unit. Whether two layers say the same is another question: then
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime  # records read their annotations
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
 __all__ = [
     "SETTLED_BY_HAND",
     "Comparison",
+    "Confusion",
     "Counts",
     "GoldOrigin",
     "GoldSource",
     "SuggestionCounts",
     "annotations_by_item",
+    "confused_types",
     "count_suggestions",
     "final_single_annotation",
     "final_states",
@@ -169,8 +173,32 @@ class Comparison:
     def _labels(self, layer: Layer, bounds: Int32s, *, typed: bool) -> list[str]:
         """What marks say of each range."""
         marks = self.marks(layer)
-        names = (*(type_ or "" for type_ in marks.types), "")  # an index of -1 is the one at the end
-        return [names[i] if typed or i < 0 else "marked" for i in unit_marks(bounds, marks.spans).tolist()]
+        if typed:
+            return _types_of(bounds, marks)
+        return ["" if i < 0 else "marked" for i in unit_marks(bounds, marks.spans).tolist()]
+
+
+class Confusion(Record):
+    """Units on which one person chose a type and another a second one; an empty type where nothing is marked."""
+
+    first: str
+    second: str
+    units: int  # each pair of people counts each unit once
+
+
+def confused_types(texts: Iterable[Layered]) -> list[Confusion]:
+    """Which types people chose for the same units, over each two people of each text, the most frequent first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        labels = [_types_of(text.bounds, marks) for marks in text.layers.values()]
+        for first, second in combinations(labels, 2):
+            counts.update((min(pair), max(pair)) for pair in zip(first, second, strict=True) if any(pair))
+    return [Confusion(*names, count) for names, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
+
+
+def _types_of(bounds: Int32s, marks: Marks) -> list[str]:
+    names = (*(type_ or "" for type_ in marks.types), "")  # an index of -1 is the one at the end
+    return [names[i] for i in unit_marks(bounds, marks.spans).tolist()]
 
 
 # What became of the marks that were shown beforehand (`assignment.suggestions_for`).

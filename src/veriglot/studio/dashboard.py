@@ -17,9 +17,11 @@ from veriglot.studio.adjudication import best_annotators
 from veriglot.studio.agreement import AgreementRow, agreement_rows
 from veriglot.studio.comparison import (
     Comparison,
+    Confusion,
     GoldOrigin,
     SuggestionCounts,
     annotations_by_item,
+    confused_types,
     count_suggestions,
     final_single_annotation,
     final_states,
@@ -61,6 +63,7 @@ class ProjectAgreement(Record):
     shared: int  # items that two people or more handed in
     best: dict[str, AgreementRow]  # language to the kappa of whoever agrees most with silver: the rule takes theirs
     lines: list[AgreementRow]  # all figures
+    confusion: list[Confusion]  # which types people chose for the same units
     fewest_texts: int = FEWEST_TEXTS  # figures of fewer items than this have no interval
 
 
@@ -81,7 +84,7 @@ def measure_agreement(
     lines = agreement_rows(people, silver, by_single_type=by_type, gamma=gamma, resamples=_RESAMPLES)
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
-    return ProjectAgreement(unit, len(people), best, lines)
+    return ProjectAgreement(unit, len(people), best, lines, confused_types(people))
 
 
 # Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.
@@ -116,6 +119,16 @@ class Flag(Record):
     reason: str
 
 
+class TrendPoint(Record):
+    """A stretch of somebody's work, in the order in which it was handed in; None where there is nothing to measure."""
+
+    items: int
+    seconds_per_word: float | None  # the median
+    marks: float  # an item
+    check_f1: float | None  # the mean F1 on hidden checks
+    others: float | None  # the mean likeness to others
+
+
 class Pace(Record):
     """How somebody's work goes; None where there is nothing to measure."""
 
@@ -129,6 +142,7 @@ class Pace(Record):
     check_f1: float | None  # the mean F1 on them
     others: float | None  # the mean likeness to others, over shared items
     flags: list[Flag]  # what is worth a look
+    trend: list[TrendPoint]  # what was not left out, `pace.window` items a point
 
 
 def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: float = 0.0) -> Pace:
@@ -150,6 +164,17 @@ def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: 
         check_f1=_mean(checks),
         others=_mean(item.others for item in rows if item.others is not None),
         flags=flags,
+        trend=[_trend_point(done[at : at + entry.window]) for at in range(0, len(done), entry.window)],
+    )
+
+
+def _trend_point(rows: Sequence[WorkedItem]) -> TrendPoint:
+    return TrendPoint(
+        len(rows),
+        _median(item.seconds / item.words for item in rows if item.seconds > 0 and item.words),
+        sum(item.marks for item in rows) / len(rows),
+        _mean(item.check for item in rows if item.check is not None),
+        _mean(item.others for item in rows if item.others is not None),
     )
 
 

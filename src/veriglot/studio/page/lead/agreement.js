@@ -1,10 +1,10 @@
 // How well people agree: with each other, and with the silver labels; by language, with intervals.
 
 import { calledBy } from "../names.js";
-import { t } from "../texts.js";
+import { has, named, number, t } from "../texts.js";
 import { html, useMemo, useState } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
-import { Figure, languageName } from "./figures.js";
+import { Figure, languageName, share } from "./figures.js";
 
 const ALL = "all";
 const SILVER = "silver";
@@ -42,6 +42,25 @@ const Grid = ({ rows, heads, keyOf, caption, corner, fewest }) => {
       })}
     </tr>`)}</tbody>
   </table></div>`;
+};
+
+const typeName = (/** @type {string} */ name) => (name ? named(has(`label.${name}`) ? "label" : "type", name) : t("lead.unmarked"));
+
+/** Types that people chose for the same units: of what one person marked as the row's type, what the other chose. @param {{rows: {first: string, second: string, units: number}[]}} props */
+const Confused = ({ rows }) => {
+  const names = [...new Set(rows.flatMap(({ first, second }) => [first, second]))].sort((a, b) => Number(!a) - Number(!b) || a.localeCompare(b));
+  const units = new Map(rows.flatMap(({ first, second, units: n }) => /** @type {[string, number][]} */ (first === second
+    ? [[`${first} ${second}`, 2 * n]] : [[`${first} ${second}`, n], [`${second} ${first}`, n]]))); // each of the two is once the row
+  const at = (/** @type {string} */ one, /** @type {string} */ other) => units.get(`${one} ${other}`) ?? 0;
+  return html`<section><h3>${t("lead.confusion")}</h3><p class="fine">${t("lead.confusion_about")}</p>
+    <div class="table-box" tabindex="0" role="region" aria-label=${t("lead.confusion")}><table class="confusion">
+      <thead><tr><td></td>${names.map((name) => html`<th key=${name} scope="col" class="n">${typeName(name)}</th>`)}</tr></thead>
+      <tbody>${names.filter(Boolean).map((name) => {
+        const total = names.reduce((sum, other) => sum + at(name, other), 0);
+        return html`<tr key=${name}><th scope="row">${typeName(name)}</th>${names.map((other) => html`<td key=${other} class=${`n${at(name, other) ? "" : " zero"}`}
+          style=${{ "--share": `${Math.round(40 * at(name, other) / total)}%` }}>${share(at(name, other) / total)}<small>${number(at(name, other))}</small></td>`)}</tr>`;
+      })}</tbody>
+    </table></div></section>`;
 };
 
 /** @param {{report: any, people: Map<string, any>}} props */
@@ -82,6 +101,7 @@ const Report = ({ report, people }) => {
       ${ofSilver.length ? html`<${Grid} rows=${ofSilver} heads=${pairHeads(ofSilver)} keyOf=${(/** @type {Row} */ row) => row.between.join(" ")}
         caption=${t("lead.each_with_silver")} corner=${t("lead.between")} fewest=${report.fewest_texts} />` : null}
     </section>` : null}
+    ${report.confusion.length ? html`<${Confused} rows=${report.confusion} />` : null}
     <details class="how"><summary>${t("lead.how_computed")}</summary>
       <p>${t("lead.how_agreement")}</p></details>`;
 };

@@ -47,6 +47,15 @@ const Suggested = ({ told }) => {
   return html`<small title=${more}>${t("lead.suggested", { share: share(told.accepted / told.shown) })}<span class="unseen"> ${more}</span></small>`;
 };
 
+/** Likeness to others over time, one point for each stretch of work. @param {{points: any[]}} props */
+const Trend = ({ points }) => {
+  const known = points.filter((point) => point.others !== null);
+  if (known.length < 2) return null;
+  const about = t("lead.trend_about", { n: points[0].items, values: known.map((point) => share(point.others)).join(", ") });
+  const line = known.map((point, index) => `${(60 * index) / (known.length - 1)},${18 - 16 * point.others}`).join(" ");
+  return html`<svg class="trend" viewBox="-2 0 64 20" width="64" height="20" role="img" aria-label=${about}><title>${about}</title><polyline points=${line} fill="none" stroke="currentColor" stroke-width="1.5" /></svg>`;
+};
+
 const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
   const { pace } = person;
   const handed = Object.entries(person.by_purpose);
@@ -69,6 +78,7 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
       ${pace.others === null ? null : html`<span class="line">${share(pace.others)} <small>${t("lead.like_others")}</small></span>`}
       ${person.confirmed + person.corrected + person.sent_back ? html`<small>${t("lead.reviewed", { confirmed: count(person.confirmed), corrected: count(person.corrected), sent_back: count(person.sent_back) })}</small>` : null}
       <${Suggested} told=${person.suggested} />
+      <${Trend} points=${pace.trend} />
       ${!pace.checks && pace.others === null && !person.suggested ? "–" : null}</td>
     <td class="n">${time(person.seconds)}${person.cost === null || person.cost === undefined ? null : html`<small>${money(person.cost, overview.currency)}</small>`}</td>
     <td><${Actions} person=${person} again=${again} onLink=${onLink} self=${person.id === me.person.id} /></td>

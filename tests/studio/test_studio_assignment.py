@@ -7,10 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from rule_rows import RULES, spans, team
+from rule_rows import EMPTY, RULES, spans, team
+from sqlalchemy import update
 
-from veriglot.studio.assignment import withdraw
+from veriglot.errors import InputError
+from veriglot.studio import tables as t
+from veriglot.studio.assignment import assign_item, withdraw
+from veriglot.studio.dashboard import overview
 from veriglot.studio.people import change
+from veriglot.studio.review import ready_batches
 from veriglot.studio.tables import ItemRole, Purpose, Role, State, now
 
 
@@ -100,6 +105,97 @@ def test_an_item_that_was_taken_from_somebody_comes_to_them_last(store, make_pro
     with store.writing() as tx:
         withdraw(tx, begun.id, reason="test")
     assert [row.item_id for row in work.do(person)] == [ids[1], ids[2], ids[0]]
+
+
+def test_each_item_goes_to_as_many_as_the_project_asks_and_to_more_where_they_differ(store, make_project):
+    text = RULES.replace("overlap = 0", "overlap = 0\nper_item = 2\nper_disputed_item = 3")
+    work = team(store, make_project(text))
+    same, apart = work.items(2)
+    people = [work.person() for _ in range(4)]
+    layers = {same: [spans((0, 3))] * 4, apart: [spans((0, 3)), spans((0, 3, "relation")), EMPTY, EMPTY]}
+    done = []
+    for number, person in enumerate(people):
+        for given in iter(lambda person=person: work.next(person), None):
+            work.act(given, "submit", layers[given.item_id][number])
+            done.append((number, given.item_id))
+    assert sorted(done) == [(0, same), (0, apart), (1, same), (1, apart), (2, apart)]  # nothing is left for a fourth
+    with store.reading() as tx:
+        assert [item.wanted for item in tx.items(work.id)] == [None, 3]
+        assert [event.payload for event in tx.events(work.id, kind="disputed")] == [{"wanted": 3}]
+
+
+def test_a_second_is_asked_before_an_item_counts_as_done(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 0\nper_item = 2")))
+    work.items(1)
+    work.do(work.person(), spans((0, 3)))
+    with store.reading() as tx:
+        (line,) = overview(tx, work.project).languages
+    assert (line.wanted, line.made, line.single) == (2, 1, 0)  # not gold from a single annotation
+
+
+def test_more_where_people_differ_is_more_than_each_item_gets(make_project):
+    with pytest.raises(InputError, match=r"work\.per_disputed_item"):
+        make_project(RULES.replace("overlap = 0", "per_item = 2\nper_disputed_item = 2"))
+
+
+def test_a_batch_waits_for_all_who_are_asked(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "per_item = 2\noverlap = 0") + "[validation]\n"))
+    work.items(2, batch=True)
+    work.do(work.person())
+    with store.reading() as tx:
+        assert ready_batches(tx, work.project, work.id) == set()
+    work.do(work.person())
+    with store.reading() as tx:
+        assert len(ready_batches(tx, work.project, work.id)) == 1
+
+
+def test_a_higher_priority_comes_first_also_among_what_somebody_holds(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 2")))
+    ids = work.items(5)
+    person = work.person()
+    with store.writing() as tx:
+        tx.update_item(tx.item(ids[4]), "priority", priority=1.0)
+        tx.update_item(tx.item(ids[0]), "priority", priority=-1.0)
+        held = [assign_item(tx, work.project, tx.item(id_), person).item_id for id_ in (ids[3], ids[4])]
+    assert held == [ids[3], ids[4]]
+    assert [row.item_id for row in work.do(person)] == [ids[4], ids[3], ids[1], ids[2], ids[0]]
+
+
+def _age(store, hours, *ids):
+    """Let so many hours pass since assignments changed."""
+    with store.writing() as tx:
+        at = now() - timedelta(hours=hours)
+        tx.connection.execute(update(t.assignments).where(t.assignments.c.id.in_(ids)).values(changed_at=at))
+
+
+def test_what_nobody_saves_for_so_long_goes_to_others(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 0\nrelease_hours = 24")))
+    work.items(2)
+    slow, busy, other = work.person(), work.person(), work.person()
+    held, first = work.next(slow), work.next(busy)
+    work.act(held, "save", spans((0, 3)))
+    _age(store, 23, held.id, first.id)
+    assert work.next(other) is None
+    _age(store, 25, held.id, first.id)
+    work.act(first, "save", spans((0, 3)))  # who saves keeps what they have
+    given = work.next(other)
+    assert given.item_id == held.item_id
+    assert given.layer == EMPTY
+    assert (work.state(held), work.state(first)) == (State.WITHDRAWN, State.OPEN)
+    with store.writing() as tx:
+        withdraw(tx, given.id, reason="test")
+    assert (work.next(slow).id, work.next(slow).layer) == (held.id, spans((0, 3)))  # nothing was lost
+
+
+def test_who_saves_something_keeps_everything_that_they_hold(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 0\nrelease_hours = 24")))
+    ids = work.items(3)
+    person, other = work.person(), work.person()
+    with store.writing() as tx:
+        held = [assign_item(tx, work.project, tx.item(id_), person) for id_ in ids]
+    _age(store, 25, *(row.id for row in held))
+    work.act(held[0])
+    assert work.next(other) is None
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5])

@@ -173,6 +173,7 @@ _CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/api/lead/disagreements", None),
     ("GET", "/api/lead/items", None),
     ("GET", "/api/lead/items/1/history", None),
+    ("POST", "/api/lead/items", {"action": "release"}),
     ("GET", "/api/lead/export?format=native", None),
     ("POST", "/api/lead/invitations", {"role": "lead"}),
     ("POST", "/api/lead/adjudications", {"item": 1}),

@@ -1,23 +1,26 @@
 """Assignments: preparing the items, the next one for a person, events that change one, and withdrawal.
 
 - Annotators: the exam first, if the project has one. Then the items of their languages that everybody shares (the
-  first `work.overlap` of each), then items of their own, each for one person, `work.per_person` at most. Hidden checks
-  are strewn in at `checks.share`.
+  first `work.overlap` of each), then items of their own, each for `work.per_item` people, `work.per_person` at most.
+  Hidden checks are strewn in at `checks.share`. Where those who were asked differ, `work.per_disputed_item` are.
 - Reviewers: annotations of others that wait for a review, then items of batches that are validated.
 - Leads: what they took on to settle, then what reviewers do.
 
-What somebody has begun comes before anything new, on whatever device. What people who left or were shut out had
-begun goes to others; it is withdrawn, with its event, and taken up where it was left if it comes back to them.
+What somebody has begun comes before anything new, on whatever device, and what a lead gave a higher priority before
+the rest. What people who left or were shut out had begun goes to others, as does what somebody holds for
+`work.release_hours` without a save; it is withdrawn, with its event, and taken up where it was left if it comes back to
+them.
 """
 
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, exists, or_, select
+from sqlalchemy import ColumnElement, Select, and_, case, exists, or_, select
 
 from veriglot.errors import UsageError
 from veriglot.records import Annotation, Detector, Kind, Sample, Status
@@ -25,6 +28,7 @@ from veriglot.records.settings import Record, errors_of
 from veriglot.studio import exam
 from veriglot.studio import tables as t
 from veriglot.studio.adjudication import Vote, after_adjudication, submissions_of, votes_on
+from veriglot.studio.comparison import Comparison
 from veriglot.studio.exam import draw
 from veriglot.studio.items import suggested_spans, uniform
 from veriglot.studio.layers import Layer
@@ -43,6 +47,7 @@ from veriglot.studio.review import (
 from veriglot.studio.store import ReadTransaction, Store, WriteTransaction, sha256, transactional
 from veriglot.studio.tables import (
     AT_WORK,
+    DONE,
     Assignment,
     BatchState,
     Conflict,
@@ -70,7 +75,7 @@ if TYPE_CHECKING:
 
     _Effect = Callable[[WriteTransaction, Assignment], None]
 
-__all__ = ["check_ready", "router"]
+__all__ = ["assign_item", "check_ready", "is_stale", "router", "withdraw"]
 
 assignment_row, item_row, person_row = t.assignments.c, t.items.c, t.people.c  # in statements
 
@@ -240,11 +245,25 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
 
     def after(tx: WriteTransaction, assignment: Assignment) -> None:
         after_event(tx, project, assignment, new)
+        if assignment.purpose is Purpose.ANNOTATE and new.kind in {"submit", "skip"}:
+            _ask_more(tx, project, tx.item(assignment.item_id))
         if assignment.purpose is Purpose.ADJUDICATE and new.kind == "submit":
             after_adjudication(tx, project, assignment)
 
     lock = None if new.kind in _ALONE else project.lock
     return append(store, assignment_id, person_id, new, before=before, after=after, lock=lock)
+
+
+def _ask_more(tx: WriteTransaction, project: Project, item: Item) -> None:
+    """Where all who were asked to annotate an item are through and differ, ask `work.per_disputed_item`."""
+    most = project.entries.work.per_disputed_item
+    if most is None or item.role is not ItemRole.NORMAL or item.people_wanted(project) >= most:
+        return
+    live = [row for row in tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE) if row.state != State.WITHDRAWN]
+    if len(live) < item.people_wanted(project) or any(row.state not in DONE for row in live):
+        return
+    if Comparison(project.form, tx.sample(item.id)).differ([row.layer for row in live]):
+        tx.update_item(item, "disputed", wanted=most)
 
 
 def _reviewed_layer(store: Store, assignment_id: int, sent: Layer | None) -> Layer | None:
@@ -339,32 +358,36 @@ def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assi
     if begun is not None or person.revoked_at is not None:
         return begun
     _prepare(tx, project, person.project_id)
-    _withdraw_from_absent(tx, person.project_id)
+    _withdraw_from_absent(tx, project, person.project_id)
     if person.can_judge:
         return next_judgement(tx, project, person)
     if person.stage(project) == "exam":
         return exam.begin(tx, project, person)
     item = _next_item(tx, project, person)
-    return None if item is None else _assign_item(tx, project, item, person)
+    return None if item is None else assign_item(tx, project, item, person)
 
 
 def _begun(tx: ReadTransaction, person: Person) -> Assignment | None:
-    """What somebody has to go on with: what was sent back first, then what is open, the oldest first."""
-    rows = tx.assignments(person_id=person.id, state=AT_WORK)
-    return min(rows, key=lambda row: (row.state is not State.RETURNED, row.id), default=None)
+    """What somebody has to go on with: what was sent back first, then by priority, the oldest first."""
+    order = (assignment_row.state != State.RETURNED, item_row.priority.desc(), assignment_row.id)
+    mine = (assignment_row.person_id == person.id, assignment_row.state.in_(AT_WORK))
+    joined = select(assignment_row.id).join(t.items, item_row.id == assignment_row.item_id)
+    return next(map(tx.assignment, tx.ids(joined.where(*mine).order_by(*order).limit(1))), None)
 
 
-def _assign_item(tx: WriteTransaction, project: Project, item: Item, person: Person) -> Assignment:
-    """Give an item to annotate; where it was withdrawn from them, they find what they had."""
+def assign_item(
+    tx: WriteTransaction, project: Project, item: Item, person: Person, *, by: int | None = None
+) -> Assignment:
+    """Give an item to annotate, at once or `by` a lead; where it was withdrawn from them, they find what they had."""
     round_ = 0 if item.batch_id is None else tx.batch(item.batch_id).round
     earlier = tx.assignments(item_id=item.id, person_id=person.id, purpose=Purpose.ANNOTATE, round=round_)
     if earlier:
-        return tx.move(earlier[0].id, State.OPEN, kind="assigned_again")
+        return tx.move(earlier[0].id, State.OPEN, kind="assigned_again", by=by)
     suggestions = suggestions_for(tx, project, item)
-    return tx.assign(item, person.id, Purpose.ANNOTATE, round=round_, suggestions=suggestions)
+    return tx.assign(item, person.id, Purpose.ANNOTATE, round=round_, suggestions=suggestions, by=by)
 
 
-def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str) -> Assignment:
+def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str, by: int | None = None) -> Assignment:
     """Withdraw an assignment: the item can go to somebody else. What was done stays in it and in the history.
 
     Open reviews of it are withdrawn too. One that is withdrawn already stays as it is.
@@ -373,16 +396,27 @@ def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str) -> Assign
     if old.state is State.WITHDRAWN:
         return old
     for review in tx.assignments(subject_id=old.id, state=AT_WORK):
-        tx.move(review.id, State.WITHDRAWN, reason="subject withdrawn")
-    return tx.move(old.id, State.WITHDRAWN, reason=reason)
+        tx.move(review.id, State.WITHDRAWN, by=by, reason="subject withdrawn")
+    return tx.move(old.id, State.WITHDRAWN, by=by, reason=reason)
 
 
-def _withdraw_from_absent(tx: WriteTransaction, project_id: int) -> None:
-    """Withdraw what people had begun who were shut out, failed, or whose link has ended.
+def is_stale(hours: float) -> ColumnElement[bool]:
+    """Whether an assignment waits for somebody who has saved neither it nor anything else for so long."""
+    since, other = now() - timedelta(hours=hours), t.assignments.alias().c
+    saved = and_(other.state.in_(AT_WORK), other.version > 0, other.changed_at >= since)
+    busy = exists().where(other.person_id == assignment_row.person_id, or_(saved, other.submitted_at >= since))
+    return and_(assignment_row.state.in_(AT_WORK), assignment_row.changed_at < since, ~busy)
+
+
+def _withdraw_from_absent(tx: WriteTransaction, project: Project, project_id: int) -> None:
+    """Withdraw what people had begun who were shut out, failed, or whose link has ended, and what is stale.
 
     What they handed in stays: `people.revoke` says so. The exam and what a lead settles stay as well.
     """
     gone = or_(person_row.revoked_at.is_not(None), person_row.out_at.is_not(None), person_row.key_expires_at <= now())
+    hours = project.entries.work.release_hours
+    if hours is not None:
+        gone = or_(gone, is_stale(hours))
     statement = (
         select(assignment_row.id)
         .join(t.people, person_row.id == assignment_row.person_id)
@@ -427,7 +461,7 @@ def _next_item(tx: ReadTransaction, project: Project, person: Person) -> Item | 
     """The item that an annotator annotates next; None where there is none for them (any more)."""
     if not person.can_work(project):
         return None
-    item = _overlap_item(tx, person) or _own_item(tx, project, person)
+    item = _work_item(tx, project, person)
     return None if item is None else _check_item(tx, project, person) or item  # nobody is kept with checks alone
 
 
@@ -446,42 +480,33 @@ def _check_item(tx: ReadTransaction, project: Project, person: Person) -> Item |
     return drawn[0] if drawn else None
 
 
-def _overlap_item(tx: ReadTransaction, person: Person) -> Item | None:
-    """The first shared item that this person does not have. They have none of a batch that was sent back."""
-    return _first(tx, person, _items(person, ItemRole.OVERLAP).where(~_has(person)))
+def _work_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
+    """The first item that waits for this person: by priority, then what everybody shares, then those for a few.
 
-
-def _own_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
-    """The first item that nobody has, if this person may have another."""
-    most = project.entries.work.per_person
-    if most is not None:
-        own = (item_row.id == assignment_row.item_id) & (item_row.role == ItemRole.NORMAL)
-        live = assignment_row.state != State.WITHDRAWN
-        if tx.count(select(assignment_row.id).join(t.items, own).where(*_mine(person), live)) >= most:
-            return None
-    taken = exists().where(
-        assignment_row.item_id == item_row.id,
-        assignment_row.purpose == Purpose.ANNOTATE,
-        assignment_row.state != State.WITHDRAWN,
-    )
-    return _first(tx, person, _items(person, ItemRole.NORMAL).where(~taken))
-
-
-def _items(person: Person, role: ItemRole) -> Select[Any]:
-    return select(item_row.id).where(
-        item_row.project_id == person.project_id, item_row.role == role, *person.languages()
-    )
-
-
-def _first(tx: ReadTransaction, person: Person, items: Select[Any]) -> Item | None:
-    """The first whose batch, if any, still takes annotations; what was taken from this person comes last."""
+    Of a batch that was sent back, they have none. Its batch still takes annotations, if it has one. What was taken from
+    them comes last.
+    """
+    roles, most = [ItemRole.OVERLAP], project.entries.work.per_person
+    own = (item_row.id == assignment_row.item_id) & (item_row.role == ItemRole.NORMAL)
+    live = assignment_row.state != State.WITHDRAWN
+    if most is None or tx.count(select(assignment_row.id).join(t.items, own).where(*_mine(person), live)) < most:
+        roles.append(ItemRole.NORMAL)
     closed = (BatchState.VALIDATING, BatchState.ACCEPTED)
     is_closed = exists().where(t.batches.c.id == item_row.batch_id, t.batches.c.state.in_(closed))
     had_before = exists().where(
         assignment_row.item_id == item_row.id, *_mine(person), assignment_row.state == State.WITHDRAWN
     )
-    order = items.where(~is_closed).order_by(had_before, item_row.position).limit(1)
+    waiting = or_(item_row.role == ItemRole.OVERLAP, t.is_missing(project))
+    items = _items(person, *roles).where(waiting, ~_has(person), ~is_closed)
+    shared = case((item_row.role == ItemRole.OVERLAP, 0), else_=1)
+    order = items.order_by(had_before, item_row.priority.desc(), shared, item_row.position).limit(1)
     return next(map(tx.item, tx.ids(order)), None)
+
+
+def _items(person: Person, *roles: ItemRole) -> Select[Any]:
+    return select(item_row.id).where(
+        item_row.project_id == person.project_id, item_row.role.in_(roles), *person.languages()
+    )
 
 
 def _mine(person: Person) -> tuple[ColumnElement[bool], ...]:

@@ -316,7 +316,7 @@ def final_states(project: Project) -> tuple[State, ...]:
 
 def final_single_annotation(project: Project, item: Item, handed_in: Sequence[Assignment]) -> Assignment | None:
     """The only annotation handed in of an item for one person, once through: it stands for gold where there is none."""
-    alone = item.role is ItemRole.NORMAL and not item.has_gold and len(handed_in) == 1
+    alone = item.role is ItemRole.NORMAL and not item.has_gold and len(handed_in) == item.people_wanted(project) == 1
     return handed_in[0] if alone and handed_in[0].state in final_states(project) else None
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from fastapi import Query
 
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records.settings import Record
@@ -242,7 +241,7 @@ class LanguageLine(Record):
     gold: int  # items with a gold layer: settled by a lead or a rule, or from the data
     single: int  # items without one whose only annotation is through: exports have it as gold
     annotators: int  # people who may annotate in it
-    wanted: int  # annotations to be made by those who are there: shared items count once for each
+    wanted: int  # annotations to be made by those who are there: shared items by each, others by as many as are asked
     made: int  # of these, handed in
     words: int  # of the responses
 
@@ -366,6 +365,7 @@ def _languages(
         able = [p for p in people if p.can_work(project) and (p.works_in is None or language in p.works_in)]
         shared = [item for item in here if item.role is ItemRole.OVERLAP]
         had = [states.get(item.id, []) for item in here]
+        own = sum(item.people_wanted(project) for item in here if item.role is ItemRole.NORMAL)
         lines.append(
             LanguageLine(
                 language,
@@ -377,7 +377,7 @@ def _languages(
                 sum(item.has_gold for item in here),
                 sum(final_single_annotation(project, item, by_item.get(item.id, ())) is not None for item in here),
                 len(able),
-                len(here) - len(shared) + len(shared) * max(1, len(able)),
+                own + len(shared) * max(1, len(able)),
                 sum(state in DONE for item_states in had for state in item_states),
                 sum(item.words for item in here),
             )
@@ -478,25 +478,6 @@ def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequ
 router = Router()
 _MOST_EVENTS = 500  # of one history; exports have all
 _GAMMA = 30  # random annotations an item that gamma is held against
-_Limit = Annotated[int, Query(ge=1, le=500)]
-
-
-class ItemLine(Record):
-    """An item in a list; `done` counts the annotations that were handed in."""
-
-    id: int
-    key: str
-    language: str | None
-    role: ItemRole
-    done: int
-    has_gold: bool
-
-
-class Items(Record):
-    """Items in the order of their import; `total` counts all that were asked for."""
-
-    total: int
-    items: list[ItemLine]
 
 
 class AssignmentHistory(Record):
@@ -554,21 +535,6 @@ def agreement(caller: Lead, language: Tag = None, gamma: bool = False) -> Projec
     samples = _GAMMA if gamma else 0
     with caller.studio.store.reading() as tx:
         return measure_agreement(tx, caller.studio.project, language=language, gamma=samples)
-
-
-@router.call("GET", "/api/lead/items")
-def items(
-    caller: Lead,
-    language: Tag = None,
-    search: Annotated[str | None, Query(max_length=200)] = None,
-    limit: _Limit = 50,
-) -> Items:
-    """The items, by language, and by a part of their id."""
-    studio, part = caller.studio, (search or "").casefold()
-    with studio.store.reading() as tx:
-        matching = [item for item in tx.items(studio.id, language=language) if part in item.key.casefold()]
-        done = tx.tally(studio.id, "assignments", "item_id", purpose=Purpose.ANNOTATE, state=DONE)
-    return Items(len(matching), [view(ItemLine, item, done=done.get((item.id,), 0)) for item in matching[:limit]])
 
 
 @router.call("GET", "/api/lead/items/{number}/history")

@@ -177,6 +177,9 @@ class WorkEntry(StrictRecord):
 
     overlap: Count = 50  # items of each language that everybody gets first, for agreement
     per_person: Count | None = 50  # items of a person's own after these; None for as many as there are
+    per_item: Positive = 1  # people who annotate each of these
+    per_disputed_item: Positive | None = None  # as many where those differ; None for no more
+    release_hours: Above0 | None = None  # without a save, after which others get what somebody holds; None for never
     reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
     adjudicate: bool = True  # whether a lead settles what was annotated more than once
     # Items that nobody has yet go by what the imported predictions say: the least certain first, or those least like
@@ -500,6 +503,12 @@ def _check_tables(entries: Entries) -> None:
             require(stratum.several <= stratum.items, "`several` counts some of the items", "exam.strata.several")
         total = sum(stratum.items for stratum in exam.strata)
         require(total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam")
+    disputed, usual = entries.work.per_disputed_item, entries.work.per_item
+    require(
+        disputed is None or disputed > usual,
+        f"where people differ, more than `per_item` ({usual}) are asked",
+        "work.per_disputed_item",
+    )
     if (suggestions := entries.suggestions) is not None:
         sources = [suggestions.detector is not None, suggestions.silver, bool(suggestions.predictions)]
         require(sum(sources) == 1, "name a detector, predictions or the silver layer: one of them", "suggestions")

@@ -78,7 +78,7 @@ def next_judgement(tx: WriteTransaction, project: Project, person: Person) -> As
 
 
 def _next_review(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """An annotation of their languages, not their own, the one that has waited longest.
+    """An annotation of their languages, not their own, of the highest priority, the one that has waited longest.
 
     Its layer is the annotator's, or a first reviewer's correction, to be corrected where that is needed.
     """
@@ -125,7 +125,7 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
             ~had,
             ~own,
         )
-        .order_by(subject.c.submitted_at, subject.c.id)
+        .order_by(item_row.priority.desc(), subject.c.submitted_at, subject.c.id)
     )
 
 
@@ -302,9 +302,8 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
         return set()
     waiting = (State.OPEN, State.RETURNED, *((State.SUBMITTED,) if project.entries.work.reviews else ()))
     mine = (assignment_row.item_id == item_row.id, assignment_row.purpose == Purpose.ANNOTATE)
-    had = exists().where(*mine, assignment_row.state != State.WITHDRAWN)
     begun = exists().where(*mine, assignment_row.state.in_(waiting))
-    missing = case((or_(~had, begun), 1), else_=0)
+    missing = case((or_(t.is_missing(project), begun), 1), else_=0)
     statement = (
         select(batch_row.id)
         .join(t.items, item_row.batch_id == batch_row.id)

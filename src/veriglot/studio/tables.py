@@ -12,7 +12,22 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    case,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from veriglot.errors import UsageError, VeriglotError
@@ -49,6 +64,7 @@ __all__ = [
     "Stage",
     "State",
     "StoreError",
+    "is_missing",
     "now",
     "write_moment",
 ]
@@ -221,6 +237,10 @@ class Item(Record):
     has_silver: bool
     priority: float = 0.0
     wanted: int | None = None
+
+    def people_wanted(self, project: Project) -> int:
+        """How many people annotate it where it is not for all."""
+        return self.wanted or project.entries.work.per_item
 
 
 Stage = Literal["invited", "exam", "work", "done", "out", "revoked"]
@@ -517,6 +537,20 @@ sessions = Table(
     Column("person_id", Integer, ForeignKey("people.id"), nullable=False),
     *(Column(name, _Moment, nullable=False) for name in ("created_at", "seen_at", "expires_at")),
 )
+
+
+def is_missing(project: Project) -> ColumnElement[bool]:
+    """Whether fewer people have an item of the work, or are through with it, than are to annotate it.
+
+    Of an item for all, one is enough: how many there are changes.
+    """
+    rows, work = assignments.c, project.entries.work
+    mine = (rows.item_id == items.c.id, rows.purpose == Purpose.ANNOTATE, rows.state != State.WITHDRAWN)
+    people = select(func.count()).select_from(assignments).where(*mine).correlate(items).scalar_subquery()
+    wanted = func.coalesce(items.c.wanted, work.per_item)
+    return people < case((items.c.role == ItemRole.OVERLAP, 1), else_=wanted)
+
+
 versions = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
 """The `VERSION` that a database is of, in one row; called as Alembic calls it, which made the first ones."""
 TABLES = {table.name: table for table in (projects, batches, people, items, assignments, events)}

@@ -42,7 +42,16 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-__all__ = ["SharedView", "interface_languages", "item_view", "router", "sample_of", "shared_words"]
+__all__ = [
+    "Direction",
+    "SharedView",
+    "direction",
+    "interface_languages",
+    "item_view",
+    "router",
+    "sample_of",
+    "shared_words",
+]
 
 
 Direction = Literal["ltr", "rtl"]

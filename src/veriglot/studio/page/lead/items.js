@@ -1,46 +1,13 @@
-// All items, and the whole history of one: who did what, when, and what their layer said then.
+// The whole history of one item: who did what, when, and what their layer said then.
 
 import { calledBy } from "../names.js";
-import { number, t } from "../texts.js";
-import { html, useState } from "../view.js";
+import { t } from "../texts.js";
+import { html } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { languageName, moment, time } from "./figures.js";
 import { Marked } from "./annotated_text.js";
 import { Answer } from "./conversations.js";
 import { Link, address } from "./routes.js";
-
-const STEP = 50;
-
-/** @param {{overview: any}} props */
-export const Items = ({ overview }) => {
-  const [search, setSearch] = useState("");
-  const [language, setLanguage] = useState("");
-  const [limit, setLimit] = useState(STEP);
-  const asked = new URLSearchParams({ limit: String(limit), ...(language && { language }), ...(search && { search }) });
-  const { answer, failure, busy } = useAnswer(`/api/lead/items?${asked}`);
-  const languages = overview.languages.map((/** @type {any} */ row) => row.language).filter(Boolean);
-  return html`
-    <div class="page-head"><h2>${t("lead.items")}</h2><p class="row">
-      <label class="field inline"><span>${t("lead.search")}</span><input type="search" value=${search} maxlength="200" dir="auto"
-        onChange=${(/** @type {any} */ event) => setSearch(event.target.value.trim())} /></label>
-      ${languages.length > 1 ? html`<label class="field inline"><span>${t("lead.language")}</span>
-        <select value=${language} onChange=${(/** @type {any} */ event) => setLanguage(event.target.value)}>
-          <option value="">${t("lead.all_languages")}</option>
-          ${languages.map((/** @type {string} */ tag) => html`<option key=${tag} value=${tag}>${languageName(tag)}</option>`)}
-        </select></label>` : null}
-    </p></div>
-    ${!answer ? html`<${Waiting} failure=${failure} />` : html`
-      <p class="summary" role="status">${t("lead.items_count", { count: answer.total })}</p>
-      <div class="table-box" tabindex="0" role="region" aria-label=${t("lead.items")}><table>
-        <thead><tr>${["item", "language", "item_role", "handed_in", "gold"].map((name) => html`<th key=${name} scope="col" class=${name === "handed_in" ? "n" : ""}>${t(`lead.${name}`)}</th>`)}</tr></thead>
-        <tbody>${answer.items.map((/** @type {any} */ item) => html`<tr key=${item.id}>
-          <th scope="row"><${Link} to=${address("items", item.id)}><bdi>${item.key}</bdi><//></th>
-          <td>${languageName(item.language)}</td><td>${t(`lead.item_role.${item.role}`)}</td>
-          <td class="n">${number(item.done)}</td><td>${item.has_gold ? t("lead.yes") : "–"}</td></tr>`)}</tbody>
-      </table></div>
-      ${answer.items.length < answer.total ? html`<p><button type="button" class="second" disabled=${busy}
-        onClick=${() => setLimit(limit + STEP)}>${t("lead.more", { n: number(Math.min(STEP, answer.total - answer.items.length)) })}</button></p>` : null}`}`;
-};
 
 /** A layer on the text of an item. @param {any} props */
 const Shown = ({ item, layer, form, from }) =>

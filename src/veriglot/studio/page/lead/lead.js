@@ -10,7 +10,8 @@ import { Batches } from "./batches.js";
 import { Conversations } from "./conversations.js";
 import { Disagreements } from "./disagreements.js";
 import { Exports } from "./exports.js";
-import { ItemHistory, Items } from "./items.js";
+import { Items } from "./item_list.js";
+import { ItemHistory } from "./items.js";
 import { People } from "./people.js";
 import { Link, address, go, placeOf, takeNavigate } from "./routes.js";
 import { Progress } from "./progress.js";
@@ -29,7 +30,7 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
     case "disagreements": return html`<${Disagreements} form=${form} people=${people} overview=${overview} refresh=${again} />`;
     case "conversations": return html`<${Conversations} people=${people} />`;
     case "batches": return html`<${Batches} overview=${overview} people=${people} again=${again} />`;
-    case "items": return html`<${Items} overview=${overview} />`;
+    case "items": return html`<${Items} overview=${overview} people=${people} form=${form} refresh=${again} />`;
     case "exports": return html`<${Exports} />`;
     default: return html`<${Progress} overview=${overview} />`;
   }

@@ -6,6 +6,7 @@ import { html, useState } from "../view.js";
 import { Act } from "./requests.js";
 import { count, decimal, languageName, money, moment, share, time } from "./figures.js";
 import { Invite, NewLink } from "./invite.js";
+import { Link, address } from "./routes.js";
 
 const path = (/** @type {any} */ person, /** @type {string} */ what) => `/api/lead/people/${encodeURIComponent(person.id)}/${what}`;
 
@@ -69,7 +70,7 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
       <${Flags} person=${person} /></td>
     <td><${Exam} person=${person} /></td>
     <td class="n">${handed.length ? handed.map(([purpose, n]) => html`<span key=${purpose} class="line"><b>${count(n)}</b> <small>${t(`lead.purpose.${purpose}`)}</small></span>`) : "–"}
-      ${person.begun ? html`<small>${t("lead.waiting", { count: person.begun })}</small>` : null}
+      ${person.begun ? html`<small><${Link} to=${`${address("items")}?person=${encodeURIComponent(person.id)}&state=open`}>${t("lead.waiting", { count: person.begun })}<//></small>` : null}
       ${pace.skipped ? html`<small>${t("lead.skips", { count: pace.skipped })}</small>` : null}</td>
     <td class="n">${pace.seconds_per_item === null ? "–" : html`${time(pace.seconds_per_item)}
       <small>${t("lead.per_word", { n: decimal(pace.seconds_per_word, 2) })}</small>`}

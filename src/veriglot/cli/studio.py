@@ -582,6 +582,56 @@ def settle(
         print(f"  {tag}: from {names.get(who) or who}")
 
 
+@app.command("rates")
+@command
+def rates(
+    project: Path = _PROJECT,
+    database: str | None = None,
+    json: bool = Help(False, "Default: tables."),
+) -> None:
+    """Show how often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels.
+
+    Rates are those of `veriglot estimate --estimator ppi` where the project has predictions, else of the labels alone.
+    """
+    loaded = _project_at(project)
+    with _opened(loaded, database) as store:
+        from veriglot.studio.rates import measure_rates
+
+        with store.reading() as tx:
+            done = measure_rates(tx, loaded)
+    if json:
+        print_json(done)
+        return
+    rows = [
+        (
+            line.language,
+            str(line.estimator),
+            f"{step.labels:,}",
+            *_share_cells(step.rate, step.low, step.high),
+            ("enough" if line.enough else "" if line.needed is None else f"{line.needed:,}") if last else "",
+        )
+        for line in done.languages
+        for step, last in ((step, step is line.steps[-1]) for step in line.steps)
+    ]
+    title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
+    Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
+    for line in done.languages:
+        for reason in line.reasons:
+            print(f"{line.language} is unreliable: {reason}.")
+        if line.suggested:
+            print(f"{line.language}: {line.suggested:,} of {line.labels:,} labels were made with suggestions in sight.")
+    for effect in done.effects:
+        what = "Of all words" if effect.measure == "marked" else "Of the words that are suggested"
+        shares = " and ".join("-" if each is None else f"{each:.1%}" for each in (effect.shown, effect.blind))
+        difference = effect.reason or f"difference {effect.difference:+.1%} [{effect.low:+.1%}, {effect.high:+.1%}]"
+        print(f"{what}, people mark {shares} with and without suggestions: {difference}.")
+
+
+def _share_cells(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    interval = "-" if low is None or high is None else f"{low:.2%} to {high:.2%}"
+    return "-" if value is None else f"{value:.2%}", interval
+
+
 @app.command("serve")
 @command
 def serve(

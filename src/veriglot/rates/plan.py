@@ -232,6 +232,8 @@ class _Rectified:
 
     def half_width(self, labelled: float, clusters: float, confidence: float) -> float:
         """With so many labelled clusters of so many, at the factor that is best for them (`rectified`)."""
+        if labelled >= clusters:  # nothing is left to rely on the detector for
+            return _quantile(confidence, labelled - 1) * math.sqrt(self.gold / labelled)
         spread = self.marked / labelled + self.others / (clusters - labelled)
         factor = min(1.0, max(0.0, self.covariance / labelled / spread)) if spread > 0 else 0.0
         left = self.gold - 2 * factor * self.covariance + factor**2 * self.marked

@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from veriglot.http.server import Guard, PageFiles, files_below, json_response, run_server, server_of
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__
-from veriglot.studio import adjudication, assignment, dashboard, exam, export, item_list, people, review, texts
+from veriglot.studio import adjudication, assignment, dashboard, exam, export, item_list, people, rates, review, texts
 from veriglot.studio.tables import NotFound
 from veriglot.studio.web import (
     Rates,
@@ -92,7 +92,7 @@ def health(request: Request) -> Health:
     return Health("ok", __version__)
 
 
-_RULES = (people, assignment, exam, adjudication, review, dashboard, item_list, export, texts)
+_RULES = (people, assignment, exam, adjudication, review, dashboard, item_list, rates, export, texts)
 _PARTS = (*(rules.router for rules in _RULES), health_router, page_router)
 _THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
 

@@ -5,6 +5,8 @@ are, who the annotators are, and what the format could not hold, counted). The f
 
 - `native`: `data.jsonl`, one item a line, with a layer of each annotator, gold and silver among its annotations, and
   everything else (notes, comments, reasons to skip, work in progress, reviews, exam answers) under `meta.studio`.
+  `gold.jsonl` has the gold of the work alone, to train on; `labels.jsonl` that of items that came by chance, to measure
+  a detector and rates by.
 - `mfava`: a file a language with gold and silver, and one for each annotator in the place of gold.
 - `hat`, `inline`: `data` with the gold layer of each item, `annotators` with a row for each annotator's layer.
 - `label_studio`: one task an item, with the layers of all, and the labeling configuration of their project.
@@ -36,6 +38,7 @@ from veriglot.records import Annotation, Kind, Sample
 from veriglot.records.settings import Record
 from veriglot.storage.files import open_whole
 from veriglot.studio.comparison import GoldOrigin, count_suggestions, final_single_annotation, gold_origins, verdict
+from veriglot.studio.items import is_random
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import final_layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Event, Item, Purpose, now, write_moment
@@ -362,6 +365,7 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
     """The files that an item goes to, and as what."""
     if format_ == "native":
         yield "data.jsonl", _sample_with(row, row.everybody, {**row.sample.meta, "studio": row.studio})
+        yield from _gold_alone(row, project)
     elif format_ == "label_studio":
         yield "data.json", _sample_with(row, row.everybody, row.sample.meta)
     elif format_ == "mfava":
@@ -386,6 +390,15 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
             if (reason := assignment.layer.skip) is not None:
                 skipped = {"skippedBy": name, "skipReason": reason}
                 yield "annotators.json", _sample_with(row, [], {**meta, **skipped})
+
+
+def _gold_alone(row: _Row, project: Project) -> Iterator[tuple[str, Sample]]:
+    """What `train`, and what `evaluate` and `estimate --labels` take."""
+    if row.gold is not None and row.is_work:
+        labelled = _sample_with(row, [row.gold], row.sample.meta)
+        yield "gold.jsonl", labelled
+        if is_random(project, row.sample.id):
+            yield "labels.jsonl", labelled
 
 
 def _by_annotator(row: _Row) -> Iterator[tuple[str, Annotation]]:

@@ -10,11 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 from sqlalchemy import bindparam, update
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions, read_rows
 from veriglot.metrics.reference import answer
+from veriglot.metrics.spans import segmenter, unit_marks
 from veriglot.records import Annotation, Kind, Prediction, Status
 from veriglot.records.languages import get_language
 from veriglot.records.settings import errors_of, paths_in, require
@@ -25,6 +27,7 @@ from veriglot.studio.comparison import Comparison
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.project import NO_HALLUCINATION, Project, TaskKind
 from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, StoreError
+from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -299,7 +302,7 @@ def _import_predictions(store: Store, project: Project, project_id: int, path: P
 
 
 def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -> dict[str, Any]:
-    spans = answer(prediction, len(sample.response)).marks.spans.tolist()
+    marks, bounds = answer(prediction, len(sample.response)).marks, segmenter("word")(sample.response, sample.language)
     types = {span.type for span in prediction.spans or () if span.type}
     known = {choice.name for choice in project.form.types}
     named = project.form.taxonomy if types <= known else taxonomy_with(types) or project.form.taxonomy
@@ -312,7 +315,9 @@ def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -
         "score": prediction.score,
         # Of how many words a calibrated detector errs; of the whole response, where it tells of no words.
         "uncertainty": sum(min(c, 1 - c) for c in confidences) / len(confidences) if confidences else 0.0,
-        "marks": spans,
+        "marked": int(np.count_nonzero(unit_marks(bounds, marks.spans) >= 0)),
+        "units": len(bounds),
+        "query": query_of(sample),
         "spans": suggested_spans(annotation, project.form, sample) if project.form.has_spans else [],
     }
 

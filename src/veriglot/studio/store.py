@@ -146,7 +146,7 @@ class ReadTransaction:
         return self._layer(item_id, "silver")
 
     def prediction(self, item_id: int) -> dict[str, Any] | None:
-        """What an imported prediction says of an item: `detector`, `score`, `uncertainty`, `marks` and `spans`."""
+        """What an imported prediction says of an item: see `items._prediction_data`."""
         return cast("dict[str, Any] | None", self._item_column(item_id, "prediction"))
 
     def _layer(self, item_id: int, column: str) -> Layer | None:

@@ -60,6 +60,7 @@ __all__ = [
     "cell_rate",
     "estimate_all",
     "language_of",
+    "query_of",
     "replicates",
 ]
 

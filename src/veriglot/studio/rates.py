@@ -1,0 +1,293 @@
+"""What the labels tell: rates with intervals, how these shrink, and whether suggestions change the labels.
+
+Rates are those of `veriglot estimate --estimator ppi`: what the imported predictions mark, rectified by gold of items
+that came by chance. Where there are no predictions, the labels stand alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.errors import MissingExtraError
+from veriglot.metrics.spans import unit_marks
+from veriglot.rates.estimators import estimate
+from veriglot.rates.plan import plan_sample_size
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies
+from veriglot.records import Estimator
+from veriglot.records.settings import Record
+from veriglot.studio.comparison import Comparison, annotations_by_item, final_single_annotation
+from veriglot.studio.items import is_random
+from veriglot.studio.layers import Layer, LayerSpan
+from veriglot.studio.review import final_layer
+from veriglot.studio.tables import DONE, WORK_ROLES, Item, Purpose
+from veriglot.studio.web import Lead, Router
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.studio.project import Project
+    from veriglot.studio.store import ReadTransaction
+
+__all__ = ["ProjectRates", "measure_rates", "router"]
+
+_STEP = 100  # labels
+
+
+class RateStep(Record):
+    """The rate from the first labels alone; `rate`, `low` and `high` are shares."""
+
+    labels: int
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+class LanguageRate(Record):
+    """How often hallucinations are in the items of one language."""
+
+    language: str
+    estimator: Estimator  # `ppi` with predictions, else `raw`: the labels alone
+    items: int  # that the rate stands for
+    labels: int  # items with gold that came by chance, from which it is made
+    chosen: int  # items with gold that came since they were uncertain: they stand for nothing, and are left out
+    suggested: int  # of `labels`, those that were annotated with suggestions in sight
+    rate: float | None
+    low: float | None
+    high: float | None
+    reasons: tuple[str, ...]  # why it is unreliable; empty where it is not
+    steps: list[RateStep]  # after each hundred labels, in the order in which they were made
+    enough: bool  # whether the interval is as narrow as the project asks for
+    needed: int | None  # labels in all for that; None where it cannot be said, or never
+    limit: float | None  # the half-width that remains when all is labelled; None like `needed`
+
+
+class SuggestionEffect(Record):
+    """What people marked where suggestions were shown, and where they were not; shares of words.
+
+    `measure` is `marked`: of all words, or `followed`: of the words that the suggestions mark.
+    """
+
+    measure: str
+    shown: float | None
+    blind: float | None
+    difference: float | None  # shown - blind
+    low: float | None  # of its 95% interval
+    high: float | None
+    shown_items: int
+    blind_items: int
+    reason: str | None  # why there is no difference
+
+
+class ProjectRates(Record):
+    """Rates by language, and the effect of suggestions; none where the project shows none."""
+
+    unit: str
+    half_width: float  # that the project asks for
+    languages: list[LanguageRate]
+    effects: list[SuggestionEffect]
+
+
+def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
+    """The rates as they are now, and what suggestions do to the labels."""
+    unit = "word" if project.form.has_spans else project.form.unit or "pair"
+    labelled = _labelled(tx, project)
+    by_language: dict[str, list[_Counted]] = {}
+    for counted in _counted(tx, project, labelled):
+        by_language.setdefault(counted.language, []).append(counted)
+    languages = [_language(project, tag, rows) for tag, rows in sorted(by_language.items())]
+    return ProjectRates(unit, project.entries.work.half_width, languages, list(_effects(tx, project)))
+
+
+@dataclass
+class _Counted:
+    """The counts of an item; `marked` None without a prediction, `unsupported` None without a label."""
+
+    language: str
+    by_chance: bool
+    units: int
+    cluster: int
+    marked: int | None = None
+    unsupported: int | None = None
+    at: tuple[str, int] = ("", 0)  # when it was labelled
+    suggested: bool = False
+
+
+def _labelled(tx: ReadTransaction, project: Project) -> dict[int, tuple[Layer, str, bool]]:
+    """Item to its gold layer as exports have it, when it was last annotated, and whether with suggestions in sight."""
+    project_id = tx.project(project.slug).id
+    by_item = annotations_by_item(tx, project_id)
+    result = {}
+    for item in tx.items(project_id, role=WORK_ROLES):
+        rows = by_item.get(item.id, [])
+        only = final_single_annotation(project, item, rows)
+        layer = tx.gold(item.id) if item.has_gold else None if only is None else final_layer(tx, only)
+        if layer is not None and layer.skip is None:
+            at = max((str(row.submitted_at or row.changed_at) for row in rows), default="")
+            result[item.id] = layer, at, any(row.suggestions for row in rows)
+    return result
+
+
+def _counted(tx: ReadTransaction, project: Project, labelled: dict[int, tuple[Layer, str, bool]]) -> Iterator[_Counted]:
+    for item in tx.items(tx.project(project.slug).id, role=WORK_ROLES):
+        prediction = tx.prediction(item.id)
+        judged = prediction is not None and "units" in prediction
+        counted = _Counted(item.language or "", is_random(project, item.key), 0, item.id)
+        if judged and prediction is not None:
+            counted.units, counted.marked, counted.cluster = (prediction[key] for key in ("units", "marked", "query"))
+        if item.id in labelled:
+            layer, at, counted.suggested = labelled[item.id]
+            comparison = Comparison(project.form, tx.sample(item.id))
+            counted.units = len(comparison.units)
+            counted.unsupported = _touched(comparison, layer)
+            counted.at = at, item.id
+        if counted.units:
+            yield counted
+
+
+def _touched(comparison: Comparison, layer: Layer) -> int:
+    return int(np.count_nonzero(unit_marks(comparison.units, comparison.marks(layer).spans) >= 0))
+
+
+def _language(project: Project, language: str, rows: Sequence[_Counted]) -> LanguageRate:
+    has_predictions = any(row.marked is not None for row in rows)
+    population = [row for row in rows if row.marked is not None] if has_predictions else list(rows)
+    order = sorted(
+        (i for i, row in enumerate(population) if row.unsupported is not None and row.by_chance),
+        key=lambda i: population[i].at,
+    )
+    case = _Case(population, has_predictions)
+    steps = [case.step(order[:size]) for size in (*range(_STEP, len(order), _STEP), len(order)) if size]
+    half_width = project.entries.work.half_width
+    last = steps[-1] if steps else RateStep(0, None, None, None)
+    reasons = case.reasons(order)
+    narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
+    needed, limit = case.plan(order, half_width)
+    return LanguageRate(
+        language,
+        case.estimator,
+        len(population),
+        len(order),
+        sum(row.unsupported is not None and not row.by_chance for row in population),
+        sum(population[i].suggested for i in order),
+        last.rate,
+        last.low,
+        last.high,
+        reasons,
+        steps,
+        narrow and not reasons,
+        needed,
+        limit,
+    )
+
+
+@dataclass
+class _Case:
+    """The items of one language, and how a rate is made of some of their labels."""
+
+    population: Sequence[_Counted]
+    has_predictions: bool
+    estimator: Estimator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.estimator = Estimator.PPI if self.has_predictions else Estimator.RAW
+
+    def _inputs(self, chosen: Sequence[int]) -> tuple[Tallies, Labels | None]:
+        """The tallies of all with labels of the chosen ones; or the labels as tallies, where nothing was predicted."""
+        unsupported = np.array([self.population[i].unsupported for i in chosen], np.int64)
+        rows = self.population if self.has_predictions else [self.population[i] for i in chosen]
+        units, cluster = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("units", "cluster"))
+        if not self.has_predictions:
+            return Tallies(unsupported, units, cluster), None
+        marked = np.array([row.marked for row in rows], np.int64)
+        return Tallies(marked, units, cluster), Labels(unsupported, np.array(chosen, np.int64))
+
+    def step(self, chosen: Sequence[int]) -> RateStep:
+        tallies, labels = self._inputs(chosen)
+        result = estimate(tallies, estimator=self.estimator, labels=labels)
+        return RateStep(len(chosen), result.value, result.low, result.high)
+
+    def reasons(self, chosen: Sequence[int]) -> tuple[str, ...]:
+        if not chosen:
+            return ("nothing is labelled yet",)
+        tallies, labels = self._inputs(chosen)
+        return estimate(tallies, estimator=self.estimator, labels=labels).reasons
+
+    def plan(self, chosen: Sequence[int], half_width: float) -> tuple[int | None, float | None]:
+        """Labels in all for a half-width, and the one that remains however many there are."""
+        if not chosen:
+            return None, None
+        tallies, labels = self._inputs(chosen)
+        of = "labels" if self.has_predictions else "responses"
+        try:
+            plan = plan_sample_size(tallies, None, half_width, of=of, estimator=self.estimator, labels=labels)  # type: ignore[arg-type]
+        except MissingExtraError:
+            return None, None
+        return (None, None) if plan is None else (plan.responses, plan.limit)
+
+
+# Whether suggestions change what people mark. Which items show any is drawn by chance (`share` under [suggestions]), so
+# a difference between the two is theirs, but for chance.
+
+
+def _effects(tx: ReadTransaction, project: Project) -> Iterator[SuggestionEffect]:
+    if project.entries.suggestions is None or not project.form.has_spans:
+        return
+    project_id = tx.project(project.slug).id
+    items = {item.id: item for item in tx.items(project_id, role=WORK_ROLES)}
+    words: dict[tuple[str, bool], list[tuple[int, int, int]]] = {}  # measure and arm to marked words, words, item
+    for row in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=DONE):
+        item = items.get(row.item_id)
+        if item is None or row.layer.skip is not None:
+            continue
+        offered, arm = _offered(tx, project, item), row.suggestions is not None
+        if offered is None and not arm and project.entries.suggestions.detector is None:
+            continue  # nothing could have been shown
+        comparison = Comparison(project.form, tx.sample(item.id))
+        words.setdefault(("marked", arm), []).append((_touched(comparison, row.layer), len(comparison.units), item.id))
+        if offered is not None:
+            pairs = comparison.label_pairs(row.layer, offered, comparison.units, typed=False)
+            both, suggested = sum(bool(a and b) for a, b in pairs), sum(bool(b) for _, b in pairs)
+            words.setdefault(("followed", arm), []).append((both, suggested, item.id))
+    for measure in ("marked", "followed"):
+        yield _effect(measure, words.get((measure, True), []), words.get((measure, False), []))
+
+
+def _offered(tx: ReadTransaction, project: Project, item: Item) -> Layer | None:
+    """What would be suggested with an item, shown or not; None where that is not known."""
+    entry = project.entries.suggestions
+    if entry is None or entry.detector is not None:
+        return None
+    if entry.silver:
+        return tx.silver(item.id)
+    prediction = tx.prediction(item.id)
+    if prediction is None:
+        return None
+    return Layer(spans=tuple(LayerSpan(s["id"], s["start"], s["end"], s["type"]) for s in prediction["spans"]))
+
+
+def _effect(
+    measure: str, shown: Sequence[tuple[int, int, int]], blind: Sequence[tuple[int, int, int]]
+) -> SuggestionEffect:
+    arms = [Tallies(*np.array(rows, np.int64).reshape(-1, 3).T) for rows in (shown, blind)]
+    counts = [len(np.unique(arm.cluster[arm.units > 0])) for arm in arms]
+    rates = [estimate(arm, estimator=Estimator.RAW) for arm in arms]
+    first, second = (rate.value for rate in rates)
+    if first is None or second is None or min(counts) < FEWEST_CLUSTERS:
+        reason = f"{counts[0]} items with suggestions and {counts[1]} without; {FEWEST_CLUSTERS} of each are needed"
+        return SuggestionEffect(measure, first, second, None, None, None, counts[0], counts[1], reason)
+    low, high = (float(q) for q in np.quantile(rates[0].draws - rates[1].draws, (0.025, 0.975)))
+    return SuggestionEffect(measure, first, second, first - second, low, high, counts[0], counts[1], None)
+
+
+router = Router()
+
+
+@router.call("GET", "/api/lead/rates")
+def show_rates(caller: Lead) -> ProjectRates:
+    """How often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels."""
+    caller.count("heavy")
+    with caller.studio.store.reading() as tx:
+        return measure_rates(tx, caller.studio.project)

@@ -1,0 +1,172 @@
+"""Rates by the labels so far: those that `veriglot estimate` makes of the export, which other commands take too."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from rule_rows import RULES, spans, team
+
+from veriglot import estimate, read
+from veriglot.cli import main
+from veriglot.formats.reader import read_predictions
+from veriglot.metrics.reference import reference
+from veriglot.studio.assignment import suggestions_for
+from veriglot.studio.export import export
+from veriglot.studio.items import import_all
+from veriglot.studio.rates import measure_rates
+
+STUDY = """
+[study]
+title = "Labelled"
+estimator = "ppi"
+estimators = ["raw"]
+[responses]
+path = "data.jsonl"
+[[models]]
+name = "m"
+[[detectors]]
+name = "grounding"
+[labels]
+path = "out/labels.jsonl"
+"""
+TEXT = "Ada war in Rom und in Bonn."
+WORDS = [(0, 3), (4, 7), (8, 10), (11, 14), (15, 18), (19, 21), (22, 26)]
+
+
+def _loop(make_project, tmp_path, number, settings="", table='predictions = "marked.jsonl"', work="per_person = 9999"):
+    """Responses of seven words, of which the detector marks the first in every third one."""
+    rows = [
+        {"id": f"i{n}", "language": "de", "response": TEXT, "generator": {"name": "m"}, "evidence": [{"text": str(n)}]}
+        for n in range(number)
+    ]
+    marked = [
+        {"id": f"i{n}", "status": "scored", "detector": "d@1", "score": 0.6, "signature": "detector:d@1|threshold:0.5",
+         "spans": [{"start": 0, "end": 3, "type": "entity", "text": "Ada", "confidence": 0.6}] if n % 3 == 0 else []}
+        for n in range(number)
+    ]  # fmt: skip
+    for name, lines in (("data", rows), ("marked", marked)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    head = RULES.replace("[work]\n", f'[data]\npath = "data.jsonl"\n[work]\n{work}\n')
+    return make_project(f"{head}\n[suggestions]\n{table}\n{settings}")
+
+
+def _label(work, number, layer_of):
+    """Hand in as many items; what `layer_of` says of the number of each."""
+    person = work.person()
+    with work.store.reading() as tx:
+        keys = {item.id: int(item.key[1:]) for item in tx.items(work.id)}
+    for _ in range(number):
+        given = work.next(person)
+        work.act(given, "submit", layer_of(keys[given.item_id], given))
+
+
+def test_the_rate_is_that_of_estimate_on_the_export(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 240, "share = 0\n")
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 120, lambda n, _: spans(*[WORDS[n % 7]] if n % 3 == 0 or n % 11 == 0 else []))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    export(store, project, tmp_path / "out")
+    (rate,) = estimate(
+        read_predictions(str(tmp_path / "marked.jsonl")), read(tmp_path / "data.jsonl"),
+        labels=read(tmp_path / "out" / "labels.jsonl"),
+    )  # fmt: skip
+    assert (line.rate, line.low, line.high) == (rate.rate, rate.low, rate.high)
+    assert (line.estimator, line.items, line.labels, line.suggested) == ("ppi", 240, 120, 0)
+    assert [step.labels for step in line.steps] == [100, 120]
+    true = sum(n % 3 == 0 or n % 11 == 0 for n in range(240)) / 240 / 7
+    assert line.low < true < line.high
+    assert line.enough == ((line.high - line.low) / 2 <= 0.02)
+
+
+def test_without_predictions_the_labels_stand_alone_and_more_make_the_interval_narrower(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 420, table="silver = true", work="per_person = 9999\nhalf_width = 0.001")
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 400, lambda n, _: spans(*[WORDS[0]] if n % 4 == 0 else []))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.estimator, line.labels, line.rate) == ("raw", 400, pytest.approx(0.25 / 7))
+    widths = [step.high - step.low for step in line.steps]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[3] == pytest.approx(widths[0] / 2, rel=0.1)  # as the root of the number
+    normal = 2 * 1.96 * math.sqrt(np.var([0.0, 0.0, 0.0, 1 / 7]) / 400)
+    assert normal < widths[3] < 1.2 * normal  # whose spread is itself estimated
+    assert not line.enough
+    assert line.needed > 10_000
+
+
+def test_what_came_since_it_is_uncertain_is_in_no_rate(store, make_project, tmp_path):
+    order = 'per_person = 9999\norder = "uncertainty"'
+    project = _loop(make_project, tmp_path, 60, "share = 0\n", work=order)
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 40, lambda _, __: spans((0, 3)))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.chosen) == (20, 20)
+    export(store, project, tmp_path / "out")
+    assert len(list(read(tmp_path / "out" / "gold.jsonl"))) == 40
+    assert len(list(read(tmp_path / "out" / "labels.jsonl"))) == 20
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_suggestions_that_change_what_people_mark_are_told(store, make_project, tmp_path, follows):
+    project = _loop(make_project, tmp_path, 300, "share = 0.5\n")
+    import_all(store, project)
+    work = team(store, project)
+
+    def layer(n, given):
+        """What is suggested and shown; of what is not shown, every other one (or as often, where nobody follows)."""
+        seen = bool(given.suggestions) and follows
+        return spans((0, 3)) if n % 3 == 0 and (seen or n % 2) else spans()
+
+    _label(work, 300, layer)
+    with store.reading() as tx:
+        marked, followed = measure_rates(tx, project).effects
+        shown = [suggestions_for(tx, project, item) is not None for item in tx.items(work.id)]
+    assert (marked.shown_items, marked.blind_items) == (sum(shown), 300 - sum(shown))
+    suggested = [n for n in range(0, 300, 3) if shown[n]]
+    blind = [n for n in range(0, 300, 3) if not shown[n]]
+    first = 1.0 if follows else sum(n % 2 for n in suggested) / len(suggested)
+    second = sum(n % 2 for n in blind) / len(blind)
+    assert (followed.shown, followed.blind) == (pytest.approx(first), pytest.approx(second))
+    assert followed.difference == pytest.approx(first - second)
+    assert (followed.low > 0) == follows
+    assert followed.low < first - second < followed.high
+
+
+def test_few_items_give_no_difference_and_a_reason(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 12)
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 12, lambda _, __: spans())
+    with store.reading() as tx:
+        marked, _ = measure_rates(tx, project).effects
+    assert (marked.difference, marked.blind_items) == (None, 0)
+    assert "12 items with suggestions and 0 without; 8 of each" in marked.reason
+
+
+def test_other_commands_take_the_export_as_it_is(store, make_project, tmp_path, capsys):
+    project = _loop(make_project, tmp_path, 60, "share = 0\n")
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 40, lambda n, _: spans((0, 3)) if n % 3 == 0 or n % 7 == 0 else spans())
+    export(store, project, tmp_path / "out")
+    labels, profile = str(tmp_path / "out" / "labels.jsonl"), str(tmp_path / "profile.json")
+    predictions, data = str(tmp_path / "marked.jsonl"), str(tmp_path / "data.jsonl")
+    assert main(["evaluate", labels, "--predictions", predictions, "-o", profile]) == 0
+    assert json.loads((tmp_path / "profile.json").read_text("utf-8"))["data"]["kind"] == "gold"
+    assert main(["estimate", predictions, "--samples", data, "--labels", labels, "--json"]) == 0
+    assert main(["estimate", predictions, "--samples", data, "--profile", profile]) == 0
+    config = tmp_path / "study.toml"
+    config.write_text(STUDY, "utf-8")
+    assert main(["study", "run", str(config), "-o", str(tmp_path / "run"), "--quiet"]) == 0
+    (cell,) = json.loads((tmp_path / "run" / "results.json").read_text("utf-8"))["cells"]
+    assert cell["rates"][0]["estimator"] == "ppi"
+    gold = [reference(sample) for sample in read(tmp_path / "out" / "gold.jsonl")]
+    assert [labels.annotator for labels in gold] == ["gold"] * 40

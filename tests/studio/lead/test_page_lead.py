@@ -306,8 +306,34 @@ def test_a_history_holds_what_happened_and_what_was_said_then(house: House) -> N
     page.locator(".event summary").first.click()
     assert page.locator(".event details[open] q").all_inner_texts() == [TEXTS["ar"][0:6]]
     page.go_back()
-    page.wait_for_selector("tbody tr")
-    assert page.url.endswith("/lead/items")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert page.url.endswith("/lead/items?search=item-ar-0")  # the address keeps what was asked for
+    expect(page.get_by_label("Search")).to_have_value("item-ar-0")
+
+
+def test_many_items_are_chosen_assigned_and_excluded(house: House) -> None:
+    kim, lead = house.person("Kim"), house.person("Ines", "lead")
+    page = lead.go("/lead/items?language=de&role=normal&sort=key&descending=true", "tbody tr")
+    keys = page.locator("tbody th a").all_inner_texts()
+    assert keys == sorted(keys, reverse=True)
+    page.get_by_label(f"Choose {keys[-1]}").check()
+    page.get_by_role("group", name="Chosen: 1").get_by_label("Person").select_option("Kim")
+    _button(page, "Assign")
+    page.get_by_text("Items changed: 1.").wait_for()
+    expect(page.get_by_role("row", name=re.compile(re.escape(keys[-1])))).to_contain_text("Kim Open".replace(" ", ""))
+    given = kim.post("/api/next")["assignment"]
+    assert lead.get(f"/api/lead/items/{given['item']['id']}/history")["key"] == keys[-1]
+    page.get_by_label("Choose all on this page").check()
+    _button(page, "Exclude")
+    page.get_by_role("button", name="Yes").click()
+    page.get_by_text(f"Items changed: {len(keys)}.").wait_for()
+    expect(page.locator("tbody tr")).to_have_count(0)
+    page.get_by_label("Use").select_option("Excluded")
+    expect(page.locator("tbody tr")).to_have_count(len(keys))
+    assert "role=excluded" in page.url
+    page.get_by_role("link", name="Items", exact=True).click()  # the tab shows all again
+    expect(page.get_by_label("Use")).to_have_value("")
+    assert lead.trouble == []
 
 
 def test_a_batch_is_checked_on_request(house: House) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import event, text
 from studio_server import HOSTILE, layer
 
+from veriglot.studio.people import change, make_token
 from veriglot.studio.store import open_store
 
 if TYPE_CHECKING:
@@ -207,3 +208,25 @@ def test_only_leads_read_the_description(start) -> None:
     assert studio.client().get("/api/openapi.json").status_code == 401
     assert studio.visitor().get("/api/openapi.json").status_code == 404
     assert studio.visitor(role="lead").get("/api/openapi.json").json()["openapi"].startswith("3.")
+
+
+def test_a_script_reads_what_leads_see_and_writes_nothing(studio: Running) -> None:
+    with studio.studio().store.writing() as tx:
+        made = make_token(tx, studio.studio(), note="nightly")
+    client = studio.client()
+    header = {"Authorization": f"Bearer {made.token}"}
+    for path in ("overview", "items", "export?format=native"):
+        assert client.get(f"/api/lead/{path}", headers=header).status_code == 200, path
+    csrf = client.get("/api/me", headers=header).json()["csrf"]
+    body = {"action": "priority", "value": 1}
+    written = client.post("/api/lead/items", json=body, headers={**header, "X-CSRF-Token": csrf})
+    assert (written.status_code, written.json()["error"]["code"]) == (403, "reads_only")
+    for wrong in (made.token[:-1], made.token.replace("one.", "two.", 1), studio.link(role="lead"), "x", "é"):
+        value = f"Bearer {wrong}".encode()
+        assert client.get("/api/lead/overview", headers={"Authorization": value}).status_code == 401, wrong
+    client.cookies.set("veriglot_session_one", made.token)  # it is no session of a browser
+    assert client.get("/api/lead/overview").status_code == 401
+    assert made.token not in client.get("/api/lead/overview", headers=header).text
+    with studio.studio().store.writing() as tx:
+        change(tx, made.person.id, "revoke")
+    assert client.get("/api/lead/overview", headers=header).status_code == 401

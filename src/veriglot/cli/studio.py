@@ -210,7 +210,9 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
 def invite(
     project: Path = _PROJECT,
     *,
-    role: Literal["annotator", "reviewer", "lead"] = Option("annotator", "annotator, reviewer or lead.", "ROLE"),
+    role: Literal["annotator", "reviewer", "lead", "script"] = Option(
+        "annotator", "annotator, reviewer, lead, or script (a token that only reads, for programs).", "ROLE"
+    ),
     count: int = Help(1, "Unit: links, at most 1000."),
     languages: str | None = Help(None, "They are those of the person's items. Default: all."),
     note: str | None = Option(None, "Note that only leads see, such as the person meant.", "TEXT"),
@@ -218,31 +220,41 @@ def invite(
     database: str | None = None,
     json: bool = _JSON,
 ) -> None:
-    """Make invitation links, one for each person. A link is shown once; only a hash of its key is kept."""
+    """Make invitation links, one for each person, or tokens. Each is shown once; only a hash of its key is kept."""
     if count > _MOST_LINKS:
         raise UsageError(f"{count:,} links are too many.", f"Ask for {_MOST_LINKS:,} at most.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
     with _extra():
         from veriglot.studio.people import invite as make_invitation
+        from veriglot.studio.people import make_token
         from veriglot.studio.tables import Role
         from veriglot.studio.web import Studios
     with closing(Studios([loaded], database)) as studios:
         (studio,) = studios
         with studio.store.writing() as tx:
-            made = [make_invitation(tx, studio, Role(role), languages=tags, note=note) for _ in range(count)]
-    links = [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in made]
+            if role == "script":
+                made = [make_token(tx, studio, note=note) for _ in range(count)]
+            else:
+                made = [make_invitation(tx, studio, Role(role), languages=tags, note=note) for _ in range(count)]
+    if role == "script":
+        kind, links = "token", [invitation.token for invitation in made]
+    else:
+        kind, links = "link", [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in made]
     if json:
         print_json(
             [
-                {"link": link, "expires": invitation.person.key_expires_at, "role": role}
+                {kind: link, "expires": invitation.person.key_expires_at, "role": role}
                 for link, invitation in zip(links, made, strict=True)
             ]
         )
         return
     print("\n".join(links))
     expires = made[0].person.key_expires_at
-    print(f"Each is for one {role}, and ends on {expires:%Y-%m-%d} unless taken up.", file=sys.stderr)
+    if role == "script":
+        print(f"Send it as `Authorization: Bearer TOKEN`; it ends on {expires:%Y-%m-%d}.", file=sys.stderr)
+    else:
+        print(f"Each is for one {role}, and ends on {expires:%Y-%m-%d} unless taken up.", file=sys.stderr)
 
 
 @app.command("status")

@@ -90,7 +90,7 @@ class ItemLine(Record):
     """An item in a list.
 
     `snippet` is a part of the response, around what was searched; `done` counts the annotations that were handed in, of
-    `wanted` (0 where everybody annotates it); `changed_at` is when somebody's work on it changed last.
+    `wanted` (0 where everybody annotates it, or it is no work); `changed_at` is when work on it changed last.
     """
 
     id: int
@@ -264,7 +264,7 @@ def _lines(tx: ReadTransaction, studio: Studio, ids: list[int], search: str | No
                 snippet=_snippet(sample.response, terms),
                 direction=direction(sample.response, item.language),
                 done=sum(row.purpose is Purpose.ANNOTATE and row.state in DONE for row in rows),
-                wanted=0 if item.role is ItemRole.OVERLAP else item.people_wanted(studio.project),
+                wanted=item.people_wanted(studio.project) if item.role is ItemRole.NORMAL else 0,
                 holders=[view(Holder, row, by=names[row.person_id]) for row in rows],
                 changed_at=max((row.changed_at for row in rows), default=None),
             )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["invite", "router"]
+__all__ = ["invite", "make_token", "router"]
 
 _LONGEST_NAME = 40
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # a name that reorders or hides what stands around it
@@ -103,6 +103,18 @@ def renew(tx: WriteTransaction, studio: Studio, person_id: int, *, by: int | Non
     person = tx.update_person(person_id, "renewed", by=by, key_hash=sha256(key), key_expires_at=expires_at)
     tx.end_sessions(person_id=person_id)
     return Invitation(person, studio.link_token(key))
+
+
+def make_token(tx: WriteTransaction, studio: Studio, *, note: str | None = None) -> Invitation:
+    """A token with which a script reads what leads see, until `people.resume_days` have passed or a lead shuts it out.
+
+    It stands among the people as a lead who never joined, and its link, which nobody knows, opens nothing.
+    """
+    expires_at, token = now() + timedelta(days=studio.project.entries.people.resume_days), secrets.token_urlsafe(32)
+    made = invite(tx, studio, Role.LEAD, note=note or "script")
+    tx.add_session(token, made.person.id, expires_at)
+    person = tx.update_person(made.person.id, "token", key_expires_at=expires_at)
+    return Invitation(person, studio.signer("script").sign(f"{studio.slug}.{token}").decode())
 
 
 def person_of_token(tx: ReadTransaction, studio: Studio, token: str) -> Person:

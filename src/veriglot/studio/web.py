@@ -403,7 +403,7 @@ def client_address(request: Request) -> str:
 
 def _signed_in(request: Request) -> Caller:
     rates: Rates = request.app.state.rates
-    session = _session(request)
+    session = _session(request) or _script(request)
     if session is not None:
         studio, token = session
         rates.count("call", token)
@@ -436,6 +436,23 @@ def _session(request: Request) -> tuple[Studio, str] | None:
             sessions.append((at, studio, token))
     newest = max(sessions, key=itemgetter(0), default=None)
     return None if newest is None else newest[1:]
+
+
+def _script(request: Request) -> tuple[Studio, str] | None:
+    """The project and the token of a script (`people.make_token`), which reads and never writes."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    if request.method != "GET":
+        raise CallRefused(403, "reads_only", "The token of a script only reads.", "Sign in with a browser.")
+    for studio in request.app.state.studios:
+        try:
+            slug, _, token = studio.signer("script").unsign(value.strip()).decode().partition(".")
+        except (BadSignature, ValueError):
+            continue
+        if slug == studio.slug:
+            return studio, token
+    return None
 
 
 def require_lead(request: Request) -> Caller:

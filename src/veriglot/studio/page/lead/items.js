@@ -41,7 +41,7 @@ const Event = (/** @type {any} */ { one, found, form, people }) => {
 };
 
 const KINDS = Object.fromEntries(["imported", "assigned", "opened", "comment", "save", "submit", "skip", "reopen", "confirm", "correct", "return",
-  "conflict", "accepted", "withdrawn", "gold"].map((kind) => [kind, true]));
+  "conflict", "accepted", "withdrawn", "gold", "assigned_again", "disputed", "priority", "wanted", "role"].map((kind) => [kind, true]));
 
 /** @param {{id: string, form: any, people: Map<string, any>}} props */
 export const ItemHistory = ({ id, form, people }) => {

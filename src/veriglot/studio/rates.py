@@ -126,7 +126,7 @@ def _labelled(tx: ReadTransaction, project: Project) -> dict[int, tuple[Layer, s
         layer = tx.gold(item.id) if item.has_gold else None if only is None else final_layer(tx, only)
         if layer is not None and layer.skip is None:
             at = max((str(row.submitted_at or row.changed_at) for row in rows), default="")
-            result[item.id] = layer, at, any(row.suggestions for row in rows)
+            result[item.id] = layer, at, any(row.suggestions is not None for row in rows)
     return result
 
 

@@ -360,3 +360,16 @@ def test_every_export_can_be_downloaded(house: House) -> None:
         assert answer.ok, (link, answer.text())
         assert "attachment" in answer.headers["content-disposition"]
         assert answer.body()
+
+
+def test_rates_are_those_of_the_server(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/rates", "table")
+    told = lead.get("/api/lead/rates")
+    table = page.get_by_role("region", name="Rates")
+    assert table.locator("tbody th").all_inner_texts() == ["Arabic", "German"]
+    rates = [row["steps"][-1]["rate"] if row["steps"] else None for row in told["languages"]]
+    shown = table.locator("tbody td:nth-of-type(2)").all_inner_texts()
+    assert shown == ["–" if rate is None else f"{rate:.1%}" for rate in rates]
+    expect(page.get_by_text("Wanted: at most ±2.0%.")).to_be_visible()
+    assert lead.trouble == []

@@ -15,8 +15,9 @@ import { ItemHistory } from "./items.js";
 import { People } from "./people.js";
 import { Link, address, go, placeOf, takeNavigate } from "./routes.js";
 import { Progress } from "./progress.js";
+import { Rates } from "./rates.js";
 
-const TABS = ["progress", "people", "agreement", "disagreements", "conversations", "batches", "items", "exports"];
+const TABS = ["progress", "people", "agreement", "rates", "disagreements", "conversations", "batches", "items", "exports"];
 const FRESH = 30; // seconds until the figures are asked for again
 
 const Page = (/** @type {any} */ { place, me, overview, again }) => {
@@ -27,6 +28,7 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
   switch (tab) {
     case "people": return html`<${People} overview=${overview} me=${me} again=${again} />`;
     case "agreement": return html`<${Agreement} people=${people} />`;
+    case "rates": return html`<${Rates} />`;
     case "disagreements": return html`<${Disagreements} form=${form} people=${people} overview=${overview} refresh=${again} />`;
     case "conversations": return html`<${Conversations} people=${people} />`;
     case "batches": return html`<${Batches} overview=${overview} people=${people} again=${again} />`;

@@ -43,6 +43,7 @@ class RateStep(Record):
     rate: float | None
     low: float | None
     high: float | None
+    reasons: tuple[str, ...]  # why it is unreliable; empty where it is not
 
 
 class LanguageRate(Record):
@@ -57,7 +58,7 @@ class LanguageRate(Record):
     rate: float | None
     low: float | None
     high: float | None
-    reasons: tuple[str, ...]  # why it is unreliable; empty where it is not
+    reasons: tuple[str, ...]  # of the last step
     steps: list[RateStep]  # after each hundred labels, in the order in which they were made
     enough: bool  # whether the interval is as narrow as the project asks for
     needed: int | None  # labels in all for that; None where it cannot be said, or never
@@ -161,8 +162,7 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     case = _Case(population, has_predictions)
     steps = [case.step(order[:size]) for size in (*range(_STEP, len(order), _STEP), len(order)) if size]
     half_width = project.entries.work.half_width
-    last = steps[-1] if steps else RateStep(0, None, None, None)
-    reasons = case.reasons(order)
+    last = steps[-1] if steps else RateStep(0, None, None, None, ("nothing is labelled yet",))
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
     return LanguageRate(
@@ -175,9 +175,9 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         last.rate,
         last.low,
         last.high,
-        reasons,
+        last.reasons,
         steps,
-        narrow and not reasons,
+        narrow and not last.reasons,
         needed,
         limit,
     )
@@ -207,13 +207,7 @@ class _Case:
     def step(self, chosen: Sequence[int]) -> RateStep:
         tallies, labels = self._inputs(chosen)
         result = estimate(tallies, estimator=self.estimator, labels=labels)
-        return RateStep(len(chosen), result.value, result.low, result.high)
-
-    def reasons(self, chosen: Sequence[int]) -> tuple[str, ...]:
-        if not chosen:
-            return ("nothing is labelled yet",)
-        tallies, labels = self._inputs(chosen)
-        return estimate(tallies, estimator=self.estimator, labels=labels).reasons
+        return RateStep(len(chosen), result.value, result.low, result.high, result.reasons)
 
     def plan(self, chosen: Sequence[int], half_width: float) -> tuple[int | None, float | None]:
         """Labels in all for a half-width, and the one that remains however many there are."""

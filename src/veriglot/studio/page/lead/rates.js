@@ -13,7 +13,7 @@ const Interval = (/** @type {any} */ { low, high, sign }) =>
 
 /** A language, with a row for each hundred labels; bars share one scale. */
 const Rows = (/** @type {any} */ { row, most }) => {
-  const steps = row.steps.length ? row.steps : [{ labels: 0, rate: null, low: null, high: null }];
+  const steps = row.steps.length ? row.steps : [{ labels: 0, rate: null, low: null, high: null, reasons: [] }];
   return steps.map((/** @type {any} */ step, /** @type {number} */ index) => {
     const last = index === steps.length - 1;
     const at = (/** @type {number} */ value) => `${(value / most) * 100}%`;

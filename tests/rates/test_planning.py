@@ -189,3 +189,14 @@ def test_wrong_calls_are_refused() -> None:
         plan_labels(pilot, None, 0.01, estimator="ppi")
     with pytest.raises(UsageError, match="uses no labels"):
         plan_labels(pilot, None, 0.01, estimator="raw")
+
+
+def test_once_all_is_labelled_the_labels_stand_alone() -> None:
+    generator = np.random.default_rng(0)
+    units, false, _ = texts(generator, 60, 0.1)
+    every = np.arange(60)
+    plan = told(
+        plan_labels(Tallies(false, units, every), None, 0.5, estimator="ppi", labels=Labels(false, every)),
+    )
+    share = estimate(Tallies(false, units, every), estimator="raw")
+    assert plan.now == pytest.approx((share.high - share.low) / 2, rel=0.1)

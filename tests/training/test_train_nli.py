@@ -112,6 +112,12 @@ def test_a_trained_folder_is_loaded_by_nli(tmp_path: Path, base: Path) -> None:
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert f"| pairs | {result.rows[0].rows} | {result.rows[1].rows} | CC0 |" in card
     assert not (tmp_path / "out.checkpoints").exists()
+    config = nli.read_config(tmp_path / "nli.toml")
+    assert nli.train(config, tmp_path, say=pytest.fail) == result, "what is finished is not trained again"
+    weights = (tmp_path / "out" / "model.safetensors").read_bytes()
+    with pytest.raises(UsageError, match="other settings or other data"):
+        nli.train(type(config)(**{**vars_of(config), "seed": 1}), tmp_path)
+    assert (tmp_path / "out" / "model.safetensors").read_bytes() == weights
 
 
 @pytest.mark.slow

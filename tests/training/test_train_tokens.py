@@ -222,6 +222,13 @@ def test_types_have_seeds_means_and_deviations_and_are_not_trained_twice(
     changed = settings(tmp_path, decoder, data, attention="causal", **{**few, "training": {"max_steps": 8}})
     assert main(["train", "tokens", str(changed)]) == 2
     assert "attention" in capsys.readouterr().err
+    corrected = tmp_path / "corrected.jsonl"
+    rows = [json.loads(line) for line in data.read_text("utf-8").splitlines()]
+    rows[0]["annotations"][0]["spans"] = []
+    corrected.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    settings(tmp_path, decoder, corrected, attention="bidirectional", **{**few, "training": {"max_steps": 8}})
+    assert main(["train", "tokens", str(path)]) == 2, "one row has other labels"
+    assert "data" in capsys.readouterr().err
 
 
 def test_it_stops_early_and_keeps_the_best(
@@ -246,6 +253,20 @@ def test_a_plan_is_measured_and_writes_nothing(
     assert plan["cut"] == 60, "eleven tokens and more in each"
     assert plan["steps"] == 12 * math.ceil(plan["rows"] / 8)
     assert plan["memory"] > 1e7
+    path = settings(
+        tmp_path, decoder, data, monolingual=True, seeds=[1, 2], training={"gradient_accumulation_steps": 4}
+    )
+    assert main(["train", "tokens", str(path), "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["checkpoints"] == 4
+    both = [2 * 12 * math.ceil(rows / 32) for rows in (plan["rows"] // 2, -(-plan["rows"] // 2))]
+    assert abs(plan["steps"] - sum(both)) <= 2 * 12, "of each language its own"
+    one = tmp_path / "one.jsonl"
+    lines = data.read_text("utf-8").splitlines()
+    one.write_text("\n".join([*lines[1:40:2], lines[0]]) + "\n", "utf-8")  # German has one text
+    path = settings(tmp_path, decoder, one, monolingual=True, patience=1, validation_share=0.05)
+    assert main(["train", "tokens", str(path), "--dry-run"]) == 1
+    assert "patience" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -125,7 +125,7 @@ def _print_plan(plan: Any) -> None:
         ("rows left out", left_out or "none"),
         ("rows whose evidence is cut to fit", f"{plan.cut:,}"),
         ("tokens of an epoch", f"{plan.tokens:,}"),
-        ("checkpoints, steps of each", f"{plan.checkpoints:,}, {plan.steps:,}"),
+        ("checkpoints, steps in all", f"{plan.checkpoints:,}, {plan.steps:,}"),
         ("parameters, trained ones", f"{plan.parameters:,}, {plan.trained:,}"),
         ("time by the speed of one step", f"about {plan.seconds / 60:,.0f} min"),
         ("memory of that step", f"{plan.memory / 1e9:.1f} GB"),

@@ -46,6 +46,7 @@ from veriglot.records.settings import (
     StrictRecord,
     errors_of,
     paths_in,
+    read_json_record,
     read_toml_records,
     require,
     require_files,
@@ -183,6 +184,7 @@ class Result(Record):
         tokens: in all epochs.
         parameters, trained: numbers of the network, and how many of them are trained.
         memory: bytes, by estimate.
+        fingerprint: of the settings and of the rows that train.
         accuracy: by set and language, as `nli:FOLDER` judges.
     """
 
@@ -193,6 +195,7 @@ class Result(Record):
     parameters: int
     trained: int
     memory: int
+    fingerprint: str = ""
     accuracy: list[Accuracy] = msgspec.field(default_factory=list)
 
 
@@ -369,7 +372,6 @@ class _Job(NamedTuple):
     rows: list[dict[str, Any]]
     validation: list[Pair]
     result: Result
-    fingerprint: str
 
 
 def plan(config: NLIConfig, folder: Path) -> Result:
@@ -409,7 +411,8 @@ def _job(config: NLIConfig, folder: Path) -> _Job:
             remedy="Look at `label` and `labels` of the sets, and at max_length.",
         )
     result = _planned(config, network, rows, counts, +left_out)
-    return _Job(network, tokenizer, rows, validation, result, digest([repr(config), *map(repr, rows)])[:16])
+    result = msgspec.structs.replace(result, fingerprint=digest([repr(config), *map(repr, rows)])[:16])
+    return _Job(network, tokenizer, rows, validation, result)
 
 
 def _planned(
@@ -439,7 +442,7 @@ def _arguments(config: NLIConfig, folder: Path, **more: Any) -> Any:
 
 
 def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambda _: None) -> Result:
-    """Train a classifier, and write a folder that `nli:FOLDER` loads; a run that was interrupted resumes.
+    """Train a classifier, and write a folder that `nli:FOLDER` loads. It resumes, and redoes nothing that is finished.
 
     Args:
         config: the settings.
@@ -448,18 +451,25 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
 
     Raises:
         InputError: a set cannot be read.
-        UsageError: there is nothing to train on, or a checkpoint stands there that other settings or data began.
+        UsageError: there is nothing to train on, or the output was begun with other settings or other data.
         WeightsError: the encoder cannot be loaded.
     """
     output = folder / Path(config.output).expanduser()
     job = _job(config, folder)
+    finished = output / "training.json"
+    if finished.is_file():
+        result = read_json_record(finished, Result, f"Remove {output} to train it again.")
+        if result.fingerprint == job.result.fingerprint:
+            return result
+        remedy = "Give another output, or remove the folder to begin anew."
+        raise UsageError(f"{output} was trained with other settings or other data.", remedy=remedy)
     saved = output.with_name(f"{output.name}.checkpoints")
     begun = saved / "run.txt"
-    if begun.exists() and begun.read_text("utf-8") != job.fingerprint:
+    if begun.exists() and begun.read_text("utf-8") != job.result.fingerprint:
         remedy = "Remove the folder, or give another output."
         raise UsageError(f"{saved} holds checkpoints of other settings or other data.", remedy=remedy)
     saved.mkdir(parents=True, exist_ok=True)
-    begun.write_text(job.fingerprint, "utf-8")
+    begun.write_text(job.result.fingerprint, "utf-8")
     settings = _arguments(config, saved, num_train_epochs=1, train_sampling_strategy="sequential")
     trainer = transformers.Trainer(
         job.network, settings, transformers.DataCollatorWithPadding(job.tokenizer),
@@ -474,7 +484,7 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
         job.tokenizer.save_pretrained(part)
         result = msgspec.structs.replace(job.result, accuracy=measure(part, job.validation, config))
         write_json(part / "training.json", result)
-        (part / "README.md").write_text(_card(config, result, job.fingerprint), "utf-8")
+        (part / "README.md").write_text(_card(config, result), "utf-8")
     shutil.rmtree(saved)
     return result
 
@@ -506,7 +516,7 @@ def measure(folder: Path, pairs: Sequence[Pair], config: NLIConfig) -> list[Accu
     return results
 
 
-def _card(config: NLIConfig, result: Result, fingerprint: str) -> str:
+def _card(config: NLIConfig, result: Result) -> str:
     """The model card: what trained it under which licence, and what it got right."""
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for count in result.rows:
@@ -529,5 +539,5 @@ def _card(config: NLIConfig, result: Result, fingerprint: str) -> str:
             f" {row.high or 1:.3f} | {row.majority:.3f} |"
             for row in result.accuracy
         ),
-        fingerprint=fingerprint,
+        fingerprint=result.fingerprint,
     )

@@ -205,7 +205,7 @@ class Plan(Record):
         tokens: of the inputs of an epoch.
         cut: inputs whose evidence was cut to fit.
         left_out: rows that were not taken, by reason.
-        steps: optimiser steps of one checkpoint.
+        steps: optimiser steps, all checkpoints together.
         checkpoints: how many are trained.
         parameters, trained: of the network.
         seconds: all checkpoints together, by the speed of that step.
@@ -258,8 +258,9 @@ class Material:
         rows: inputs.
         cut: inputs whose evidence was cut.
         left_out: rows that were not taken, by reason.
-        hashes: of the samples that were taken.
+        hash: of the rows, those of training and of validation apart.
         languages: tags, in order.
+        parts: what each checkpoint of a seed is trained on: each language where they are monolingual, or None for all.
     """
 
     def __init__(self, config: TokensConfig, folder: Path, tokenizer: Any, room: int) -> None:
@@ -275,11 +276,17 @@ class Material:
             raise InputError(f"no row of the data can be trained on ({dict(self.left_out)})", field="data")
         if validation is None:
             training, validation = _split(training, config.validation_share)
-        self.hashes = [digest([sample.id, sample.response]) for sample, *_ in (*training, *validation)]
         self.labels = self._names([spans for _, spans, _ in (*training, *validation)])
         numbers = {name: number for number, name in enumerate(self.labels)}
         self.rows = _Rows(*([self._row(*item, numbers) for item in part] for part in (training, validation)))
+        self.hash = digest([digest(map(repr, part)) for part in self.rows])
         self.languages = sorted({row.language for row in self.rows.training})
+        self.parts: list[str | None] = [*self.languages] if config.monolingual else [None]
+        for part in self.parts if config.patience else ():
+            if not self.rows.of(part).validation:
+                what = "nothing" if part is None else f"no row in {part}"
+                remedy = "Give `validation`, more texts, or `patience = 0`."
+                raise InputError(f"{what} is left to stop early by", field="patience", remedy=remedy)
 
     def _labelled(self, paths: Sequence[Path]) -> list[_Labelled]:
         """The samples that somebody labelled, with their spans and languages."""
@@ -526,9 +533,9 @@ def plan(config: TokensConfig, folder: Path) -> Plan:
     a_token = (time.perf_counter() - started) / int(batch["input_ids"].numel())
     tokens = sum(len(row.input_ids) for row in material.rows.training)
     a_step = size * arguments.gradient_accumulation_steps
-    steps = math.ceil(arguments.num_train_epochs * math.ceil(len(material.rows.training) / a_step))
-    steps = arguments.max_steps if arguments.max_steps > 0 else steps
-    seeds = len(config.seeds)
+    sizes = [len(material.rows.of(language).training) for language in material.parts]
+    epochs = [math.ceil(arguments.num_train_epochs * math.ceil(rows / a_step)) for rows in sizes]
+    steps = len(config.seeds) * sum(arguments.max_steps if arguments.max_steps > 0 else own for own in epochs)
     return Plan(
         rows=len(material.rows.training),
         validation=len(material.rows.validation),
@@ -536,10 +543,10 @@ def plan(config: TokensConfig, folder: Path) -> Plan:
         cut=material.cut,
         left_out=dict(material.left_out),
         steps=steps,
-        checkpoints=seeds * (len(material.languages) if config.monolingual else 1),
+        checkpoints=len(config.seeds) * len(sizes),
         parameters=sum(weights.numel() for weights in trainee.network.parameters()),
         trained=trainee.trained,
-        seconds=a_token * tokens / max(len(material.rows.training), 1) * steps * a_step * seeds,
+        seconds=a_token * tokens / max(len(material.rows.training), 1) * steps * a_step,
         memory=_memory(),
     )
 
@@ -586,7 +593,7 @@ def train(config: TokensConfig, folder: Path, *, say: Callable[[str], None] = la
     material, written = _material(config, folder)
     _bind(output, config, material)
     runs = []
-    for language in material.languages if config.monolingual else [None]:
+    for language in material.parts:
         for seed in config.seeds:
             target = output / (language or "") / f"seed-{seed}"
             done = target / _RUN
@@ -616,7 +623,7 @@ def _bind(output: Path, config: TokensConfig, material: Material) -> None:
     """
     now = {
         "model": checkpoint_revision(checkpoint(config.model)),
-        "data": digest(material.hashes),
+        "data": material.hash,
         **{key: str(value) for key, value in msgspec.to_builtins(config).items() if key not in _FREE},
     }
     path = output / "settings.json"
@@ -792,7 +799,7 @@ def _card(config: TokensConfig, material: Material, run: Run) -> str:
         counts=", ".join(f"{tag} {count:,}" for tag, count in Counter(row.language for row in rows.training).items()),
         held_out=f"{len(rows.validation):,}",
         cut=f"{material.cut:,}",
-        data=digest(material.hashes),
+        data=material.hash,
         figures="\n".join(f"| {name} | {value:.4f} |" for name, value in run.validation.items()),
         settings="\n".join(f"| `{name}` | {value} |" for name, value in settings.items()),
         labels=", ".join(material.labels),

@@ -103,7 +103,8 @@ class Running:
         return found
 
     def client(self) -> httpx2.Client:
-        made = httpx2.Client(base_url=self.url, timeout=30, trust_env=False)
+        headers = {"Prefer": "wait=25"}  # for figures, however slow this machine is
+        made = httpx2.Client(base_url=self.url, timeout=30, trust_env=False, headers=headers)
         self.clients.append(made)
         return made
 

@@ -348,6 +348,7 @@ def agreement_figures(
     gamma: int = SAMPLES,
     spans: bool = True,
     wanted: Callable[[Pair], bool] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> list[AgreementFigure]:
     """All figures of some texts: of each language, and of all together where there are several.
 
@@ -360,6 +361,7 @@ def agreement_figures(
         gamma: random annotations a text; 0 leaves gamma out, which is most of the work.
         spans: whether marks lie where annotators put them; where they are whole units, F1 of spans is left out.
         wanted: which pairs count; all where None. Alpha and gamma, which know no pairs, are then left out.
+        progress: is told which share of the texts is done, from 0 to 1.
 
     Raises:
         MissingExtraError: gamma is asked for, and scipy is not installed.
@@ -367,7 +369,11 @@ def agreement_figures(
     shared = [text for text in texts if len(text.layers) > 1]
     languages = sorted({text.language for text in shared})
     drawn = Resampling.of([text.id for text in shared], _strata(shared), resamples=resamples, seed=seed)
-    sums = [_sums(text, names, wanted, gamma, seed) for text in shared]
+    sums = []
+    for number, text in enumerate(shared, 1):
+        sums.append(_sums(text, names, wanted, gamma, seed))
+        if progress is not None:
+            progress(number / len(shared))
     results: list[AgreementFigure] = []
     for language in [*languages, *([ALL] if len(languages) != 1 else [])]:
         places = [index for index, text in enumerate(shared) if language in (ALL, text.language)]

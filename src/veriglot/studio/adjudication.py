@@ -13,7 +13,7 @@ from itertools import chain, combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
-from fastapi import Query
+from fastapi import Query, Response
 from msgspec.structs import replace
 
 from veriglot.metrics.estimate import FEWEST_TEXTS
@@ -28,9 +28,10 @@ from veriglot.studio.comparison import (
     suggested_id,
     texts_with_layers,
 )
+from veriglot.studio.figures import Figures, Pending, Progress, figure
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
-from veriglot.studio.review import final_layer
-from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
+from veriglot.studio.review import final_layer, final_layers
+from veriglot.studio.store import ReadTransaction, Store, WriteTransaction, transactional
 from veriglot.studio.tables import (
     AT_WORK,
     DONE,
@@ -45,7 +46,7 @@ from veriglot.studio.tables import (
     State,
 )
 from veriglot.studio.texts import item_view, sample_of
-from veriglot.studio.web import Lead, LeadWriter, Router, Tag, view
+from veriglot.studio.web import Lead, LeadWriter, Router, Studio, Tag, view
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -211,6 +212,7 @@ def best_annotators(
     return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
 
 
+_SETTLED_AT_ONCE = 50  # items; people who save wait for as long
 Rule = Literal["agreed", "majority", "best_with_silver"]
 
 
@@ -291,11 +293,7 @@ def _sources(layer: Layer, votes: Iterable[Vote], form: Form, sample: Sample) ->
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
     """What everybody said of an item who has handed it in, in the order in which it was given; skips too."""
-    rows = tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE)
-    return _submissions(tx, rows, tx.public_ids(item.project_id))
-
-
-def _submissions(tx: ReadTransaction, rows: list[Assignment], names: dict[int, str]) -> list[Submission]:
+    rows, names = tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE), tx.public_ids(item.project_id)
     return [Submission(row.id, names[row.person_id], row.layer, final_layer(tx, row)) for row in rows]
 
 
@@ -312,12 +310,14 @@ def disagreements(
     With `settled` also those that have a gold layer, and those on which all agree.
     """
     handed_in, names = annotations_by_item(tx, project_id), tx.public_ids(project_id)
+    final_layer_of = final_layers(tx, project_id)
     result = []
     for item in tx.items(project_id, role=WORK_ROLES, language=language):
         rows = handed_in.get(item.id, [])
         if len({row.person_id for row in rows}) < 2 or (item.has_gold and not settled):
             continue
-        disagreement = _disagreement(tx, project, item, _submissions(tx, rows, names))
+        submissions = [Submission(row.id, names[row.person_id], row.layer, final_layer_of(row)) for row in rows]
+        disagreement = _disagreement(tx, project, item, submissions)
         if settled or disagreement.differ:
             result.append(disagreement)
     return sorted(result, key=lambda disagreement: disagreement.order)
@@ -337,23 +337,48 @@ def adjudicate(tx: WriteTransaction, project: Project, person_id: int, item_id: 
 
 @transactional
 def adjudicate_next(
-    tx: WriteTransaction, project: Project, person_id: int, after: int, *, release: bool = False
+    tx: WriteTransaction,
+    project: Project,
+    person_id: int,
+    after: int,
+    *,
+    release: bool = False,
+    order: Sequence[Place] | None = None,
 ) -> Assignment | None:
     """Give a lead the disagreement that follows an item in the list, which begins anew; None where no other is free.
 
-    With `release` they let go of that item, if they have changed nothing, so that others can settle it.
+    With `release` they let go of that item, if they have changed nothing, so that others can settle it. `order` is an
+    earlier `_order`, which takes time: what was settled since is passed over.
     """
     person, item = _lead_and_item(tx, person_id, after)
     taken = tx.assignments(person.project_id, purpose=Purpose.ADJUDICATE, state=AT_WORK)
     for row in taken:
         if release and (row.item_id, row.person_id, row.version) == (after, person_id, 0):
             tx.move(row.id, State.WITHDRAWN, by=person_id, reason="left to others")
-    rows = disagreements(tx, project, person.project_id, language=person.works_in)
+    places = _order(tx, project, person.project_id, person.works_in) if order is None else order
     others = {row.item_id for row in taken if row.person_id != person_id} | {after}
-    free = [row for row in rows if row.item.id not in others]
     current = _disagreement(tx, project, item, submissions_of(tx, item)).order
-    following = next((row for row in free if row.order > current), next(iter(free), None))
-    return None if following is None else _adjudicate(tx, project, person_id, following.item.id)
+    for _, _, id_ in sorted(places, key=lambda row: (row[:2] <= current, row)):
+        if id_ not in others and (order is None or _is_open(tx, project, tx.item(id_))):
+            return _adjudicate(tx, project, person_id, id_)
+    return None
+
+
+Place = tuple[float, int, int]  # likeness and position, by which disagreements are in order, and the item
+
+
+def _order(
+    tx: ReadTransaction, project: Project, project_id: int, languages: tuple[str, ...] | None = None
+) -> list[Place]:
+    return [(*row.order, row.item.id) for row in disagreements(tx, project, project_id, language=languages)]
+
+
+def _is_open(tx: ReadTransaction, project: Project, item: Item) -> bool:
+    """Whether an item that was a disagreement still is one."""
+    if item.has_gold or item.role not in WORK_ROLES:
+        return False
+    submissions = submissions_of(tx, item)
+    return len({row.by for row in submissions}) > 1 and _disagreement(tx, project, item, submissions).differ
 
 
 def _lead_and_item(tx: ReadTransaction, person_id: int, item_id: int) -> tuple[Person, Item]:
@@ -413,9 +438,8 @@ def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
         tx.move(annotation.id, State.ACCEPTED, by=by, reason="item settled")
 
 
-@transactional
 def settle(
-    tx: WriteTransaction,
+    store: Store,
     project: Project,
     rule: Rule,
     *,
@@ -426,35 +450,59 @@ def settle(
     """Settle by a rule every item that two people or more handed in, of a language or all.
 
     With `overwrite` also those that have a gold layer, but for what a lead settled by hand. `by` is the lead who asks.
+    People work on meanwhile: an item that changes is left as it is. Call it once more to go on after an interruption.
 
     Raises:
         Refused: `best_with_silver`, and too few of these items have a silver layer.
     """
-    project_id = tx.project(project.slug).id
-    shared = disagreements(tx, project, project_id, language=language, settled=True)
-    best: dict[str, str] = {}
-    if rule == "best_with_silver":
-        texts = texts_with_layers(tx, project, silver=True, shared=True, language=language)
-        best = {tag: row.between[0] for tag, row in best_annotators(tx, project, texts).items()}
-        if not best:
-            where = f" in {language}" if language else " in any language"
-            message = f"Nobody has annotated {FEWEST_TEXTS} shared items{where} that have a silver layer."
-            raise Refused(message, remedy="Name it: silver = under [data]. More shared items: overlap = under [work].")
-    origins = gold_origins(tx, project_id)
     counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
-    for disagreement in shared:
-        origin = origins.get(disagreement.item.id)
-        by_hand = disagreement.settled and origin is not None and origin.kind == SETTLED_BY_HAND
-        untouched = by_hand or (disagreement.settled and not overwrite)
-        gold = None if untouched else _gold_by_rule(tx, project, rule, disagreement, best)
-        if gold is None:
-            counts["unchanged" if disagreement.settled else "left"] += 1
+    decided: list[tuple[Disagreement, Layer]] = []
+    with store.reading() as tx:
+        project_id = tx.project(project.slug).id
+        shared = disagreements(tx, project, project_id, language=language, settled=True)
+        best = _best_with_silver(tx, project, language) if rule == "best_with_silver" else {}
+        origins = gold_origins(tx, project_id)
+        for disagreement in shared:
+            origin = origins.get(disagreement.item.id)
+            by_hand = disagreement.settled and origin is not None and origin.kind == SETTLED_BY_HAND
+            untouched = by_hand or (disagreement.settled and not overwrite)
+            gold = None if untouched else _gold_by_rule(tx, project, rule, disagreement, best)
             counts["by_hand"] += by_hand
-        else:
-            counts["settled"] += 1
-            counts["replaced"] += disagreement.settled
-            _set_gold(tx, project, disagreement.item, disagreement.submissions, gold, f"settled_{rule}", by=by)
+            if gold is None:
+                counts["unchanged" if disagreement.settled else "left"] += 1
+            else:
+                decided.append((disagreement, gold))
+    for start in range(0, len(decided), _SETTLED_AT_ONCE):
+        some = decided[start : start + _SETTLED_AT_ONCE]
+        for (disagreement, _), changed in zip(some, _settle(store, project, some, rule, by), strict=True):
+            counts["settled" if changed else "unchanged" if disagreement.settled else "left"] += 1
+            counts["replaced"] += changed and disagreement.settled
     return Settled(**counts, best=best)
+
+
+@transactional
+def _settle(
+    tx: WriteTransaction, project: Project, decided: Sequence[tuple[Disagreement, Layer]], rule: Rule, by: int | None
+) -> list[bool]:
+    """Make layers gold, but where something changed since they were decided; whether each became it."""
+    changed = []
+    for disagreement, gold in decided:
+        item = tx.item(disagreement.item.id)
+        same = item == disagreement.item and submissions_of(tx, item) == disagreement.submissions
+        if same:
+            _set_gold(tx, project, item, disagreement.submissions, gold, f"settled_{rule}", by=by)
+        changed.append(same)
+    return changed
+
+
+def _best_with_silver(tx: ReadTransaction, project: Project, language: str | None) -> dict[str, str]:
+    texts = texts_with_layers(tx, project, silver=True, shared=True, language=language)
+    best = {tag: row.between[0] for tag, row in best_annotators(tx, project, texts).items()}
+    if not best:
+        where = f" in {language}" if language else " in any language"
+        message = f"Nobody has annotated {FEWEST_TEXTS} shared items{where} that have a silver layer."
+        raise Refused(message, remedy="Name it: silver = under [data]. More shared items: overlap = under [work].")
+    return best
 
 
 def _gold_by_rule(
@@ -525,13 +573,16 @@ class Disagreements(Record):
     items: list[DisagreementView]
 
 
-@router.call("GET", "/api/lead/disagreements")
-def list_disagreements(caller: Lead, language: Tag = None, settled: bool = False, limit: _Limit = 10) -> Disagreements:
+@router.call("GET", "/api/lead/disagreements", answer=Disagreements, pending=Pending)
+def list_disagreements(caller: Lead, language: Tag = None, settled: bool = False, limit: _Limit = 10) -> Response:
     """What people said of one item, side by side; those items first that they are least alike on."""
-    caller.count("heavy")
-    studio = caller.studio
-    with studio.store.reading() as tx:
-        rows = disagreements(tx, studio.project, studio.id, language=language, settled=settled)
+    return figure(caller, _disagreements, language=language, settled=settled, limit=limit)
+
+
+def _disagreements(
+    studio: Studio, tx: ReadTransaction, _: Progress, *, language: str | None, settled: bool, limit: int
+) -> Disagreements:
+    rows = disagreements(tx, studio.project, studio.id, language=language, settled=settled)
     views = []
     for row in rows[:limit]:
         votes = votes_on(row.submissions, studio.project.form, sample_of(studio, row.item.id))
@@ -549,11 +600,16 @@ def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
     if body.item is not None:
         given = adjudicate(*where, person, body.item)
     elif body.after is not None:
-        caller.count("heavy")
-        given = adjudicate_next(*where, person, body.after, release=body.release)
+        figures: Figures = caller.request.app.state.figures
+        order = figures.value(caller, _places, list[Place], languages=caller.person.works_in)
+        given = adjudicate_next(*where, person, body.after, release=body.release, order=order)
     else:
         raise Refused("Which item?", remedy="Name the `item`, or the one `after` which the next is wanted.")
     return Adjudication(None, None) if given is None else Adjudication(given.id, given.state)
+
+
+def _places(studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None) -> list[Place]:
+    return _order(tx, studio.project, studio.id, languages)
 
 
 @router.call("POST", "/api/lead/settle")

@@ -411,24 +411,32 @@ def agreement_rows(
     spans: bool = True,
     resamples: int,
     seed: int = 0,
+    progress: Callable[[float], None] | None = None,
 ) -> list[AgreementRow]:
     """All figures of texts of several people, of people `beside_models`, and of several models.
 
     They are binary, and typed as well where marks have several types, or a single one and `by_single_type` asks for it.
+    `progress` is told how much of people's texts is done, from 0 to 1.
     """
     texts = (*people, *silver, *models)
     types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
     typed = any(types) and (by_single_type or len(types) > 1)
     rows: list[AgreementRow] = []
-    for names in (None, types) if typed else (None,):
+    scopes = (None, types) if typed else (None,)
+    for turn, names in enumerate(scopes):
         every = partial(agreement_figures, names=names, resamples=resamples, seed=seed, spans=spans)
         if people:
-            rows += _rows("people", every(people, gamma=gamma, anonymous=anonymous))
+            step = None if progress is None else _part_of(progress, turn, len(scopes))
+            rows += _rows("people", every(people, gamma=gamma, anonymous=anonymous, progress=step))
         if silver:
             rows += _rows("silver", every(silver, wanted=lambda pair: _person_and_model(pair) is not None))
         if models:
             rows += _rows("models", every(models, gamma=gamma))
     return rows
+
+
+def _part_of(progress: Callable[[float], None], turn: int, turns: int) -> Callable[[float], None]:
+    return lambda share: progress((turn + share) / turns)
 
 
 def _rows(among: Among, figures: Iterable[AgreementFigure]) -> Iterator[AgreementRow]:

@@ -12,7 +12,19 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from veriglot.http.server import Guard, PageFiles, files_below, json_response, run_server, server_of
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__
-from veriglot.studio import adjudication, assignment, dashboard, exam, export, item_list, people, rates, review, texts
+from veriglot.studio import (
+    adjudication,
+    assignment,
+    dashboard,
+    exam,
+    export,
+    figures,
+    item_list,
+    people,
+    rates,
+    review,
+    texts,
+)
 from veriglot.studio.tables import NotFound
 from veriglot.studio.web import (
     Rates,
@@ -92,7 +104,7 @@ def health(request: Request) -> Health:
     return Health("ok", __version__)
 
 
-_RULES = (people, assignment, exam, adjudication, review, dashboard, item_list, rates, export, texts)
+_RULES = (people, assignment, exam, adjudication, review, dashboard, figures, item_list, rates, export, texts)
 _PARTS = (*(rules.router for rules in _RULES), health_router, page_router)
 _THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
 
@@ -110,6 +122,7 @@ def _make_app(studios: Studios, settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.studios = studios
     app.state.rates = Rates(settings.rates)
+    app.state.figures = figures.Figures()
     app.state.page = PageFiles(dict(files_below(files("veriglot.studio") / "page")), settings.path)
     install_handlers(app)
     for part in _PARTS:
@@ -119,9 +132,10 @@ def _make_app(studios: Studios, settings: Settings) -> FastAPI:
 
 
 @asynccontextmanager
-async def _lifespan(_: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = _THREADS
     yield
+    app.state.figures.close()
 
 
 def studio_server(studios: Studios, settings: Settings) -> uvicorn.Server:

@@ -48,6 +48,7 @@ from veriglot.studio.store import ReadTransaction, Store, WriteTransaction, sha2
 from veriglot.studio.tables import (
     AT_WORK,
     DONE,
+    QUIET_EVENTS,
     Assignment,
     BatchState,
     Conflict,
@@ -225,9 +226,6 @@ def _digest(new: NewEvent) -> str:
 # What somebody does to an assignment of theirs, with everything that follows from it, in one transaction.
 
 
-_ALONE = frozenset({*_ASIDE, "save"})  # these change nothing but their own assignment, and are frequent
-
-
 def apply_event(store: Store, project: Project, person_id: int, assignment_id: int, new: NewEvent) -> EventResult:
     """Carry out an event of a person, and what follows from it; when this returns, it is on disk.
 
@@ -250,7 +248,7 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
         if assignment.purpose is Purpose.ADJUDICATE and new.kind == "submit":
             after_adjudication(tx, project, assignment)
 
-    lock = None if new.kind in _ALONE else project.lock
+    lock = None if new.kind in QUIET_EVENTS else project.lock
     return append(store, assignment_id, person_id, new, before=before, after=after, lock=lock)
 
 

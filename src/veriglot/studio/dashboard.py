@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from fastapi import Response  # noqa: TC002  # the router reads annotations
 
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records.settings import Record
@@ -27,6 +28,7 @@ from veriglot.studio.comparison import (
     gold_origins,
     texts_with_layers,
 )
+from veriglot.studio.figures import Pending, Progress, figure
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import count_verdicts
 from veriglot.studio.tables import (
@@ -44,7 +46,7 @@ from veriglot.studio.tables import (
     State,
 )
 from veriglot.studio.texts import item_view
-from veriglot.studio.web import Lead, Number, Router, Tag, view
+from veriglot.studio.web import Lead, Number, Router, Studio, Tag, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -75,12 +77,14 @@ def measure_agreement(
     *,
     language: str | None = None,
     gamma: int = 0,
+    progress: Progress | None = None,
 ) -> ProjectAgreement:
     """How far those who annotated agree, with each other and with silver, over what is handed in now."""
     people = texts_with_layers(tx, project, language=language, shared=True)
     silver = texts_with_layers(tx, project, language=language, silver=True)
     by_type = not project.form.has_spans
-    lines = agreement_rows(people, silver, by_single_type=by_type, gamma=gamma, resamples=_RESAMPLES)
+    how: dict[str, Any] = {"by_single_type": by_type, "gamma": gamma, "resamples": _RESAMPLES, "progress": progress}
+    lines = agreement_rows(people, silver, **how)
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
     return ProjectAgreement(unit, len(people), best, lines, confused_types(people))
@@ -520,21 +524,24 @@ class History(Record):
     events_left_out: int
 
 
-@router.call("GET", "/api/lead/overview")
-def show_overview(caller: Lead) -> Overview:
+@router.call("GET", "/api/lead/overview", answer=Overview, pending=Pending)
+def show_overview(caller: Lead) -> Response:
     """How far the work is: languages, queue, people with their figures, batches."""
-    caller.count("heavy")
-    with caller.studio.store.reading() as tx:
-        return overview(tx, caller.studio.project)
+    return figure(caller, _overview)
 
 
-@router.call("GET", "/api/lead/agreement")
-def agreement(caller: Lead, language: Tag = None, gamma: bool = False) -> ProjectAgreement:
+def _overview(studio: Studio, tx: ReadTransaction, _: Progress) -> Overview:
+    return overview(tx, studio.project)
+
+
+@router.call("GET", "/api/lead/agreement", answer=ProjectAgreement, pending=Pending)
+def agreement(caller: Lead, language: Tag = None, gamma: bool = False) -> Response:
     """How far people agree, with each other and with silver; gamma takes time, so it comes where it is asked for."""
-    caller.count("heavy")
-    samples = _GAMMA if gamma else 0
-    with caller.studio.store.reading() as tx:
-        return measure_agreement(tx, caller.studio.project, language=language, gamma=samples)
+    return figure(caller, _agreement, language=language, gamma=_GAMMA if gamma else 0)
+
+
+def _agreement(studio: Studio, tx: ReadTransaction, progress: Progress, **which: Any) -> ProjectAgreement:
+    return measure_agreement(tx, studio.project, progress=progress, **which)
 
 
 @router.call("GET", "/api/lead/items/{number}/history")

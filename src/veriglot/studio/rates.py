@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from fastapi import Response  # noqa: TC002  # the router reads annotations
 
 from veriglot.errors import MissingExtraError
 from veriglot.metrics.spans import unit_marks
@@ -19,11 +20,12 @@ from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies
 from veriglot.records import Estimator
 from veriglot.records.settings import Record
 from veriglot.studio.comparison import Comparison, annotations_by_item, final_single_annotation
+from veriglot.studio.figures import Pending, Progress, figure
 from veriglot.studio.items import is_random
 from veriglot.studio.layers import Layer, LayerSpan
-from veriglot.studio.review import final_layer
+from veriglot.studio.review import final_layers
 from veriglot.studio.tables import DONE, WORK_ROLES, Item, Purpose
-from veriglot.studio.web import Lead, Router
+from veriglot.studio.web import Lead, Router, Studio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,12 +121,12 @@ class _Counted:
 def _labelled(tx: ReadTransaction, project: Project) -> dict[int, tuple[Layer, str, bool]]:
     """Item to its gold layer as exports have it, when it was last annotated, and whether with suggestions in sight."""
     project_id = tx.project(project.slug).id
-    by_item = annotations_by_item(tx, project_id)
+    by_item, final_layer_of = annotations_by_item(tx, project_id), final_layers(tx, project_id)
     result = {}
     for item in tx.items(project_id, role=WORK_ROLES):
         rows = by_item.get(item.id, [])
         only = final_single_annotation(project, item, rows)
-        layer = tx.gold(item.id) if item.has_gold else None if only is None else final_layer(tx, only)
+        layer = tx.gold(item.id) if item.has_gold else None if only is None else final_layer_of(only)
         if layer is not None and layer.skip is None:
             at = max((str(row.submitted_at or row.changed_at) for row in rows), default="")
             result[item.id] = layer, at, any(row.suggestions is not None for row in rows)
@@ -279,9 +281,11 @@ def _effect(
 router = Router()
 
 
-@router.call("GET", "/api/lead/rates")
-def show_rates(caller: Lead) -> ProjectRates:
+@router.call("GET", "/api/lead/rates", answer=ProjectRates, pending=Pending)
+def show_rates(caller: Lead) -> Response:
     """How often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels."""
-    caller.count("heavy")
-    with caller.studio.store.reading() as tx:
-        return measure_rates(tx, caller.studio.project)
+    return figure(caller, _rates)
+
+
+def _rates(studio: Studio, tx: ReadTransaction, _: Progress) -> ProjectRates:
+    return measure_rates(tx, studio.project)

@@ -45,7 +45,7 @@ from veriglot.studio.tables import (
 from veriglot.studio.web import Lead, LeadWriter, Number, Router, view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
@@ -213,6 +213,19 @@ def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | No
     """
     passed = [row for row in _passed(tx, annotation) if before is None or row.id < before]
     return passed[-1].layer if passed else annotation.layer
+
+
+def final_layers(tx: ReadTransaction, project_id: int) -> Callable[[Assignment], Layer]:
+    """`final_layer` of any annotation of a project, which reads the reviews once."""
+    reviews: dict[int | None, list[Assignment]] = {}
+    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, state=State.SUBMITTED):
+        reviews.setdefault(review.subject_id, []).append(review)
+
+    def final(annotation: Assignment) -> Layer:
+        passed = _since_submission(annotation, reviews.get(annotation.id, ()))
+        return passed[-1].layer if passed else annotation.layer
+
+    return final
 
 
 def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str], int]:

@@ -599,6 +599,9 @@ class Store:
         """Whether it is a file of SQLite."""
         return self.engine.dialect.name == "sqlite"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self.engine.url,)  # another process opens connections of its own
+
     def __str__(self) -> str:
         return self.engine.url.render_as_string(hide_password=True)
 
@@ -749,6 +752,10 @@ def _check_file(path: Path, create: bool) -> None:
         for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
             if file.exists() and file.stat().st_mode & 0o007:  # made before; rights of a group alone were chosen
                 file.chmod(0o600)
+
+
+def _reopened(url: URL) -> Store:
+    return Store(_engine(url))
 
 
 def _engine(url: URL) -> Engine:

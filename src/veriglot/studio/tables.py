@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AT_WORK",
     "DONE",
+    "QUIET_EVENTS",
     "TABLES",
     "WORK_ROLES",
     "Assignment",
@@ -133,6 +134,8 @@ class ItemRole(StrEnum):
     EXCLUDED = "excluded"
 
 
+QUIET_EVENTS = ("opened", "comment", "save")
+"""Events that change nothing but times and the layer of work that is not handed in, and are frequent."""
 WORK_ROLES = (ItemRole.NORMAL, ItemRole.OVERLAP)
 """Roles of the items that the work is about."""
 
@@ -452,7 +455,7 @@ class _Moment(TypeDecorator[datetime]):
         return None if value is None else write_moment(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else datetime.strptime(value, _FORM).replace(tzinfo=UTC)
+        return None if value is None else datetime.fromisoformat(value)
 
 
 class _Json(TypeDecorator[Any]):

@@ -549,6 +549,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., Any]")
 _MEANINGS = {
     200: "Done",
+    202: "It is being made; ask again.",
     400: "The request makes no sense.",
     401: "Nobody is signed in.",
     403: "The link, the origin or the CSRF token does not hold.",
@@ -577,13 +578,14 @@ class ConflictAnswer(Record):
 class Router(APIRouter):
     """Calls of one part of the studio."""
 
-    def call(self, method: str, path: str, *, answer: Any = None) -> Callable[[F], F]:
+    def call(self, method: str, path: str, *, answer: Any = None, pending: Any = None) -> Callable[[F], F]:
         """Make a function a call: what it returns is answered as JSON, and a parameter that is a record is its body.
 
         Args:
             method: of HTTP.
             path: with the names of parameters in braces.
             answer: the record that is answered, where the function returns a `Response`.
+            pending: the record that is answered with 202 as long as there is no other.
         """
 
         def register(function: F) -> F:
@@ -607,6 +609,7 @@ class Router(APIRouter):
             )
             responses: dict[int | str, dict[str, Any]] = {200: _answer(200, answer or signature.return_annotation)}
             responses |= {status: _answer(status, ErrorAnswer) for status in sorted(statuses)}
+            responses |= {} if pending is None else {202: _answer(202, pending)}
             extra = {}
             if body is not None:
                 content = {"application/json": {"schema": _schema(body)}}

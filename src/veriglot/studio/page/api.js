@@ -52,6 +52,9 @@ export class Failure extends Error {
 export const wordsOf = (failure) =>
   failure instanceof Failure && failure.told ? `${failure.message} ${failure.remedy}`.trim() : t("offline.unreachable");
 
+/** Answers that were right before something happened, and are being made anew. */
+export const outdated = new WeakSet();
+
 /**
  * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean}} [options]
  * @returns {Promise<any>}
@@ -75,6 +78,7 @@ export const call = async (method, path, body, options = {}) => {
     throw new Failure(0, null);
   }
   const data = await answer.json().catch(() => null);
+  if (answer.ok && answer.headers.has("x-outdated")) outdated.add(data);
   if (!answer.ok) throw new Failure(answer.status, data, Number(answer.headers.get("retry-after")) || 0);
   return data;
 };

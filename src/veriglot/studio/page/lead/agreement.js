@@ -109,12 +109,14 @@ const Report = ({ report, people }) => {
 /** @param {{people: Map<string, any>}} props */
 export const Agreement = ({ people }) => {
   const [gamma, setGamma] = useState(false);
-  const { answer, failure, busy, again } = useAnswer(`/api/lead/agreement${gamma ? "?gamma=true" : ""}`);
+  const { answer, failure, busy, pending, again } = useAnswer(`/api/lead/agreement${gamma ? "?gamma=true" : ""}`);
+  const computing = gamma && pending; // the figures without gamma stay in sight meanwhile
   return html`
     <div class="page-head"><h2>${t("lead.agreement")}</h2><p class="row">
       ${gamma ? null : html`<button type="button" class="second" onClick=${() => setGamma(true)}>${t("lead.with_gamma")}</button>`}
       <button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button>
     </p></div>
-    ${answer ? html`<${Report} report=${answer} people=${people} />`
-      : html`<${Waiting} failure=${failure} words=${gamma ? "lead.gamma_takes_time" : "join.loading"} />`}`;
+    ${!answer || computing || failure ? html`<${Waiting} failure=${failure} pending=${pending}
+      words=${gamma ? "lead.gamma_takes_time" : "join.loading"} onCancel=${computing ? () => setGamma(false) : undefined} />` : null}
+    ${answer ? html`<${Report} report=${answer} people=${people} />` : null}`;
 };

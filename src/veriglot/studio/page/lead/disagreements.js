@@ -47,7 +47,7 @@ export const Disagreements = ({ form, people, overview, refresh }) => {
   const [settled, setSettled] = useState(false);
   const [limit, setLimit] = useState(STEP);
   const asked = new URLSearchParams({ limit: String(limit), ...(language && { language }), ...(settled && { settled: "true" }) });
-  const { answer, failure, busy, again } = useAnswer(`/api/lead/disagreements?${asked}`);
+  const { answer, failure, busy, pending, again } = useAnswer(`/api/lead/disagreements?${asked}`);
   const languages = overview.languages.map((/** @type {any} */ row) => row.language).filter(Boolean);
   return html`
     <div class="page-head"><h2>${t("lead.disagreements")}</h2><p class="row">
@@ -60,7 +60,7 @@ export const Disagreements = ({ form, people, overview, refresh }) => {
         onChange=${(/** @type {any} */ event) => setSettled(event.target.checked)} /><span>${t("lead.show_settled")}</span></label>
     </p></div>
     <${ByRule} language=${language} people=${people} onDone=${() => Promise.all([again(), refresh()])} />
-    ${!answer ? html`<${Waiting} failure=${failure} />` : html`
+    ${!answer ? html`<${Waiting} failure=${failure} pending=${pending} />` : html`
       <div class="page-head"><p class="summary" role="status">${t("lead.disagreements_of", { count: answer.total })}</p>
       ${answer.items.length && !settled ? html`<${Act} path="/api/lead/adjudications" body=${{ item: answer.items[0].item.id }} kind="primary"
         label=${t("lead.settle_all")} onDone=${(/** @type {any} */ done) => go(`/mark/${done.assignment}`)} />` : null}</div>

@@ -42,7 +42,7 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
 export const Screen = ({ me, params, navigate, again: whoAsks }) => {
   takeNavigate(navigate);
   const place = placeOf(params.view);
-  const { answer: overview, failure, again } = useAnswer("/api/lead/overview", FRESH);
+  const { answer: overview, failure, pending, again } = useAnswer("/api/lead/overview", FRESH);
   const tab = TABS.includes(place[0]) ? place[0] : "progress";
   useEffect(() => {
     document.title = `${t(`lead.${tab}`)} · ${me.project.name}`;
@@ -72,7 +72,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
       ${failure && overview ? html`<p class="notice bad" role="alert">${t("lead.stale")}</p>` : null}
       ${overview
         ? html`<${Page} ...${{ place, me, overview, again }} />`
-        : html`<${Waiting} failure=${failure} />`}
+        : html`<${Waiting} failure=${failure} pending=${pending} />`}
     </main>
   </div>`;
 };

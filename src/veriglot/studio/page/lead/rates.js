@@ -57,9 +57,9 @@ const Report = (/** @type {any} */ { report }) => {
 };
 
 export const Rates = () => {
-  const { answer, failure, busy, again } = useAnswer("/api/lead/rates");
+  const { answer, failure, busy, pending, again } = useAnswer("/api/lead/rates");
   return html`
     <div class="page-head"><h2>${t("lead.rates")}</h2>
       <p class="row"><button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button></p></div>
-    ${answer ? html`<${Report} report=${answer} />` : html`<${Waiting} failure=${failure} />`}`;
+    ${answer ? html`<${Report} report=${answer} />` : html`<${Waiting} failure=${failure} pending=${pending} />`}`;
 };

@@ -1,19 +1,24 @@
 // Answers of the server as state of a view: what was answered, whether it is asked for, why it failed.
 
-import { call } from "../api.js";
+import { call, outdated } from "../api.js";
 import { Refusal } from "../join.js";
-import { t } from "../texts.js";
+import { number, t } from "../texts.js";
 import { html, useCallback, useEffect, useRef, useState } from "../view.js";
+
+const SOON = 1; // seconds until a figure that is being made is asked for
+const LATER = 5; // and one whose last state is there
 
 /**
  * Ask for something, and again every so often while the page is looked at.
  * @param {string | null} path null to ask nothing yet @param {number} [seconds] 0 for never again
- * @returns {{answer: any, failure: any, busy: boolean, again: () => Promise<void>}}
+ * @returns {{answer: any, failure: any, busy: boolean, pending: any, again: () => Promise<void>}} `pending` tells how far a figure is
  */
 export const useAnswer = (path, seconds = 0) => {
   const [answer, setAnswer] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
+  const [pending, setPending] = useState(/** @type {any} */ (null));
+  const [turn, setTurn] = useState({ wait: 0 }); // seconds until it is asked for once more; 0 for never
   const current = useRef(path);
   current.current = path;
   const again = useCallback(async () => {
@@ -22,7 +27,9 @@ export const useAnswer = (path, seconds = 0) => {
     try {
       const found = await call("GET", path);
       if (current.current !== path) return;
-      setAnswer(found);
+      setPending(found.pending ?? null);
+      if (!found.pending) setAnswer(found);
+      setTurn({ wait: found.pending ? SOON : outdated.has(found) ? LATER : 0 });
       setFailure(null);
     } catch (error) {
       if (current.current === path) setFailure(error);
@@ -31,18 +38,34 @@ export const useAnswer = (path, seconds = 0) => {
     }
   }, [path]);
   useEffect(() => {
+    if (!turn.wait) return undefined;
+    const timer = setTimeout(again, turn.wait * 1000);
+    return () => clearTimeout(timer);
+  }, [turn]);
+  useEffect(() => {
     setFailure(null);
+    setPending(null);
+    setTurn({ wait: 0 });
     again();
     if (!seconds) return undefined;
     const timer = setInterval(() => document.visibilityState === "visible" && again(), seconds * 1000);
     return () => clearInterval(timer);
   }, [again, seconds]);
-  return { answer, failure, busy, again };
+  return { answer, failure, busy, pending, again };
 };
 
-/** While there is no answer: why. @param {{failure: any, words?: string}} props */
-export const Waiting = ({ failure, words = "join.loading" }) =>
-  failure ? html`<${Refusal} failure=${failure} />` : html`<p role="status" class="waiting">${t(words)}</p>`;
+/**
+ * While there is no answer: why, and how far a figure is that takes long.
+ * @param {{failure: any, pending?: any, words?: string, onCancel?: () => void}} props
+ */
+export const Waiting = ({ failure, pending = null, words = "join.loading", onCancel }) => {
+  if (failure) return html`<${Refusal} failure=${failure} />`;
+  return html`<div class="waiting"><p role="status">${t(words)}</p>
+    ${pending ? html`<p class="row"><progress value=${pending.done ?? undefined} aria-label=${t(words)}></progress>
+      <small>${number(Math.round(pending.seconds))} s</small>
+      ${onCancel ? html`<${Act} path=${`/api/lead/figures/${pending.id}/cancel`} body=${{}} label=${t("cancel")} onDone=${onCancel} />` : null}</p>` : null}
+  </div>`;
+};
 
 /** A button that does something on the server, asks first where that is wanted, and says why it failed. */
 export const Act = (/** @type {any} */ { path, body, label, confirm, onDone, kind = "second", disabled = false, name }) => {

@@ -3,12 +3,14 @@
     python benchmarks/studio_load.py                         50 annotators, each saving every second for two minutes
     python benchmarks/studio_load.py --kills 10              the same, with `kill -9` of the server ten times
     python benchmarks/studio_load.py --database postgresql:///studio
+    python benchmarks/studio_load.py --annotations 10000 --leads 3    beside three leads, with so much handed in before
 
 One server process and its database, on loopback. An annotator that hears no answer sends the same event again, as the
 page does, until it is answered. Afterwards the store is read: every acknowledged save has to be there once, versions
 have to count up without a gap, and nothing may be there that was not sent. Leaves with 1 where that does not hold.
 Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
-apart.
+apart. Each lead opens a page of the studio every five seconds, in turn: what the page asks for, until it shows figures.
+The first time that a server is asked for a page, and the times that fell into a kill, are told apart.
 """
 
 from __future__ import annotations
@@ -27,19 +29,28 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+from sqlalchemy import insert
 
 from veriglot.studio.items import import_all
+from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.people import invite
 from veriglot.studio.project import Project, load
-from veriglot.studio.tables import Role
+from veriglot.studio.tables import Purpose, Role, State, now
+from veriglot.studio.tables import assignments as assignments_table
 from veriglot.studio.web import Studios
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from veriglot.studio.store import Store
+    from veriglot.studio.tables import Person
+    from veriglot.studio.web import Studio
 
 SAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
 PROJECT = """
@@ -53,6 +64,7 @@ path = "data.jsonl"
 
 [work]
 overlap = 0
+per_person = 100000
 reviews = 0
 """
 
@@ -68,6 +80,8 @@ class Sent:
         waits: of saves that had to be sent again.
         refused: answers that were neither an acknowledgement nor no answer at all.
         behind: saves that were due while the one before was still on its way.
+        pages: lead's page to the seconds until it showed figures, each time that it was opened.
+        first: the same, of the first time after a start of the server.
     """
 
     saves: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -76,6 +90,8 @@ class Sent:
     waits: list[float] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     behind: int = 0
+    pages: dict[str, list[float]] = field(default_factory=dict)
+    first: dict[str, list[float]] = field(default_factory=dict)
 
 
 class Server:
@@ -91,9 +107,11 @@ class Server:
         self._command += ["--port", str(self.port)]
         self.process: subprocess.Popen[bytes] | None = None
         self.spent = 0.0
+        self.starts = 0
 
     async def start(self) -> None:
         """Start it and wait until it answers."""
+        self.starts += 1
         self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
         async with httpx2.AsyncClient(base_url=self.url, trust_env=False) as client:
             for _ in range(1200):
@@ -147,6 +165,29 @@ def write_data(folder: Path, items: int, length: int) -> Project:
     return load(folder / "project.toml")
 
 
+def annotate_before(studio: Studio, people: Sequence[Person], annotations: int) -> None:
+    """Annotations that were handed in before: of each third item two people's, who differ."""
+    at, chance = now() - timedelta(days=1), random.Random(0)
+    words: dict[str, list[list[int]]] = {}
+    with studio.store.writing() as tx:
+        items = tx.items(studio.id)[: 3 * annotations // 4]
+        shared = items[: annotations // 4]
+        rows = []
+        for number, item in enumerate(items):
+            sample = tx.sample(item.id)
+            bounds = words.setdefault(sample.response, word_bounds(sample.response, sample.language).tolist())
+            places = sorted(chance.sample(bounds, min(6, len(bounds))))
+            for turn in range(2 if number < len(shared) else 1):
+                spans = [LayerSpan(f"s{k}", *ends, "entity") for k, ends in enumerate(places[turn:])]
+                values = {"project_id": studio.id, "item_id": item.id, "purpose": Purpose.ANNOTATE, "round": 0}
+                values |= {"person_id": people[(number + turn) % len(people)].id, "version": 1, "seconds": 60.0}
+                values |= {"state": State.SUBMITTED, "layer": Layer(spans=tuple(spans)).to_data()}
+                rows.append({**values, "created_at": at, "changed_at": at, "submitted_at": at})
+        tx.connection.execute(insert(assignments_table), rows)
+        for item in shared:
+            tx.update_item(item, "wanted", wanted=2)
+
+
 @dataclass
 class Annotator:
     """Somebody who has joined and has an item open."""
@@ -159,11 +200,16 @@ class Annotator:
 
 async def join(client: httpx2.AsyncClient, token: str, name: str) -> Annotator:
     """Take up a link and take an item."""
-    body = {"token": token, "name": name, "language": "en", "consent": True}
-    joined = (await client.post("/api/join", json=body)).raise_for_status()
-    headers = {"X-CSRF-Token": joined.json()["csrf"]}
+    headers = await sign_in(client, token, name)
     given = (await client.post("/api/next", headers=headers)).raise_for_status().json()
     return Annotator(client, name, headers, given["assignment"])
+
+
+async def sign_in(client: httpx2.AsyncClient, token: str, name: str) -> dict[str, str]:
+    """Take up a link; the headers that writes carry."""
+    body = {"token": token, "name": name, "language": "en", "consent": True}
+    joined = (await client.post("/api/join", json=body)).raise_for_status()
+    return {"X-CSRF-Token": joined.json()["csrf"]}
 
 
 async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> None:
@@ -214,6 +260,49 @@ async def save(client: httpx2.AsyncClient, path: str, event: dict[str, Any], hea
         return version
 
 
+PAGES = {
+    "progress": (),
+    "agreement": ("agreement",),
+    "rates": ("rates",),
+    "disagreements": ("disagreements?limit=10",),
+    "items": ("items?limit=50",),
+    "conversations": ("conversations",),
+}
+"""The lead's pages, and what each asks for beside the overview."""
+
+
+async def lead(client: httpx2.AsyncClient, until: float, server: Server, sent: Sent) -> None:
+    """Open page after page; pages of one lead that wait ask again each second, as the studio's do."""
+    opened: set[tuple[int, str]] = set()
+    names = random.sample(list(PAGES), len(PAGES))
+    for turn in range(10_000):
+        began, name, starts = time.monotonic(), names[turn % len(names)], server.starts
+        if began >= until:
+            return
+        try:
+            await asyncio.gather(*(answered(client, path, sent) for path in ("overview", *PAGES[name])))
+        except httpx2.TransportError:
+            await asyncio.sleep(0.2)
+            continue
+        times = sent.pages if (starts, name) in opened else sent.first
+        if starts == server.starts:  # nothing of it fell into a kill
+            times.setdefault(name, []).append(time.monotonic() - began)
+            opened.add((starts, name))
+        await asyncio.sleep(max(0.0, began + 5 - time.monotonic()))
+
+
+async def answered(client: httpx2.AsyncClient, path: str, sent: Sent) -> None:
+    """Ask for a figure until it is there."""
+    while True:
+        answer = await client.get(f"/api/lead/{path}")
+        if answer.status_code == 200:
+            return
+        if answer.status_code != 202:
+            sent.refused.append(f"{path}: {answer.status_code} {answer.text[:200]}")
+            return
+        await asyncio.sleep(1)
+
+
 async def kill_now_and_then(server: Server, times: int, seconds: float, gone: list[float]) -> None:
     """Kill the server so many times in the time that there is, and start it again."""
     began = time.monotonic()
@@ -232,7 +321,8 @@ def examine(store: Store, sent: Sent) -> list[str]:
         project = tx.project("load")
         saves = list(tx.events(project.id, kind=["save"]))
         conflicts = sum(1 for _ in tx.events(project.id, kind=["conflict"]))
-        assignments = {one.id: one for one in tx.assignments(project.id)}
+        given = {number for number, _ in sent.saves.values()}
+        assignments = {row.id: row for row in tx.assignments(project.id) if row.id in given}
     kept = {event.event_id: event for event in saves}
     if len(kept) != len(saves):
         wrong.append(f"{len(saves) - len(kept)} saves are there twice")
@@ -266,24 +356,32 @@ def share(values: list[float], part: float) -> float:
 
 async def measure(given: argparse.Namespace, folder: Path) -> bool:
     """Do it all; whether everything held."""
-    project = write_data(folder, 2 * given.annotators, given.length)
+    project = write_data(folder, 2 * given.annotators + 3 * given.annotations // 4, given.length)
     database = given.database or str(folder / "load.sqlite")
     (studio,) = Studios([project], database)
     store = studio.store
     import_all(store, project)
     with store.writing() as tx:
-        tokens = [invite(tx, studio, Role.ANNOTATOR).token for _ in range(given.annotators)]
+        people = [invite(tx, studio, Role.ANNOTATOR) for _ in range(given.annotators)]
+        leads = [invite(tx, studio, Role.LEAD) for _ in range(given.leads)]
+    if given.annotations:
+        annotate_before(studio, [invitation.person for invitation in people], given.annotations)
     server = Server(project.path, database)
     await server.start()
     sent, gone = Sent(), []
-    clients = [httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=30) for _ in tokens]
+    clients = [httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=30) for _ in (*people, *leads)]
     began = time.monotonic()
+    entries = [(client, invitation.token) for client, invitation in zip(clients, (*people, *leads), strict=True)]
     arrived = await asyncio.gather(
-        *(join(client, token, f"a{n}") for n, (client, token) in enumerate(zip(clients, tokens, strict=True)))
+        *(join(client, token, f"a{n}") for n, (client, token) in enumerate(entries[: len(people)]))
+    )
+    await asyncio.gather(
+        *(sign_in(client, token, f"lead {n}") for n, (client, token) in enumerate(entries[len(people) :]))
     )
     joining = time.monotonic() - began
     began = time.monotonic()
     work = [annotate(one, began + given.seconds, given.every, sent) for one in arrived]
+    work += [lead(client, began + given.seconds, server, sent) for client, _ in entries[len(people) :]]
     killing = kill_now_and_then(server, given.kills, given.seconds, gone) if given.kills else asyncio.sleep(0)
     await asyncio.gather(*work, killing)
     took = time.monotonic() - began
@@ -294,9 +392,16 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
     store.close()
     if code != 0:
         wrong.append(f"the server left with {code} when it was asked to stop")
+    print(f"all joined at once and got their items within {joining:.1f} s; load average {os.getloadavg()[0]:.1f}")
     kind = "PostgreSQL" if "://" in database else "SQLite"
     print(f"{given.annotators} annotators, a save each {given.every:g} s, {took:.0f} s, {kind}, {os.cpu_count()} cores")
-    print(f"all joined at once and got their items within {joining:.1f} s; load average {os.getloadavg()[0]:.1f}")
+    return report(given, server, sent, gone, took, wrong)
+
+
+def report(
+    given: argparse.Namespace, server: Server, sent: Sent, gone: list[float], took: float, wrong: list[str]
+) -> bool:
+    """Print what was measured; whether everything held."""
     print(f"saves sent {len(sent.saves):,}, acknowledged {len(sent.acknowledged):,} ({len(sent.seconds) / took:.1f}/s)")
     print(
         f"answered at the first try: p50 {share(sent.seconds, 0.5):.0f} ms, p95 {share(sent.seconds, 0.95):.0f} ms,"
@@ -307,11 +412,25 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
             f"killed {len(gone)} times; away for {sum(gone) / len(gone):.1f} s each time; {len(sent.waits)} saves were"
             f" sent again, answered after {share(sent.waits, 0.5) / 1000:.1f} s (median)"
         )
+    pages = [seconds for times in sent.pages.values() for seconds in times]
+    if given.leads:
+        print(f"{given.leads} leads at {given.annotations:,} annotations; seconds until a page shows its figures:")
+        for name in PAGES:
+            times, first = sent.pages.get(name, []), sent.first.get(name, [])
+            print(
+                f"  {name:14} opened {len(times):3}: p50 {share(times, 0.5) / 1000:.2f},"
+                f" p95 {share(times, 0.95) / 1000:.2f}; the first time after a start:"
+                f" {share(first, 0.5) / 1000:.1f} (median of {len(first)})"
+            )
+        print(f"  all pages: p50 {share(pages, 0.5) / 1000:.2f}, p95 {share(pages, 0.95) / 1000:.2f}")
     print(f"server: {server.spent:.1f} s of processor time; {sent.behind} saves late by more than their interval")
     print("\n".join(wrong) if wrong else "every acknowledged save is there, none twice, none that was not sent")
     slow = share(sent.seconds, 0.95) > given.limit
     if slow:
         print(f"p95 is above {given.limit} ms")
+    if given.leads and share(pages, 0.95) > given.page_limit:
+        print(f"p95 of lead pages is above {given.page_limit} ms")
+        slow = True
     return not wrong and not slow
 
 
@@ -323,6 +442,11 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=1.0, help="seconds between the saves of one annotator")
     parser.add_argument("--kills", type=int, default=0, help="how often the server is killed with kill -9")
     parser.add_argument("--length", type=int, default=1500, help="code points of a response, about")
+    parser.add_argument("--annotations", type=int, default=0, help="that were handed in before")
+    parser.add_argument("--leads", type=int, default=0, help="who open a page every five seconds")
+    parser.add_argument(
+        "--page-limit", type=float, default=float("inf"), help="milliseconds that p95 of pages may have"
+    )
     parser.add_argument("--limit", type=float, default=float("inf"), help="milliseconds that p95 may have")
     parser.add_argument("--database", help="postgresql://... with an empty database; default: a file of SQLite")
     given = parser.parse_args()

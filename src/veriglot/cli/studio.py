@@ -216,6 +216,7 @@ def invite(
     count: int = Help(1, "Unit: links, at most 1000."),
     languages: str | None = Help(None, "They are those of the person's items. Default: all."),
     note: str | None = Option(None, "Note that only leads see, such as the person meant.", "TEXT"),
+    email: str | None = Option(None, "Address by which the person may sign in; see [sign_in].", "ADDRESS"),
     public_url: str | None = Help(None, "Default: http://127.0.0.1:8321."),
     database: str | None = None,
     json: bool = _JSON,
@@ -223,6 +224,8 @@ def invite(
     """Make invitation links, one for each person, or tokens. Each is shown once; only a hash of its key is kept."""
     if count > _MOST_LINKS:
         raise UsageError(f"{count:,} links are too many.", f"Ask for {_MOST_LINKS:,} at most.")
+    if email is not None and (count > 1 or role == "script"):
+        raise UsageError("An address is one person's.", "Give --email without --count and --role script.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
     with _extra():
@@ -236,7 +239,8 @@ def invite(
             if role == "script":
                 made = [make_token(tx, studio, note=note) for _ in range(count)]
             else:
-                made = [make_invitation(tx, studio, Role(role), languages=tags, note=note) for _ in range(count)]
+                about: dict[str, Any] = {"languages": tags, "note": note, "email": email}
+                made = [make_invitation(tx, studio, Role(role), **about) for _ in range(count)]
     if role == "script":
         kind, links = "token", [invitation.token for invitation in made]
     else:

@@ -23,6 +23,7 @@ from veriglot.studio import (
     people,
     rates,
     review,
+    sign_in,
     texts,
 )
 from veriglot.studio.tables import NotFound
@@ -105,7 +106,7 @@ def health(request: Request) -> Health:
 
 
 _RULES = (people, assignment, exam, adjudication, review, dashboard, figures, item_list, rates, export, texts)
-_PARTS = (*(rules.router for rules in _RULES), health_router, page_router)
+_PARTS = (*(rules.router for rules in _RULES), health_router, sign_in.router, page_router)
 _THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
 
 
@@ -119,6 +120,7 @@ def _make_app(studios: Studios, settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
     )
+    sign_in.check_secret(studios)
     app.state.settings = settings
     app.state.studios = studios
     app.state.rates = Rates(settings.rates)

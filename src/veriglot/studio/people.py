@@ -35,6 +35,7 @@ from veriglot.studio.web import (
     client_address,
     delete_cookie,
     set_cookie,
+    signed_in_studios,
     view,
 )
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["invite", "make_token", "router"]
+__all__ = ["base_address", "invite", "make_token", "renew", "router", "start_session"]
 
 _LONGEST_NAME = 40
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # a name that reorders or hides what stands around it
@@ -62,6 +63,7 @@ def invite(
     *,
     languages: Sequence[str] = (),
     note: str | None = None,
+    email: str | None = None,
     by: int | None = None,
 ) -> Invitation:
     """Invite somebody to a project that the store knows (`items.register_project`).
@@ -72,14 +74,17 @@ def invite(
         role: what they may do.
         languages: of the items that they get; empty for all.
         note: the lead's, such as who is meant; at most 200 characters.
+        email: by which they may sign in beside their link (`[sign_in]`).
         by: who invites; None for the command line.
 
     Raises:
         UnknownNameError: a language that does not exist.
-        Refused: the note is too long.
+        Refused: the note is too long, or the address is none or somebody else's here.
     """
     if note is not None and (len(note) > 200 or any(unicodedata.category(char) == "Cs" for char in note)):
         raise Refused("A note has at most 200 characters.")
+    if email is not None:
+        _check_email(tx, studio, email)
     key, at = secrets.token_urlsafe(24), now()
     person = tx.add_person(
         studio.id,
@@ -88,11 +93,22 @@ def invite(
         role=role,
         works_in=[get_language(name).tag for name in languages] or None,
         note=note,
+        email=email,
         key_hash=sha256(key),
         key_expires_at=at + timedelta(days=studio.project.entries.people.invitation_days),
         invited_at=at,
     )
     return Invitation(person, studio.link_token(key))
+
+
+def _check_email(tx: ReadTransaction, studio: Studio, email: str) -> None:
+    name, _, host = email.rpartition("@")
+    if not (name and host) or len(email) > 200 or not email.isprintable() or any(map(str.isspace, email)):
+        raise Refused("This is no e-mail address.")
+    if studio.project.entries.sign_in is None:
+        raise Refused("Nobody signs in by an address here.", remedy="Name a provider under [sign_in].")
+    if any((person.email or "").casefold() == email.casefold() for person in tx.people(studio.id)):
+        raise Refused("Somebody here has this address already.")
 
 
 def renew(tx: WriteTransaction, studio: Studio, person_id: int, *, by: int | None = None) -> Invitation:
@@ -267,14 +283,16 @@ class MyProject(Record):
     idle: float
     exam_attempts: int | None
     exam_feedback: bool
+    sign_in: bool  # whether people may be invited by an address
     languages: list[str]
 
 
 class Me(Record):
-    """Whoever asks, and what a page needs to begin."""
+    """Whoever asks, and what a page needs to begin; `projects` are all that this browser is signed in to."""
 
     person: PersonView
     project: MyProject
+    projects: list[ProjectView]
     csrf: str
 
 
@@ -284,6 +302,7 @@ class InvitationBody(StrictRecord):
     role: Role
     languages: Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=100)] = []  # noqa: RUF012
     note: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    email: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
 class Link(Record):
@@ -358,8 +377,10 @@ def me(caller: SignedIn) -> Me:
             idle=project.entries.pace.idle,
             exam_attempts=None if exam is None else exam.attempts,
             exam_feedback=exam is not None and exam.feedback,
+            sign_in=project.entries.sign_in is not None,
             languages=interface_languages(project),
         ),
+        [view(ProjectView, studio.project) for studio in signed_in_studios(caller.request)],
         caller.csrf,
     )
 
@@ -378,9 +399,9 @@ def logout(request: Request, caller: Writer) -> Response:
 def invite_person(request: Request, caller: LeadWriter, body: InvitationBody) -> Link:
     """Make a link for somebody; it is shown this once."""
     studio = caller.studio
-    about: dict[str, Any] = {"languages": body.languages, "note": body.note, "by": caller.person.id}
+    about: dict[str, Any] = {"languages": body.languages, "note": body.note, "email": body.email}
     with studio.store.writing() as tx:
-        return _link(request, invite(tx, studio, body.role, **about))
+        return _link(request, invite(tx, studio, body.role, by=caller.person.id, **about))
 
 
 @router.call("POST", "/api/lead/people/{person}/renew")
@@ -411,7 +432,11 @@ def _person(tx: ReadTransaction, caller: Caller, public_id: str) -> int:
     return person.id
 
 
-def _link(request: Request, made: Invitation) -> Link:
+def base_address(request: Request) -> str:
+    """Where people reach this server, without a slash at its end."""
     settings: Settings = request.app.state.settings
-    base = settings.base_url or f"{request.url.scheme}://{request.url.netloc}"
-    return Link(f"{base.rstrip('/')}/join/{made.token}", made.person.key_expires_at, made.person.public_id)
+    return (settings.base_url or f"{request.url.scheme}://{request.url.netloc}").rstrip("/")
+
+
+def _link(request: Request, made: Invitation) -> Link:
+    return Link(f"{base_address(request)}/join/{made.token}", made.person.key_expires_at, made.person.public_id)

@@ -33,6 +33,7 @@ __all__ = [
     "PaceEntry",
     "Project",
     "RatingEntry",
+    "SignInEntry",
     "StratumEntry",
     "TaskKind",
     "load",
@@ -233,6 +234,16 @@ class PeopleEntry(StrictRecord):
     session_days: Positive = 14  # until a browser has to use the link again
 
 
+class SignInEntry(StrictRecord):
+    """`[sign_in]`: a provider of OpenID Connect; the client secret is in `VERIGLOT_STUDIO_OIDC_SECRET`.
+
+    Whoever was invited by an e-mail address (`veriglot studio invite --email`) can then sign in beside their link.
+    """
+
+    issuer: str  # its address, such as https://accounts.example.org
+    client_id: str  # that it gave; it sends people back to /api/signed-in of the server
+
+
 class StoreEntry(StrictRecord):
     """`[store]`: where the work is kept.
 
@@ -256,6 +267,7 @@ class Entries(StrictRecord):
     validation: ValidationEntry | None = None
     checks: ChecksEntry | None = None
     suggestions: SuggestionsEntry | None = None
+    sign_in: SignInEntry | None = None
     ratings: tuple[RatingEntry, ...] = ()
     consent: dict[str, str] = {}  # noqa: RUF012  # the text that people agree to, by interface language
     guidelines: dict[str, str] = {}  # noqa: RUF012  # files in Markdown, by interface language; those that Veriglot ships where empty
@@ -486,6 +498,11 @@ def _check(entries: Entries) -> None:
     _check_ratings(entries)
     _check_tables(entries)
     _check_store(entries.store.url)
+    if entries.sign_in is not None:
+        issuer = urlsplit(entries.sign_in.issuer)
+        local = issuer.hostname in {"localhost", "127.0.0.1"}
+        named = bool(issuer.hostname) and (issuer.scheme == "https" or (local and issuer.scheme == "http"))
+        require(named, f"{entries.sign_in.issuer!r} is no address like https://accounts.example.org", "sign_in.issuer")
 
 
 def _check_ratings(entries: Entries) -> None:

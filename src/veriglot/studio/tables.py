@@ -267,6 +267,7 @@ class Person(Record):
         exam_attempts: finished ones.
         out_at: when they failed for the last time.
         exam_figures: of the attempts, in order.
+        email: by which they may sign in, or None.
     """
 
     id: int
@@ -288,6 +289,7 @@ class Person(Record):
     exam_passed_at: datetime | None
     out_at: datetime | None
     exam_figures: list[dict[str, Any]] | None
+    email: str | None = None
 
     @property
     def is_here(self) -> bool:

@@ -49,6 +49,7 @@ from veriglot.studio.tables import Conflict, DiskFullError, NotFound, Person, Ro
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path as FilePath
 
     from veriglot.studio.project import Project
@@ -76,6 +77,7 @@ __all__ = [
     "record_schemas",
     "require_lead",
     "set_cookie",
+    "signed_in_studios",
     "view",
 ]
 
@@ -413,6 +415,8 @@ def _signed_in(request: Request) -> Caller:
             return Caller(studio, person, token, request)
     rates.count("stranger", client_address(request))
     message = "You are not signed in here, or your session is over."
+    if any(studio.project.entries.sign_in for studio in request.app.state.studios):
+        raise CallRefused(401, "sign_in", message, "Sign in, or open your own link again.")
     raise CallRefused(401, "not_signed_in", message, "Open your own link again.")
 
 
@@ -422,20 +426,33 @@ def _session(request: Request) -> tuple[Studio, str] | None:
     A download cannot set a header: it names its project in the query.
     """
     named = request.headers.get("x-project") or request.query_params.get("project")
-    sessions = []
+    sessions = [session for session in _sessions(request) if named in {None, session[1].slug}]
+    newest = max(sessions, key=itemgetter(0), default=None)
+    return None if newest is None else newest[1:]
+
+
+def _sessions(request: Request) -> Iterator[tuple[datetime, Studio, str]]:
+    """When it was made, project and token of each cookie that was made here."""
     for studio in request.app.state.studios:
         cookie = request.cookies.get(_cookie(request, studio)["key"])
-        if cookie is None or named not in {None, studio.slug}:
-            continue
         try:
-            signed, at = studio.signer("session").unsign(cookie, return_timestamp=True)
+            signed, at = studio.signer("session").unsign(cookie or "", return_timestamp=True)
         except (BadSignature, ValueError):
             continue
         slug, _, token = signed.decode().partition(".")
         if slug == studio.slug:  # several projects may share one secret from the environment
-            sessions.append((at, studio, token))
-    newest = max(sessions, key=itemgetter(0), default=None)
-    return None if newest is None else newest[1:]
+            yield at, studio, token
+
+
+def signed_in_studios(request: Request) -> list[Studio]:
+    """The projects that a browser is signed in to, by name."""
+    result = []
+    for _, studio, token in _sessions(request):
+        with studio.store.reading() as tx:
+            person = tx.person_of_session(token)
+        if person is not None and person.project_id == studio.id:
+            result.append(studio)
+    return sorted(result, key=lambda studio: studio.project.name)
 
 
 def _script(request: Request) -> tuple[Studio, str] | None:

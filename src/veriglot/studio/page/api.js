@@ -15,7 +15,7 @@ export const takeToken = (token) => {
 const KEY = "veriglot:project";
 let slug = "";
 try {
-  slug = sessionStorage.getItem(KEY) ?? "";
+  slug = new URLSearchParams(location.search).get("project") ?? sessionStorage.getItem(KEY) ?? "";
 } catch { /* a browser that keeps nothing: this page's project is the one that was joined last */ }
 
 /** The project that this tab works in; another tab may work in another. */

@@ -20,6 +20,7 @@ const speak = async (language) => takeUp(await call("GET", `/api/words/${encodeU
 const App = () => {
   const [path, setPath] = useState(here());
   const [me, setMe] = useState(/** @type {any} */ (undefined));
+  const [signIn, setSignIn] = useState(false); // whether a stranger can sign in, beside their link
   const [screen, setScreen] = useState(/** @type {{name: string, Screen: any} | null} */ (null));
   const [trouble, setTrouble] = useState(/** @type {"offline" | "missing" | Failure | null} */ (null));
   const [broken, mend] = useErrorBoundary((/** @type {unknown} */ error) => console.error(error));
@@ -35,7 +36,10 @@ const App = () => {
     } catch (failure) {
       const stranger = failure instanceof Failure && failure.status === 401;
       await speak(navigator.language).catch(() => undefined);
-      if (stranger) setMe(null);
+      if (stranger) {
+        setSignIn(failure.code === "sign_in");
+        setMe(null);
+      }
       setTrouble(stranger ? null : failure instanceof Failure && failure.told ? failure : "offline");
     }
   }, []);
@@ -70,7 +74,10 @@ const App = () => {
   if (trouble instanceof Failure) return html`<${Lonely} name=${wordsOf(trouble)}><button class="second" onClick=${() => location.reload()}>${words("rest.try_again")}</button></${Lonely}>`;
   if (trouble) return html`<${Lonely} name=${trouble === "offline" ? "offline.unreachable" : "trouble.missing"} />`;
   if (me === undefined) return html`<${Lonely} name="rest.loading" />`;
-  if (!me && !address?.open) return html`<${Lonely} name="stranger" />`;
+  if (!me && !address?.open) {
+    return html`<${Lonely} name=${location.hash === "#refused" ? "sign_in.refused" : "stranger"}>
+      ${signIn ? html`<a class="button" href=${`${BASE}/api/sign-in${location.search}`}>${t("sign_in")}</a>` : null}</${Lonely}>`;
+  }
   if (!screen || screen.name !== address?.name) return html`<${Lonely} name="rest.loading" />`;
   return html`<${screen.Screen} me=${me} params=${address.pattern.exec(path)?.groups ?? {}} navigate=${navigate} again=${again} />`;
 };

@@ -1,6 +1,6 @@
 // The line at the top: the project, how far one is, where the work is, and what can be looked up.
 
-import { call } from "./api.js";
+import { BASE, call } from "./api.js";
 import { SyncLine } from "./sync_status.js";
 import { number, t } from "./texts.js";
 import { nextTheme, theme } from "./theme.js";
@@ -14,6 +14,13 @@ export const ThemeSwitch = () => {
   return html`<button class="tool" id="theme" aria-label=${t(`theme.${now}`)} title=${t(`theme.${now}`)} onClick=${() => setNow(nextTheme())}><span aria-hidden="true">${SUNS[now]}</span></button>`;
 };
 
+/** The project, or a choice of those that this browser is signed in to. @param {{me: any}} props */
+export const ProjectName = ({ me }) => {
+  const change = (/** @type {any} */ event) => location.assign(`${BASE}/?project=${encodeURIComponent(event.target.value)}`);
+  return me.projects.length < 2 ? html`<b dir="auto">${me.project.name}</b>` : html`<select class="project" aria-label=${t("projects")} value=${me.project.slug} onChange=${change}>
+    ${me.projects.map((/** @type {any} */ { slug, name }) => html`<option key=${slug} value=${slug}>${name}</option>`)}</select>`;
+};
+
 /**
  * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, unread: number, guide: boolean, onPanel: (name: any) => void, navigate: (path: string) => void}} props
  */
@@ -25,7 +32,7 @@ export const Top = ({ me, sync, done, left, unread, guide, onPanel, navigate }) 
   };
   return html`
     <header class="top">
-      <h1>${me.project.name}</h1>
+      <h1><${ProjectName} me=${me} /></h1>
       <div class="progress">
         <progress max=${Math.max(1, done + (left ?? 0))} value=${done} aria-label=${t("progress.label")}></progress>
         <span class="fine">${t("progress", { done })}${left ? ` · ${t("progress.left", { count: left })}` : ""}</span>

@@ -6,6 +6,7 @@ import { html, useMemo, useState } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { Figure, languageName, share } from "./figures.js";
 
+const FRESH = 30; // seconds until the figures are asked for again
 const ALL = "all";
 const SILVER = "silver";
 const MEASURES = ["kappa", "pi", "alpha", "span_f1", "span_f1_exact", "gamma"];
@@ -109,7 +110,7 @@ const Report = ({ report, people }) => {
 /** @param {{people: Map<string, any>}} props */
 export const Agreement = ({ people }) => {
   const [gamma, setGamma] = useState(false);
-  const { answer, failure, busy, pending, again } = useAnswer(`/api/lead/agreement${gamma ? "?gamma=true" : ""}`);
+  const { answer, failure, busy, pending, again } = useAnswer(`/api/lead/agreement${gamma ? "?gamma=true" : ""}`, FRESH);
   const computing = gamma && pending; // the figures without gamma stay in sight meanwhile
   return html`
     <div class="page-head"><h2>${t("lead.agreement")}</h2><p class="row">

@@ -37,11 +37,12 @@ export const NewLink = ({ link, expires, onClose }) => {
   </div>`;
 };
 
-/** @param {{languages: string[], open: boolean, onInvited: (made: any) => void}} props languages of the project's items */
-export const Invite = ({ languages, open, onInvited }) => {
+/** @param {{languages: string[], open: boolean, signIn: boolean, onInvited: (made: any) => void}} props languages of the project's items */
+export const Invite = ({ languages, open, signIn, onInvited }) => {
   const [role, setRole] = useState("annotator");
   const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
   const [note, setNote] = useState("");
+  const [email, setEmail] = useState("");
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState(/** @type {any} */ (null));
   const send = async (/** @type {Event} */ event) => {
@@ -50,8 +51,9 @@ export const Invite = ({ languages, open, onInvited }) => {
     setBusy(true);
     setFailure(null);
     try {
-      const made = await call("POST", "/api/lead/invitations", { role, languages: chosen, note: note.trim() || null });
+      const made = await call("POST", "/api/lead/invitations", { role, languages: chosen, note: note.trim() || null, email: email.trim() || null });
       setNote("");
+      setEmail("");
       onInvited(made);
     } catch (error) {
       setFailure(error);
@@ -74,6 +76,9 @@ export const Invite = ({ languages, open, onInvited }) => {
       <input name="note" value=${note} maxlength="200" dir="auto" autocomplete="off"
         onInput=${(/** @type {any} */ event) => setNote(event.target.value)} />
       <small>${t("lead.note_hint")}</small></label>
+    ${signIn ? html`<label class="field"><span>${t("lead.email")}</span>
+      <input name="email" type="email" value=${email} maxlength="200" autocomplete="off" onInput=${(/** @type {any} */ event) => setEmail(event.target.value)} />
+      <small>${t("lead.email_hint")}</small></label>` : null}
     <${Refusal} failure=${failure} />
     <p><button class="primary" type="submit" disabled=${busy}>${t("lead.make_link")}</button></p>
   </form></details>`;

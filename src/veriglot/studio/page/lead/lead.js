@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { t } from "../texts.js";
-import { ThemeSwitch } from "../header.js";
+import { ProjectName, ThemeSwitch } from "../header.js";
 import { html, useEffect } from "../view.js";
 import { Agreement } from "./agreement.js";
 import { Waiting, useAnswer } from "./requests.js";
@@ -57,7 +57,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
   return html`<div class="lead">
     <a class="skip-link" href="#lead-main">${t("lead.skip_to_content")}</a>
     <header class="lead-head">
-      <p class="lead-project"><b dir="auto">${me.project.name}</b> <small>${t("lead.title")}</small></p>
+      <p class="lead-project"><${ProjectName} me=${me} /> <small>${t("lead.title")}</small></p>
       <p class="row">
         <button type="button" class="tool" onClick=${() => go("/mark")}>${t("lead.own_work")}</button>
         <${ThemeSwitch} />

@@ -100,7 +100,7 @@ export const People = ({ overview, me, again }) => {
   return html`
     <h2>${t("lead.people")}</h2>
     ${made ? html`<${NewLink} link=${made.link} expires=${made.expires} onClose=${() => setMade(null)} />` : null}
-    <${Invite} languages=${languages} open=${overview.people.length < FEW} onInvited=${show} />
+    <${Invite} languages=${languages} signIn=${me.project.sign_in} open=${overview.people.length < FEW} onInvited=${show} />
     <div class="table-box" tabindex="0" role="region" aria-label=${t("lead.people")}><table class="people">
       <thead><tr>${heads.map((name) => html`<th key=${name} scope="col" class=${["handed_in", "pace", "checks", "time"].includes(name) ? "n" : ""}
         title=${t(`lead.${name}_about`)}>${t(`lead.${name}`)}</th>`)}</tr></thead>

@@ -69,11 +69,6 @@ class Pending(Record):
     pending: PendingFigure
 
 
-class _Answer(NamedTuple):
-    status: int
-    body: bytes
-
-
 class _Version(NamedTuple):
     """What had happened when a figure was made: the last event, and the last that is no save."""
 
@@ -88,7 +83,7 @@ _NOTHING = _Version(0, 0)
 class _Figure:
     id: int
     studio: Studio
-    answer: _Answer | None = None
+    answer: tuple[int, bytes] | None = None  # status and body
     version: _Version = _NOTHING
     finished: float = 0.0
     took: float = 0.0
@@ -104,7 +99,7 @@ class _Figure:
 
     def is_old(self, version: _Version) -> bool:
         """Whether something happened that it does not know of."""
-        if self.answer is None or self.answer.status >= 500 or self.version.loud < version.loud:
+        if self.answer is None or self.answer[0] >= 500 or self.version.loud < version.loud:
             return True
         return self.version < version and time.monotonic() - self.finished > _AFTER_SAVES
 
@@ -134,16 +129,16 @@ class Figures:
             seconds = round(time.monotonic() - made.began, 1)
             return json_response(Pending(PendingFigure(made.id, seconds, made.done)), 202)
         headers = {"x-outdated": "1"} if made.version.loud < version.loud else None
-        return Response(made.answer.body, made.answer.status, headers, media_type="application/json")
+        return Response(made.answer[1], made.answer[0], headers, media_type="application/json")
 
     def value(self, caller: Caller, function: Function, kind: Any, **arguments: Any) -> Any:
         """A figure itself, perhaps an old one; waits for the first."""
         made, _ = self._made(caller, function, arguments, _WAIT)
         if made.answer is None:
             made, _ = self._made(caller, function, arguments, _LONGEST)
-        if made.answer is None or made.answer.status != 200:
+        if made.answer is None or made.answer[0] != 200:
             raise CallRefused(503, "unavailable", "The figures that this needs cannot be made.", "Try again.")
-        return msgspec.json.decode(made.answer.body, type=kind)
+        return msgspec.json.decode(made.answer[1], type=kind)
 
     def _made(
         self, caller: Caller, function: Function, arguments: dict[str, Any], wait: float
@@ -160,7 +155,7 @@ class Figures:
                     made.began, made.done, made.cancelled = time.monotonic(), None, False
                     threading.Thread(target=self._make, args=(made, function, arguments, version), daemon=True).start()
                 in_time = made.began and self._changed.wait(asked + wait - time.monotonic())
-                failed = made.finished > asked and made.answer is not None and made.answer.status >= 500
+                failed = made.finished > asked and made.answer is not None and made.answer[0] >= 500
                 if not in_time or failed or made.cancelled:
                     break
         return made, version
@@ -183,7 +178,7 @@ class Figures:
 
     def _make(self, made: _Figure, function: Function, arguments: dict[str, Any], version: _Version) -> None:
         """Make a figure in another process, and wait for it."""
-        answer = None
+        answer: tuple[int, bytes] | None = None
         with self._turns:
             started = time.monotonic()
             receiver, sender = _context.Pipe(duplex=False)
@@ -201,10 +196,10 @@ class Figures:
                     if isinstance(message, float):
                         made.done = message
                     else:
-                        answer = _Answer(*message)
+                        answer = message
             process.join()
         if answer is None and not (made.cancelled or self._closed):
-            answer = _Answer(503, bytes(error_response(ChildProcessError(f"{function.__name__} ended early")).body))
+            answer = 503, bytes(error_response(ChildProcessError(f"{function.__name__} ended early")).body)
         with self._changed:
             if answer is not None:
                 made.answer, made.version, made.finished = answer, version, time.monotonic()
@@ -247,12 +242,12 @@ def _work(sender: Connection, studio: Studio, function: Function, arguments: dic
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server ends this
     with suppress(OSError):
         os.nice(_LOW)
-    told = 0.0
+    sent = 0.0
 
     def progress(share: float) -> None:
-        nonlocal told
-        if time.monotonic() - told > 0.2:
-            told = time.monotonic()
+        nonlocal sent
+        if time.monotonic() - sent > 0.2:
+            sent = time.monotonic()
             sender.send(share)
 
     try:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["base_address", "invite", "make_token", "renew", "router", "start_session"]
+__all__ = ["invite", "make_token", "router"]
 
 _LONGEST_NAME = 40
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # a name that reorders or hides what stands around it

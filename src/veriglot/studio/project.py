@@ -33,7 +33,6 @@ __all__ = [
     "PaceEntry",
     "Project",
     "RatingEntry",
-    "SignInEntry",
     "StratumEntry",
     "TaskKind",
     "load",

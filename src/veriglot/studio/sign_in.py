@@ -14,12 +14,13 @@ import hmac
 import os
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
 from fastapi import APIRouter, Request, Response
-from itsdangerous import BadSignature
+from itsdangerous import BadData, URLSafeTimedSerializer
 
 from veriglot.errors import UsageError
 from veriglot.http.server import CallRefused
@@ -28,7 +29,7 @@ from veriglot.studio.tables import NotFound, Person
 from veriglot.studio.web import Studio, client_address, set_cookie
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from veriglot.studio.project import SignInEntry
     from veriglot.studio.web import Studios
@@ -44,22 +45,12 @@ _CLOCKS_DIFFER = 60.0  # seconds
 router = APIRouter(include_in_schema=False)  # a browser is sent here and there; programs have tokens
 
 
-class _State(msgspec.Struct, array_like=True):
-    """What a browser brings back from the provider."""
-
-    slug: str
-    state: str
-    nonce: str
-    verifier: str
-
-
 class _Provider(msgspec.Struct):
     """What a provider says of itself (OpenID Connect Discovery 1.0, section 3)."""
 
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
-    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
 
 
 class _Claims(msgspec.Struct):
@@ -89,22 +80,21 @@ def begin(request: Request, project: str | None = None) -> Response:
     if studio is None or entry is None:
         raise NotFound("page")
     provider = _provider(entry)
-    state = _State(studio.slug, *(secrets.token_urlsafe(32) for _ in range(3)))
-    challenge = base64.urlsafe_b64encode(hashlib.sha256(state.verifier.encode()).digest()).rstrip(b"=").decode()
+    state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {
         "response_type": "code",
         "client_id": entry.client_id,
         "redirect_uri": _redirect_uri(request),
         "scope": "openid email",
-        "state": state.state,
-        "nonce": state.nonce,
+        "state": state,
+        "nonce": nonce,
         "code_challenge": challenge,
         "code_challenge_method": "S256",
     }
     separator = "&" if "?" in provider.authorization_endpoint else "?"
     answer = _redirect(f"{provider.authorization_endpoint}{separator}{urlencode(query)}")
-    signed = studio.signer("sign_in").sign(base64.urlsafe_b64encode(msgspec.json.encode(state))).decode()
-    answer.set_cookie(value=signed, max_age=_PATIENCE, **_cookie(request))
+    answer.set_cookie(value=_signer(studio).dumps([state, nonce, verifier]), max_age=_PATIENCE, **_cookie(request))
     return answer
 
 
@@ -112,11 +102,11 @@ def begin(request: Request, project: str | None = None) -> Response:
 def end(request: Request, code: str = "", state: str = "") -> Response:
     """Take somebody back from the provider: into their projects, or to what they agree to first."""
     request.app.state.rates.count("stranger", client_address(request))
-    studio, entry, before = _state(request, state)
+    studio, entry, nonce, verifier = _begun(request, state)
     base = base_address(request)
     if not code:  # they turned back, or the provider knows them not
         return _redirect(f"{base}/#refused")
-    email = _email(entry, _tokens(request, entry, code, before.verifier), before.nonce)
+    email = _email(entry, _id_token(request, entry, code, verifier), nonce)
     answer, opened = _redirect(f"{base}/?project={studio.slug}"), False
     for other in request.app.state.studios:
         person = _invited(other, email) if other.project.entries.sign_in == entry else None
@@ -125,9 +115,10 @@ def end(request: Request, code: str = "", state: str = "") -> Response:
         with other.store.writing(lock="people") as tx:
             if person.joined_at is not None:
                 set_cookie(request, answer, other, start_session(tx, other, person))
+                opened = True
             elif other is studio:
                 answer.headers["location"] = f"{base}/join/{renew(tx, other, person.id, by=person.id).token}"
-            opened = opened or person.joined_at is not None or other is studio
+                opened = True
     answer.delete_cookie(**_cookie(request))
     if not opened:
         answer.headers["location"] = f"{base}/#refused"
@@ -155,16 +146,17 @@ def _cookie(request: Request) -> dict[str, Any]:
     return {"key": _COOKIE, "path": settings.path or "/", "secure": secure, "httponly": True, "samesite": "lax"}
 
 
-def _state(request: Request, state: str) -> tuple[Studio, SignInEntry, _State]:
-    """What this browser set out with, if it did so here and lately."""
+def _signer(studio: Studio) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(studio.secret, salt=f"veriglot.studio.sign_in.{studio.slug}")
+
+
+def _begun(request: Request, state: str) -> tuple[Studio, SignInEntry, str, str]:
+    """The project, nonce and verifier that this browser set out with, if it did so here and lately."""
     for studio, entry in _with_provider(request, None):
-        try:
-            raw = studio.signer("sign_in").unsign(request.cookies.get(_COOKIE, ""), max_age=_PATIENCE)
-            before = msgspec.json.decode(base64.urlsafe_b64decode(raw), type=_State)
-        except (BadSignature, binascii.Error, msgspec.MsgspecError):
-            continue
-        if before.slug == studio.slug and hmac.compare_digest(before.state.encode(), state.encode()):
-            return studio, entry, before
+        with suppress(BadData):
+            before, nonce, verifier = _signer(studio).loads(request.cookies.get(_COOKIE, ""), max_age=_PATIENCE)
+            if hmac.compare_digest(before.encode(), state.encode()):
+                return studio, entry, nonce, verifier
     raise CallRefused(403, "sign_in", "This sign-in was not begun here, or took too long.", "Sign in once more.")
 
 
@@ -176,26 +168,22 @@ def _provider(entry: SignInEntry) -> _Provider:
     return provider
 
 
-def _tokens(request: Request, entry: SignInEntry, code: str, verifier: str) -> str:
+def _id_token(request: Request, entry: SignInEntry, code: str, verifier: str) -> str:
     """The ID token for a code."""
-    provider, secret = _provider(entry), os.environ.get(_VARIABLE, "")
-    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": _redirect_uri(request)}
-    form["code_verifier"] = verifier
-    if "client_secret_basic" in provider.token_endpoint_auth_methods_supported:
-        given: dict[str, Any] = {"auth": (entry.client_id, secret)}
-    else:
-        given, form = {}, form | {"client_id": entry.client_id, "client_secret": secret}
-    answer = _ask(provider.token_endpoint, dict[str, Any], data=form, **given)
+    form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
+    form["redirect_uri"] = _redirect_uri(request)
+    auth = entry.client_id, os.environ.get(_VARIABLE, "")
+    answer = _ask(_provider(entry).token_endpoint, dict[str, Any], data=form, auth=auth)
     return str(answer.get("id_token", ""))
 
 
-def _ask(address: str, kind: Any, *, data: Mapping[str, str] | None = None, **given: Any) -> Any:
+def _ask(address: str, kind: Any, **form: Any) -> Any:
     """Ask the provider."""
     import httpx2
 
     try:
         with httpx2.Client(timeout=_TIMEOUT) as client:
-            answer = client.get(address) if data is None else client.post(address, data=data, **given)
+            answer = client.post(address, **form) if form else client.get(address)
         answer.raise_for_status()
         return msgspec.json.decode(answer.content, type=kind)
     except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.MsgspecError) as error:
@@ -228,5 +216,5 @@ def _invited(studio: Studio, email: str) -> Person | None:
     if not email:
         return None
     with studio.store.reading() as tx:
-        people = [person for person in tx.people(studio.id) if person.email and person.revoked_at is None]
-    return next((person for person in people if person.email and person.email.casefold() == email.casefold()), None)
+        people = [person for person in tx.people(studio.id) if (person.email or "").casefold() == email.casefold()]
+    return next((person for person in people if person.revoked_at is None), None)

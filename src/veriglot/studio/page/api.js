@@ -56,13 +56,14 @@ export const wordsOf = (failure) =>
 export const outdated = new WeakSet();
 
 /**
- * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean}} [options]
+ * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean, wait?: number}} [options] `wait`: seconds for a figure that is being made anew
  * @returns {Promise<any>}
  */
 export const call = async (method, path, body, options = {}) => {
   /** @type {Record<string, string>} */
   const headers = { accept: "application/json" };
   if (slug) headers["x-project"] = slug;
+  if (options.wait) headers.prefer = `wait=${options.wait}`;
   if (method === "POST") {
     headers["content-type"] = "application/json";
     headers["x-csrf-token"] = csrf;

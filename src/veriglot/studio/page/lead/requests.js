@@ -6,7 +6,8 @@ import { number, t } from "../texts.js";
 import { html, useCallback, useEffect, useRef, useState } from "../view.js";
 
 const SOON = 1; // seconds until a figure that is being made is asked for
-const LATER = 5; // and one whose last state is there
+const LATER = 2; // and one whose last state is there
+const PATIENCE = 10; // seconds that one waits for the newest figure who did something, or asked for it
 
 /**
  * Ask for something, and again every so often while the page is looked at.
@@ -21,11 +22,11 @@ export const useAnswer = (path, seconds = 0) => {
   const [turn, setTurn] = useState({ wait: 0 }); // seconds until it is asked for once more; 0 for never
   const current = useRef(path);
   current.current = path;
-  const again = useCallback(async () => {
+  const again = useCallback(async (/** @type {unknown} */ wish = true) => {
     if (!path) return;
     setBusy(true);
     try {
-      const found = await call("GET", path);
+      const found = await call("GET", path, undefined, { wait: wish ? PATIENCE : 0 });
       if (current.current !== path) return;
       setPending(found.pending ?? null);
       if (!found.pending) setAnswer(found);
@@ -39,16 +40,16 @@ export const useAnswer = (path, seconds = 0) => {
   }, [path]);
   useEffect(() => {
     if (!turn.wait) return undefined;
-    const timer = setTimeout(again, turn.wait * 1000);
+    const timer = setTimeout(() => again(false), turn.wait * 1000);
     return () => clearTimeout(timer);
   }, [turn]);
   useEffect(() => {
     setFailure(null);
     setPending(null);
     setTurn({ wait: 0 });
-    again();
+    again(false);
     if (!seconds) return undefined;
-    const timer = setInterval(() => document.visibilityState === "visible" && again(), seconds * 1000);
+    const timer = setInterval(() => document.visibilityState === "visible" && again(false), seconds * 1000);
     return () => clearInterval(timer);
   }, [again, seconds]);
   return { answer, failure, busy, pending, again };

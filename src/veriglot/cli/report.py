@@ -40,7 +40,7 @@ def report(
     ),
     table: str | None = Help(
         None,
-        "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, answers, correlations, pairwise,"
+        "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, pairs, answers, correlations, pairwise,"
         " type_accuracy, type_confusions, errors, cells, coverage, thresholds, data, systems or figures (the default)."
         " Of a study, for csv, json, markdown and latex: rates, models, languages, ranks, comparisons, correlations,"
         " types, coverage, quality, cells, replicates, profiles, settings, examples; `all` writes each as CSV into the"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         BenchWin,
     )
 
-__all__ = ["bench_document", "render_bench", "write_bench"]
+__all__ = ["bench_document", "board_table", "render_bench", "write_bench"]
 
 
 _FORMATS = ("markdown", "latex", "csv", "json")
@@ -59,7 +59,7 @@ def _ends(low: float | None, high: float | None, texts: int, *, percent: bool = 
 # What people read: cells of text with their intervals, for the pages and the terminal.
 
 
-def _board_table(view: View, board: Board) -> Table:
+def board_table(view: View, board: Board) -> Table:
     """A leaderboard."""
     several = len(board.data) > 1
     heads = ("system", "rank", *(data.name for data in board.data), *(["mean"] if several else []), "wins or ties")
@@ -550,7 +550,7 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
 
 def _level(view: View, level: str) -> Iterator[Part]:
     board = view.board(level)
-    yield _board_table(view, board)
+    yield board_table(view, board)
     yield from _filled(_undefined_table(view, level))
     yield from _filled(_apart_table(view, board))
     yield from [Fold("Tests between all systems", [_pair_table(view, level)])] if view.pairs(level) else []
@@ -655,7 +655,7 @@ def render_bench(results: BenchResults, console: Console) -> None:
     for level in view.levels:
         board = view.board(level)
         tables += [
-            _board_table(view, board),
+            board_table(view, board),
             *_filled(_undefined_table(view, level)),
             *_filled(_apart_table(view, board)),
         ]

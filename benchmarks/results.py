@@ -116,7 +116,8 @@ def record(results: BenchResults, name: str, folder: Path) -> None:
     sentences = [text for text in findings(View(results)) if text != FEW_TEXTS]
     path = folder / "history.toml"
     blocks = [b for b in re.split(r"(?m)^(?=\[\[)", path.read_text("utf-8")) if f"name = {_quoted(name)}\n" not in b]
-    block = f"[[runs]]\nname = {_quoted(name)}\nsource = {_quoted('recorded by results.py')}\n"
+    who, what = (", ".join(each.name for each in part) for part in (results.systems, results.data))
+    block = f"[[runs]]\nname = {_quoted(name)}\nsource = {_quoted(f'`results.py`, {who} on {what}')}\n"
     block += f"signature = {_quoted(results.signature)}\nfindings = [\n"
     block += "".join(f"  {_quoted(text)},\n" for text in sentences) + "]\n\n"
     runs = [each for each in blocks if each.startswith("[[runs]]")]
@@ -209,6 +210,23 @@ def _board(rows: list[Figure], level: str, letters: dict[str, str]) -> Iterator[
     yield f"{measures} at tuned thresholds, mean over the languages of each set, 95% intervals over texts:"
     yield ""
     yield Table("", ("system", "run", *sets), lines).to_markdown().rstrip()
+    changed = [
+        text for system in dict.fromkeys(row.system for row in chosen) for text in _changed(system, chosen, letters)
+    ]
+    if changed:
+        yield from (
+            "",
+            f"Of one version, and not the same: {'; '.join(changed)}. The code or the rows changed between.",
+        )
+
+
+def _changed(system: str, rows: list[Figure], letters: dict[str, str]) -> Iterator[str]:
+    """The sets on which two runs of one version of a detector differ, in the figures as they are printed."""
+    own = [row for row in rows if row.system == system and row.value and _versioned(system)]
+    for data in dict.fromkeys(row.data for row in own):
+        values = {letters[row.run]: number(float(row.value)) for row in own if row.data == data}
+        if len(set(values.values())) > 1:
+            yield f"{system} on {data}, {', '.join(f'{value} in run {run}' for run, value in values.items())}"
 
 
 def _versioned(system: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,6 +41,8 @@ __all__ = ["study_leaders", "write_site"]
 Results = StudyResults | BenchResults
 
 _BOARD = "board sortable"
+_HEADS = 2  # columns that each part of a board begins with: who, and the rank
+_ON_PAPER = 7
 
 
 class Board(NamedTuple):
@@ -176,7 +179,7 @@ def _section(board: Board) -> Section:
     parts: list[Part] = [_leads(board)]
     if isinstance(board.results, StudyResults):
         view = View(board.results)
-        parts = [_protocol(view), *parts, _study_board(board, view)]
+        parts = [_protocol(view), *parts, *_for_paper(_study_board(board, view))]
         if view.shared_languages and view.unlike_means:
             shared = count(len(view.shared_languages), "language")
             parts.append(f"Means and ranks are over the {shared} in which every model has a reliable rate.")
@@ -186,12 +189,26 @@ def _section(board: Board) -> Section:
         for level in bench.levels:
             table = board_table(bench, bench.board(level))
             rows = [(board.link(str(row[0])), *row[1:]) for row in table.rows]
-            parts.append(Table(table.title, table.columns, rows, look=_BOARD))
+            parts += _for_paper(Table(table.title, table.columns, rows, look=_BOARD))
         parts.append(Fold("How to read it", [reading(bench)]))
         names = list(bench_tables.bench_tables(board.results))
     files = [*folded, *(f"{board.name}/tables/{name}.csv" for name in names)]
     parts += [_html("downloads", board.name, files), _html("signed", board.results.signature)]
     return Section(board.address, title, title if len(title) <= 40 else f"{title[:39]}…", parts)
+
+
+def _for_paper(table: Table) -> Iterator[Table]:
+    """A board, and where it is wider than paper its columns in parts, which are printed in its place."""
+    first, rest = table.columns[:_HEADS], table.columns[_HEADS:]
+    if len(rest) <= _ON_PAPER:
+        yield table
+        return
+    yield replace(table, look=f"{table.look} spread")
+    for start in range(0, len(rest), _ON_PAPER):
+        columns = slice(_HEADS + start, _HEADS + start + _ON_PAPER)
+        rows = [(_html("plain", row[0]), *row[1:_HEADS], *row[columns]) for row in table.rows]
+        title = f"{table.title}, part {start // _ON_PAPER + 1}"
+        yield Table(title, (*first, *table.columns[columns]), rows, look="board paper")
 
 
 # Studies: models by languages.

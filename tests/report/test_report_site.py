@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 from bench_random import Plan, random_bench
+from browser import visit
 from hypothesis import given
 from hypothesis import strategies as st
 from study_figures import study_figures
@@ -144,6 +145,39 @@ def test_the_same_runs_give_the_same_bytes_and_pages_of_others_stay(study: Study
 def test_no_runs_make_no_site(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs the results"):
         write_site([], tmp_path)
+
+
+USE = """
+const field = document.getElementById("filter");
+field.value = "heron-7b";
+field.dispatchEvent(new Event("input"));
+const shown = Array.from(document.querySelectorAll("table.sortable tbody tr")).filter((row) => !row.hidden);
+const names = shown.map((row) => row.cells[0].textContent);
+field.value = "";
+field.dispatchEvent(new Event("input"));
+const board = document.querySelectorAll("table.spread")[0];
+board.tHead.rows[0].cells[3].querySelector("button").click();
+const sorted = Array.from(board.tBodies[0].rows).map((row) => row.cells[3].dataset.value);
+document.body.replaceChildren();
+const pre = document.body.appendChild(document.createElement("pre"));
+pre.textContent = JSON.stringify({ names, sorted });
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_filters_and_sorts(chromium: str, site: Path, tmp_path: Path) -> None:
+    _, console = visit(chromium, site / "index.html", width=390)
+    assert not console  # its own script runs under its policy without a word
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", (site / "index.html").read_text("utf-8"))
+    (tmp_path / "page.html").write_text(text.replace("</body>", f"<script>{USE}</script></body>"), "utf-8")
+    dom, console = visit(chromium, tmp_path / "page.html")
+    assert not console
+    used = json.loads(re.findall(r"<pre>(.*?)</pre>", dom, re.DOTALL)[-1])
+    assert used["names"] == ["heron-7b-instruct"] * 2
+    numbers = [float(value) if value else None for value in used["sorted"]]
+    known = [value for value in numbers if value is not None]
+    assert known == sorted(known, reverse=True)
+    assert numbers[len(known) :] == [None] * (len(numbers) - len(known))  # what is unreliable stays last
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), max_size=6))

@@ -205,7 +205,7 @@ def test_systems_are_ranked_and_tested_by_how_often_they_name_the_type(pairs: tu
     assert results.ranking == {"response": "type_accuracy"}
     board = View(results).board("response")
     assert [row.system.name for row in board.rows][:2] == ["one", "two"]
-    assert board.ranks == [1, 2, None]
+    assert [row.rank for row in board.rows] == ["1", "2", ""]
     (scorer,) = [figure for figure in results.figures if figure.measure == "type_accuracy" and figure.reason]
     assert (scorer.system, scorer.value, scorer.reason) == ("rouge-l", None, "a scorer names no types")
     (against,) = [row for row in results.comparisons if row.system == "one"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from small_bench import difference
 
+from veriglot.bench import leaderboard
 from veriglot.bench.figures import bench_draws
 from veriglot.bench.leaderboard import Contender
 from veriglot.bench.results import BenchComparison
@@ -155,3 +158,37 @@ def test_what_cannot_be_compared_says_why() -> None:
     assert alone.difference is not None
     assert (alone.p, alone.reason) == (None, "fewer than two texts in common")
     assert isinstance(alone, BenchComparison)
+
+
+def _all_pairs(labels: np.ndarray, noises: list[float], seed: int) -> list[leaderboard.Test]:
+    resampling = Resampling.of(range(len(labels)), resamples=199, seed=seed)
+    rows = {f"s{index}": judged(labels, noise, 100 * seed + index) for index, noise in enumerate(noises)}
+    return [
+        leaderboard._difference(
+            rows[first], rows[second], resampling, BenchComparison("", "response", "auroc", None, first, second)
+        )
+        for first, second in combinations(rows, 2)
+    ]
+
+
+def test_corrected_p_values_are_no_smaller_and_find_what_holm_cannot_with_so_few_resamples() -> None:
+    tests = _all_pairs(labels_of(200), [0.3, *[1.5] * 9], 1)
+    rows = {name: leaderboard._corrected(tests, name) for name in ("romano-wolf", "holm")}
+    for corrected in rows.values():
+        assert all((row.adjusted or 0.0) >= (test.row.p or 1.0) for row, test in zip(corrected, tests, strict=True))
+    best = [row for row in rows["romano-wolf"] if row.system == "s0"]
+    assert all(leaderboard.winner(row) == "s0" for row in best)
+    assert not any(map(leaderboard.winner, rows["holm"]))  # 45 / 200 is the least p-value that it can give
+
+
+def test_among_equal_systems_a_winner_is_rare() -> None:
+    wrong = sum(
+        any(
+            map(
+                leaderboard.winner,
+                leaderboard._corrected(_all_pairs(labels_of(80, seed), [1.0] * 6, seed), "romano-wolf"),
+            )
+        )
+        for seed in range(60)
+    )
+    assert wrong <= 9  # 3 expected; 10 or more has a chance below 0.001

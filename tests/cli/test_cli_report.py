@@ -102,3 +102,24 @@ def test_a_file_that_holds_no_results_is_told_with_its_place(veriglot: Command, 
     assert str(run / "results.json") in outcome.err
     assert "unit" in outcome.err
     assert not (run / "report.html").exists()
+
+
+def test_several_runs_are_a_site(veriglot: Command, run: Path, tmp_path: Path) -> None:
+    outcome = veriglot("report", run, run / "results.json", "--site", tmp_path / "public")
+    assert (outcome.code, outcome.out.strip()) == (0, str(tmp_path / "public" / "index.html"))
+    assert (tmp_path / "public" / "leaderboards.csv").is_file()
+    assert len([path for path in (tmp_path / "public").iterdir() if path.is_dir()]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "Add --site DIR"),
+        (["--site", "public", "--to", "csv"], "--to"),
+        (["--site", "p", "--table", "ranks"], "--table"),
+    ],
+)
+def test_what_goes_with_no_site_says_so(veriglot: Command, run: Path, words: list[str], told: str) -> None:
+    outcome = veriglot("report", run, run, *words)
+    assert outcome.code == 2
+    assert told in outcome.err

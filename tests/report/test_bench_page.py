@@ -18,6 +18,7 @@ from veriglot.bench.results import (
     BenchData,
     BenchFigure,
     BenchResults,
+    BenchStanding,
     BenchSystem,
     BenchWin,
     Cost,
@@ -103,7 +104,7 @@ def results() -> BenchResults:
     )  # fmt: skip
 
 
-def test_the_most_wins_lead_and_seen_data_is_in_no_mean(results: BenchResults) -> None:
+def test_the_greatest_mean_stands_first_and_seen_data_is_in_no_mean(results: BenchResults) -> None:
     rows = View(results).board("response").rows
     assert [row.system.name for row in rows] == ["good", "poor", HOSTILE]
     assert [row.mean for row in rows] == [0.61, -0.2, None]
@@ -145,8 +146,13 @@ def test_markdown_has_every_part_and_every_row_as_many_cells(results: BenchResul
     assert "<img" not in re.sub(r"`[^`]*`", "", text).replace("\\<img", "")  # code shows markup as it is
 
 
-def test_latex_sets_the_best_in_bold_and_escapes(results: BenchResults) -> None:
-    text = bench_document(results, "latex")
+def test_latex_sets_in_bold_what_the_tests_put_first_and_escapes(results: BenchResults) -> None:
+    assert r"\textbf{0.610}" not in bench_document(results, "latex")  # without tests nothing is first
+    ranks = (
+        BenchStanding("response", "mcc", "tuned", "good", 0.61, 1, best=1, worst=1),
+        BenchStanding("response", "mcc", "tuned", "poor", -0.2, 1, best=2, worst=2),
+    )
+    text = bench_document(msgspec.structs.replace(results, standings=ranks), "latex")
     assert r"\textbf{0.610}" in text
     assert r"$^\dagger$" in text
     assert r"\textbf{0.990}" not in text

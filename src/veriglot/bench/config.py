@@ -49,7 +49,8 @@ class BenchEntry(StrictRecord):
             `mcc`, or `type_accuracy` of responses that cannot be told apart otherwise, for all are unsupported.
         baseline: the system (its label) that others are held against; None for the first that can be made.
         thresholds: what a threshold is tuned on: the dev samples of each `language` (HAT), or of the whole `data` set.
-        correction: of the p-values of comparisons: `holm` or `bh`.
+        correction: of the p-values of a level, for all its tests together: `romano-wolf` (by their resamples), `holm`
+            or `bh`.
         groups: groupings of languages, for win rates and correlations; see `GROUPINGS`.
         seed: of the bootstrap, and of what limits draw.
         resamples: of the bootstrap; 0 for no intervals.
@@ -62,7 +63,7 @@ class BenchEntry(StrictRecord):
     rank_by: str | None = None
     baseline: str | None = None
     thresholds: Literal["data", "language"] = "data"
-    correction: Literal["holm", "bh"] = "holm"
+    correction: Literal["romano-wolf", "holm", "bh"] = "romano-wolf"
     groups: tuple[str, ...] = ("latin", "resources")
     seed: int = SEED
     resamples: int = RESAMPLES

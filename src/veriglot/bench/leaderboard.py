@@ -1,22 +1,23 @@
-"""What is said over all data sets of a bench: win rates, comparisons, how systems go together, figures for `auto`.
+"""What is said over all data of a bench: ranks, win rates, comparisons, how systems go together, figures for `auto`.
 
 Systems are held against each other on the items that both scored, under the same resamples, and the differences are
 looked at draw by draw. The p-value asks how often a difference as large would come up if there were none: resampled
 differences are centred first (Riezler and Maxwell 2005, after Noreen 1989). Texts are drawn, not items: sentences of
-one text, and one text labelled several times, go wrong together.
+one text, and one text labelled several times, go wrong together. Ranks are what these tests cannot exclude.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from veriglot.bench.config import ALL, Config, scopes
-from veriglot.bench.figures import WITH_PAIRWISE, Judgement, Measurement, bench_draws
+from veriglot.bench.figures import SURE_TEXTS, WITH_PAIRWISE, Judgement, Measurement, bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import (
     At,
@@ -28,6 +29,7 @@ from veriglot.bench.results import (
     BenchData,
     BenchError,
     BenchResults,
+    BenchStanding,
     BenchSystem,
     BenchWin,
     Level,
@@ -42,7 +44,7 @@ from veriglot.records import encode
 from veriglot.signatures import __version__, digest, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.arrays import Bools, Float64s
     from veriglot.bench.data import DataSet
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     Mask = Bools
     Board = dict[str, Measurement]  # of one level, by data set
 
-__all__ = ["State", "recorded"]
+__all__ = ["LESS_IS_BETTER", "SIGNIFICANT", "State", "recorded", "winner"]
 
 
 # Win rates (HAT, section 4.3.1) and means of cells, each a language of a data set.
@@ -60,7 +62,8 @@ __all__ = ["State", "recorded"]
 # 1. Values are compared as they would be printed: HAT's win rates follow from its tables of two decimals.
 
 _DIGITS = 2
-_LESS_IS_BETTER = frozenset({"fpr"})
+LESS_IS_BETTER = frozenset({"fpr"})
+"""Measures of which the least value leads."""
 
 
 def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchWin]:
@@ -137,7 +140,7 @@ def win_rates(
 
 def _winners(values: Array, measure: str) -> Mask:
     """Which systems have the greatest value (the least of some measures), shape `(systems, draws)`."""
-    rounded = np.round(values, _DIGITS) * (-1.0 if measure in _LESS_IS_BETTER else 1.0)
+    rounded = np.round(values, _DIGITS) * (-1.0 if measure in LESS_IS_BETTER else 1.0)
     filled = np.where(np.isnan(rounded), -np.inf, rounded)
     top = filled.max(axis=0)
     best: Mask = (filled == top) & (top > -np.inf)
@@ -155,15 +158,32 @@ class Contender:
         items: what it said.
         cut: the badness from which items are marked, where a measure needs that: one for all items, or one for each,
             shape `(n,)`, where every language has its own.
+        drawn: measure and mask to draws that were taken, so that no further pair takes them anew.
     """
 
     items: Items
     cut: float | Array | None = None
+    drawn: dict[tuple[str, bytes], Array] = field(default_factory=dict, repr=False, compare=False)
 
     def select(self, mask: Mask) -> Contender:
         """The system on some of the items."""
         cut = self.cut[mask] if isinstance(self.cut, np.ndarray) else self.cut
         return Contender(self.items.select(mask), cut)
+
+    def draws(self, measure: str, mask: Mask, resampling: Resampling) -> Array:
+        """The draws of a measure over some of the items; `resampling` is that of all, and always the same."""
+        key = measure, mask.tobytes()
+        if key not in self.drawn:
+            chosen = self.select(mask)
+            self.drawn[key] = bench_draws(measure, chosen.items, resampling.select(mask), cut=chosen.cut)[0]
+        return self.drawn[key]
+
+
+class Test(NamedTuple):
+    """A comparison with the draws of its difference, the data in draw 0, shape `(1 + resamples,)`."""
+
+    row: BenchComparison
+    drawn: Array
 
 
 def difference(
@@ -190,34 +210,47 @@ def difference(
         UnknownNameError: no such measure.
         UsageError: a measure at a threshold, for a system without one.
     """
+    return _difference(system, baseline, resampling, blank, parts=parts).row
+
+
+def _difference(
+    system: Contender,
+    baseline: Contender,
+    resampling: Resampling,
+    blank: BenchComparison,
+    *,
+    parts: Sequence[Mask] | None = None,
+) -> Test:
     both = system.items.scored & baseline.items.scored
     alone = [int(np.count_nonzero(contender.items.scored & ~both)) for contender in (system, baseline)]
     masks = [both] if parts is None else [both & part for part in parts]
-    cells = []
-    for mask in (mask for mask in masks if mask.any()):
-        resamples = resampling.select(mask)
-        first, second = (
-            bench_draws(blank.measure, chosen.items, resamples, cut=chosen.cut)[0]
-            for chosen in (contender.select(mask) for contender in (system, baseline))
-        )
-        cells.append(first - second)
+    cells = [
+        system.draws(blank.measure, mask, resampling) - baseline.draws(blank.measure, mask, resampling)
+        for mask in masks
+        if mask.any()
+    ]
     drawn = mean_of_draws(cells) if cells else np.array([np.nan])
     common = np.any(masks, axis=0) if masks else both
     clusters = resampling.select(common).clusters()
-    result = replace(blank, items=int(np.count_nonzero(common)), left_out=(alone[0], alone[1]), clusters=clusters)
+    row = replace(blank, items=int(np.count_nonzero(common)), left_out=(alone[0], alone[1]), clusters=clusters)
+    return Test(_tested(row, drawn), drawn)
+
+
+def _tested(row: BenchComparison, drawn: Array) -> BenchComparison:
+    """A row with the difference, interval and p-value of its draws, or the reason why it has none."""
     if np.isnan(drawn[0]):
-        return replace(result, reason="the measure is undefined for one of them on the items that both scored")
-    result = replace(result, difference=float(drawn[0]))
+        return replace(row, reason="the measure is undefined for one of them on the items that both scored")
+    row = replace(row, difference=float(drawn[0]))
     why = (
-        "fewer than two texts in common" if clusters < 2
+        "fewer than two texts in common" if row.clusters < 2
         else "no resamples" if len(drawn) < 2
-        else too_few(clusters, "an interval and a test")
+        else too_few(row.clusters, "an interval and a test")
     )  # fmt: skip
     if why is not None:
-        return replace(result, reason=why)
+        return replace(row, reason=why)
     low, high, undefined = percentile(drawn[1:])
     gap = f"undefined in {undefined} of {len(drawn) - 1} resamples" if undefined else None
-    return replace(result, low=low, high=high, p=_p(drawn), reason=gap)
+    return replace(row, low=low, high=high, p=_p(drawn), reason=gap)
 
 
 def _p(drawn: Array) -> float:
@@ -230,30 +263,38 @@ def _p(drawn: Array) -> float:
     return float((1 + reached) / (1 + len(resampled)))
 
 
-def comparisons(level: Level, board: Board, baseline: str, measure: str, correction: str) -> list[BenchComparison]:
-    """Every system against the baseline on every data set at one level, corrected for all of them together.
+def comparisons(level: Level, board: Board, baseline: str, measure: str) -> list[Test]:
+    """Every system against the baseline on every data set at one level, uncorrected.
 
     Args:
         level: of the items.
         board: data set to what was measured on it.
         baseline: name of a system.
         measure: of `ITEM_MEASURES`.
-        correction: `holm` or `bh`.
     """
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
-    rows: list[BenchComparison] = []
+    tests: list[Test] = []
     for data, measured in board.items():
-        if not measured.test.labelled:
-            continue
-        contenders = {judged.system: _contender(measured, judged, measure) for judged in measured.judgements}
+        contenders = _contenders(measured, measure)
         reference = contenders.pop(baseline, None)
-        parts = [measured.test.languages == tag for tag in measured.test.tags()]
+        if reference is None:
+            continue
         for name, contender in contenders.items():
-            if contender is not None and reference is not None:
-                blank = BenchComparison(data, level, measure, at, name, baseline, correction=correction)
-                rows.append(difference(contender, reference, measured.resampling, blank, parts=parts))
-    adjusted = adjust([math.nan if row.p is None else row.p for row in rows], correction)
-    return [replace(row, adjusted=number(p)) for row, p in zip(rows, adjusted.tolist(), strict=True)]
+            blank = BenchComparison(data, level, measure, at, name, baseline)
+            tests.append(_difference(contender, reference, measured.resampling, blank, parts=_parts(measured)))
+    return tests
+
+
+def _parts(measured: Measurement) -> list[Mask]:
+    return [measured.test.languages == tag for tag in measured.test.tags()]
+
+
+def _contenders(measured: Measurement, measure: str) -> dict[str, Contender]:
+    """The systems that can be compared on a data set; none without labels."""
+    if not measured.test.labelled:
+        return {}
+    contenders = {judged.system: _contender(measured, judged, measure) for judged in measured.judgements}
+    return {name: contender for name, contender in contenders.items() if contender is not None}
 
 
 def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Contender | None:
@@ -266,6 +307,185 @@ def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Con
     if any(tag not in cuts for tag in table.tags()):
         return None
     return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
+
+
+# All systems of a level against each other, over the data sets that none of them was trained on, and their ranks.
+#
+# A system's ranks are bounded by those that are shown to be better and worse, by tests corrected for all of the level
+# (Mogstad, Romano, Shaikh and Wilhelm 2024, "Inference for Ranks", section 3): systems that no test parts share ranks.
+# One that left out rows that another judged, or lacks a value where another has one, is held against others on the rows
+# that both have, and has no rank: who chooses the rows could choose the easy ones.
+
+SIGNIFICANT = 0.05
+"""The corrected p-value below which two systems are told apart."""
+
+
+def winner(row: BenchComparison) -> str | None:
+    """The better of two systems; None where the test does not tell them apart, or has fewer than 30 texts."""
+    if row.difference is None or row.adjusted is None or row.adjusted >= SIGNIFICANT or row.clusters < SURE_TEXTS:
+        return None
+    if not row.difference:
+        return None
+    return row.system if (row.difference > 0) != (row.measure in LESS_IS_BETTER) else row.baseline
+
+
+def pairs(level: Level, board: Board, values: Mapping[str, Array], measure: str) -> list[Test]:
+    """Every two systems in the mean over the data sets on which both can be compared, uncorrected.
+
+    Args:
+        level: of the items.
+        board: the data sets that count to what was measured on them.
+        values: system to the draws of its mean, those first that come first in pairs.
+        measure: of `ITEM_MEASURES`.
+    """
+    at: At | None = "tuned" if measure in AT_THRESHOLD else None
+    contenders = {data: _contenders(measured, measure) for data, measured in board.items()}
+    tests = []
+    for first, second in combinations(values, 2):
+        blank = BenchComparison(MEAN, level, measure, at, first, second)
+        single = [
+            _difference(rows[first], rows[second], board[data].resampling, blank, parts=_parts(board[data]))
+            for data, rows in contenders.items()
+            if first in rows and second in rows
+        ]
+        single = [test for test in single if test.row.difference is not None]
+        drawn = mean_of_draws([test.drawn for test in single]) if single else np.array([np.nan])
+        rows_of = [test.row for test in single]
+        row = replace(
+            blank,
+            items=sum(row.items for row in rows_of),
+            clusters=sum(row.clusters for row in rows_of),
+            left_out=(sum(row.left_out[0] for row in rows_of), sum(row.left_out[1] for row in rows_of)),
+        )
+        tests.append(Test(_tested(row, drawn), drawn))
+    return tests
+
+
+def _gap(board: Board, system: str, measure: str, at: At | None) -> str | None:
+    """What a system left out that others have, in words; None for nothing."""
+    gaps = []
+    for data, measured in board.items():
+        judged = {each.system: ~np.isnan(each.test.badness) for each in measured.judgements}
+        own = judged.get(system, np.zeros(len(measured.test), dtype=bool))
+        anyone = np.any(list(judged.values()), axis=0) if judged else own
+        missing, every = int(np.count_nonzero(anyone & ~own)), int(np.count_nonzero(anyone))
+        without = [
+            tag
+            for tag, rows in measured.drawn.get((measure, at), {}).items()
+            if _defined(rows.values()) and not _defined([rows[system]] if system in rows else [])
+        ]
+        if missing:
+            gaps.append(f"{missing:,} of {every:,} {measured.test.level}s of {data} not judged")
+        elif without:
+            gaps.append(f"no {measure} on {data} in {', '.join(without)}")
+    return "; ".join(gaps) or None
+
+
+def _defined(drawn: Iterable[Array]) -> bool:
+    return any(not np.isnan(values[0]) for values in drawn)
+
+
+def _means_of(board: Board, measure: str, at: At | None) -> dict[str, tuple[int, Array]]:
+    """System to how many data sets it has a value on, and the draws of the mean over them, the best first."""
+    by_system: dict[str, list[Array]] = {}
+    for measured in board.values():
+        cells = measured.drawn.get((measure, at), {})
+        for system in dict.fromkeys(name for rows in cells.values() for name in rows):
+            drawn = mean_of_draws([rows[system] for rows in cells.values() if system in rows])
+            if not np.isnan(drawn[0]):
+                by_system.setdefault(system, []).append(drawn)
+    sign = 1.0 if measure in LESS_IS_BETTER else -1.0
+    means = {system: (len(parts), mean_of_draws(parts)) for system, parts in by_system.items()}
+    return dict(sorted(means.items(), key=lambda item: (sign * item[1][1][0], item[0])))
+
+
+def standings(
+    level: Level, board: Board, baseline: str | None, measure: str, correction: str
+) -> tuple[list[BenchComparison], list[BenchComparison], list[BenchStanding]]:
+    """The comparisons with the baseline, those of all pairs, and the ranks that follow from these.
+
+    Args:
+        level: of the items.
+        board: data set to what was measured on it.
+        baseline: name of a system; None for no comparisons with it.
+        measure: of `ITEM_MEASURES`.
+        correction: `romano-wolf`, `holm` or `bh`, over all tests of the level together.
+
+    Returns:
+        Systems with a value on data that none was trained on, sorted by the measure; those that left something out
+        after the others, without a rank.
+    """
+    at: At | None = "tuned" if measure in AT_THRESHOLD else None
+    labelled = {data: measured for data, measured in board.items() if measured.test.labelled}
+    fair = {data: each for data, each in labelled.items() if not any(judged.seen for judged in each.judgements)}
+    means = _means_of(fair, measure, at)
+    against = comparisons(level, labelled, baseline, measure) if baseline is not None else []
+    both = pairs(level, fair, {name: drawn for name, (_, drawn) in means.items()}, measure)
+    corrected = _corrected([*against, *both], correction)
+    rows, paired = corrected[: len(against)], corrected[len(against) :]
+    gaps = {name: _gap(fair, name, measure, at) for name in means}
+    complete = [name for name in means if gaps[name] is None]
+    decided = [(winner(row), {row.system, row.baseline}) for row in paired]
+    results = []
+    for name in sorted(means, key=lambda name: gaps[name] is not None):
+        sets, drawn = means[name]
+        low, high, _ = percentile(drawn[1:]) if _sure(fair, name) else (None, None, 0)
+        standing = BenchStanding(level, measure, at, name, float(drawn[0]), sets, gaps[name], low=low, high=high)
+        if gaps[name] is None:
+            duels = [best for best, two in decided if best and name in two and two <= set(complete)]
+            lost, won = sum(best != name for best in duels), sum(best == name for best in duels)
+            standing = replace(standing, best=1 + lost, worst=len(complete) - won)
+        results.append(standing)
+    return rows, paired, results
+
+
+def _sure(board: Board, system: str) -> bool:
+    """Whether the data hold texts enough for an interval of a system's mean."""
+    judged = (
+        measured.resampling.select(~np.isnan(each.test.badness)).clusters()
+        for measured in board.values()
+        for each in measured.judgements
+        if each.system == system
+    )
+    return too_few(sum(judged)) is None
+
+
+def _corrected(tests: Sequence[Test], correction: str) -> list[BenchComparison]:
+    """The rows with p-values corrected for all of them; see `BenchEntry.correction`."""
+    raw = np.array([math.nan if test.row.p is None else test.row.p for test in tests])
+    if correction == "romano-wolf":
+        adjusted = np.full(len(raw), np.nan)
+        known = np.flatnonzero(~np.isnan(raw))
+        if len(known):
+            drawn = np.stack([tests[index].drawn for index in known.tolist()])
+            adjusted[known] = np.maximum(_step_down(drawn), raw[known])
+    else:
+        adjusted = adjust(raw, correction)
+    return [
+        replace(test.row, adjusted=number(p), correction=correction)
+        for test, p in zip(tests, adjusted.tolist(), strict=True)
+    ]
+
+
+def _step_down(drawn: Array) -> Array:
+    """P-values of differences, draws `(tests, 1 + resamples)`, by the step-down maximum (Romano and Wolf 2005).
+
+    It asks how often the greatest of all differences that are not yet found real, each over its own spread, would be as
+    large by chance. What tests share (texts, systems) is in the resamples, so that many tests cost less than by Holm,
+    whose least p-value is one over the resamples times their number.
+    """
+    resampled = drawn[:, 1:]
+    centred = np.abs(resampled - np.nanmean(resampled, axis=1, keepdims=True))
+    spread = np.nanstd(resampled, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.where(spread[:, None] > 0, np.nan_to_num(centred / spread[:, None]), 0.0)
+        seen = np.where(spread > 0, np.abs(drawn[:, 0]) / spread, np.where(drawn[:, 0] == 0, 0.0, np.inf))
+    order = np.argsort(-seen, kind="stable")
+    largest = np.maximum.accumulate(chance[order][::-1], axis=0)[::-1]
+    reached = np.count_nonzero(largest >= seen[order][:, None] - 1e-9, axis=1)
+    adjusted = np.empty(len(drawn))
+    adjusted[order] = np.maximum.accumulate((1 + reached) / (1 + resampled.shape[1]))
+    return adjusted
 
 
 # How systems go with each other: Kang et al. (section 4.2, Figure 1), averaged over the cells of a group of languages.
@@ -369,10 +589,12 @@ class State:
         baseline = bench.baseline or next(able, None)
         matrices: list[BenchCorrelations] = []
         compared: list[BenchComparison] = []
+        paired: list[BenchComparison] = []
+        ranks: list[BenchStanding] = []
         ranking: dict[str, str] = {level: _ranked_by(config, level, board) for level, board in self.boards.items()}
         for level, board in self.boards.items():
-            if baseline is not None:
-                compared += comparisons(level, board, baseline, ranking[level], bench.correction)
+            against, both, ranked_here = standings(level, board, baseline, ranking[level], bench.correction)
+            compared, paired, ranks = compared + against, paired + both, ranks + ranked_here
             for method in METHODS:
                 try:
                     matrices += correlations(level, board, method, every)
@@ -395,6 +617,8 @@ class State:
             thresholds=tuple(threshold for result in done for threshold in result.thresholds),
             wins=tuple(record for level, board in self.boards.items() for record in wins(level, board, groups)),
             comparisons=tuple(compared),
+            pairs=tuple(paired),
+            standings=tuple(ranks),
             correlations=tuple(matrices),
             groups=groups,
             notes=(*dict.fromkeys(notes), *_notes(config, self)),
@@ -506,7 +730,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
         UnknownNameError: the bench took no such measure at that level, or less of it is better.
         UsageError: no figure is left.
     """
-    known = [name for name in results.measures.get(level, ()) if name not in _LESS_IS_BETTER]
+    known = [name for name in results.measures.get(level, ()) if name not in LESS_IS_BETTER]
     if measure not in known:
         raise UnknownNameError(
             f"measure of {level}s in these results",

@@ -23,6 +23,7 @@ __all__ = [
     "BenchError",
     "BenchFigure",
     "BenchResults",
+    "BenchStanding",
     "BenchSystem",
     "BenchThreshold",
     "BenchWin",
@@ -279,16 +280,16 @@ class BenchWin(Interval, frozen=True):
 
 
 class BenchComparison(Interval, frozen=True):
-    """A system held against the baseline on one data set, by paired bootstrap over texts.
+    """A system held against another by paired bootstrap over texts.
 
     Attributes:
-        data, level, measure, at: of what.
+        data, level, measure, at: of what; `mean` for the mean over all data that no system was trained on.
         system, baseline: which minus which.
         difference: of the means over languages, on items that both scored; None where it is undefined.
-        p, adjusted: two-sided p-value, and corrected for all of this level and measure.
+        p, adjusted: two-sided p-value, and corrected for all tests of the level.
         items, clusters: common items and texts.
         left_out: items that only the system, and only the baseline, scored.
-        correction: `holm` or `bh`.
+        correction: `romano-wolf`, `holm` or `bh`.
         reason: why there is none.
     """
 
@@ -304,8 +305,32 @@ class BenchComparison(Interval, frozen=True):
     items: int = 0
     clusters: int = 0
     left_out: tuple[int, int] = (0, 0)
-    correction: str = "holm"
+    correction: str = "romano-wolf"
     reason: str | None = None
+
+
+class BenchStanding(Interval, frozen=True):
+    """The place of a system at one level, over all data that no system was trained on.
+
+    Attributes:
+        level, measure, at: what systems are ranked by.
+        system: its name.
+        value: mean over the data sets; its interval is over resampled texts.
+        data_sets: on how many it has a value.
+        left_out: what it did not judge and another did, in words; None for nothing.
+        best, worst: the ranks that the tests of all pairs cannot exclude, among systems that left nothing out; None for
+            one that did.
+    """
+
+    level: Level
+    measure: str
+    at: At | None
+    system: str
+    value: float
+    data_sets: int
+    left_out: str | None = None
+    best: int | None = None
+    worst: int | None = None
 
 
 class BenchCorrelations(Record):
@@ -422,6 +447,8 @@ class BenchResults(Record):
         signature: one line that says how all of it was made.
         version, schema: of Veriglot, and of these records.
         ranking: level to the measure that its leaderboard is sorted by.
+        pairs: every two systems of a level, in the mean over data that none was trained on.
+        standings: the ranks that follow, those first that left nothing out, sorted by the measure.
     """
 
     title: str
@@ -448,6 +475,8 @@ class BenchResults(Record):
     answers: tuple[BenchAnswers, ...] = ()
     errors: tuple[BenchError, ...] = ()
     ranking: dict[str, str] = {}  # noqa: RUF012
+    pairs: tuple[BenchComparison, ...] = ()
+    standings: tuple[BenchStanding, ...] = ()
 
 
 def read_results(path: Path) -> BenchResults:

@@ -1,4 +1,4 @@
-"""`veriglot report`: the results of a study as a page, as tables, on the terminal."""
+"""`veriglot report`: the results of a study as a page, as tables, on the terminal; of many runs as a site."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from veriglot.bench.results import read_results
-from veriglot.cli.command import Argument, Help, command
+from veriglot.cli.command import Argument, Help, Option, command
 from veriglot.cli.inputs import kind_of
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.records import decode_json
@@ -14,7 +14,7 @@ from veriglot.records.settings import read_json_record
 from veriglot.report.tables import open_console, write_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
@@ -22,12 +22,17 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R")
+_REMEDY = "Name the folder of a study (veriglot study status). Of predictions: veriglot detect ROWS -o page.html"
 _SUFFIXES = {".html": "html", ".htm": "html", ".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
 
 @command
 def report(
-    run: Path = Argument(..., "RUN", "Folder of `veriglot study run` or `veriglot bench run`, or its results.json."),
+    runs: list[Path] = Argument(
+        ...,
+        "RUN...",
+        "Folder of `veriglot study run` or `veriglot bench run`, or its results.json; several for --site.",
+    ),
     *,
     to: Literal["html", "csv", "json", "markdown", "latex", "terminal"] | None = Help(
         None,
@@ -40,12 +45,18 @@ def report(
     ),
     table: str | None = Help(
         None,
-        "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, answers, correlations, pairwise,"
+        "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, pairs, answers, correlations, pairwise,"
         " type_accuracy, type_confusions, errors, cells, coverage, thresholds, data, systems or figures (the default)."
         " Of a study, for csv, json, markdown and latex: rates, models, languages, ranks, comparisons, correlations,"
         " types, coverage, quality, cells, replicates, profiles, settings, examples; `all` writes each as CSV into the"
         " folder --output. Default: rates for csv, every table for json, languages by models for markdown"
         " and latex.",
+    ),
+    site: Path | None = Option(
+        None,
+        "Write a site of static pages into this folder: leaderboards of all RUNs, their reports, and their tables to"
+        " download. It needs no server.",
+        "DIR",
     ),
 ) -> None:
     """Show the results of a study or a bench: a page, tables for papers and programs, or the terminal.
@@ -60,9 +71,17 @@ def report(
 
     Of a bench:      veriglot report runs/bench --to latex -o leaderboard.tex
 
+    A public board:  veriglot report runs/small runs/large runs/bench --site public
+
     Every output marks a rate that the data do not support as unreliable, and leaves it out of means.
     """
-    path = run / "results.json" if run.is_dir() else run
+    paths = [run / "results.json" if run.is_dir() else run for run in runs]
+    if site is not None:
+        _write_site(paths, site, to or output or table)
+        return
+    if len(paths) > 1:
+        raise UsageError("Several runs make a site.", "Add --site DIR, or name one run.")
+    (path,) = paths
     if _is_bench(path):
         from veriglot.report.bench import bench_document, render_bench, write_bench
 
@@ -75,8 +94,7 @@ def report(
     from veriglot.report.study_page import write_study
     from veriglot.study.results import StudyResults
 
-    remedy = "Name the folder of a study (veriglot study status). Of predictions: veriglot detect ROWS -o page.html"
-    results = read_json_record(path, StudyResults, remedy)
+    results = read_json_record(path, StudyResults, _REMEDY)
     if table == "all":
         _write_all(results, to, output)
         return
@@ -85,6 +103,18 @@ def report(
         raise UsageError(f"--table goes with csv, json, markdown and latex, not with {kind}.")
     usual = str(path.parent / "report.html") if kind == "html" else "-"
     _show(results, kind, output or usual, table, write_study, render_study, study_table)
+
+
+def _write_site(paths: Sequence[Path], folder: Path, other: str | None) -> None:
+    from veriglot.report.site import write_site
+    from veriglot.study.results import StudyResults
+
+    if other is not None:
+        raise UsageError(
+            "--site writes pages, tables and results into its folder.", "Leave out --to, --output, --table."
+        )
+    runs = [read_results(path) if _is_bench(path) else read_json_record(path, StudyResults, _REMEDY) for path in paths]
+    print(write_site(runs, folder)[0])
 
 
 def _is_bench(path: Path) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
 from rich.text import Text
 
-from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
+from veriglot.bench.figures import SURE_TEXTS, few
+from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
+from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
 from veriglot.records.languages import language_name
+from veriglot.report.bench_findings import FEW, FEW_TEXTS, SEEN, findings, reading, taken
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table, as_json
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.results import (
         BenchCell,
+        BenchComparison,
         BenchConfusion,
         BenchData,
         BenchError,
@@ -34,21 +36,13 @@ if TYPE_CHECKING:
         BenchWin,
     )
 
-__all__ = ["bench_document", "render_bench", "write_bench"]
+__all__ = ["bench_document", "board_table", "render_bench", "write_bench"]
 
 
 _FORMATS = ("markdown", "latex", "csv", "json")
 
 
 _BOARD = "board sortable"
-
-
-_SEEN = "†"
-"""Stands beside a figure on data that the system was trained on."""
-
-
-_FEW = "‡"
-"""Stands beside an interval over few texts."""
 
 
 _NOTHING = Cell("–", kind="absent")
@@ -59,31 +53,41 @@ def _ends(low: float | None, high: float | None, texts: int, *, percent: bool = 
     if low is None or high is None or too_few(texts) is not None:
         return ""
     shown = f"{100 * low:.0f}, {100 * high:.0f}" if percent else f"{number(low)}, {number(high)}"
-    return f"[{shown}]{_FEW if few(texts) else ''}"
-
-
-def _taken(data: BenchData) -> str:
-    """How much of a data set thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
-    every = data.dev + sum(samples for samples, _ in data.languages.values())
-    return f"{data.dev:,} of {every:,} samples, {100 * data.dev / max(every, 1):.0f}%"
+    return f"[{shown}]{FEW if few(texts) else ''}"
 
 
 # What people read: cells of text with their intervals, for the pages and the terminal.
 
 
-def _board_table(view: View, board: Board) -> Table:
+def board_table(view: View, board: Board) -> Table:
     """A leaderboard."""
     several = len(board.data) > 1
-    heads = ("system", *(data.name for data in board.data), *(["mean"] if several else []), "wins")
+    heads = ("system", "rank", *(data.name for data in board.data), *(["mean"] if several else []), "wins or ties")
     rows = []
     for row in board.rows:
         cells = [_figure_cell(row.cells[data.name]) for data in board.data]
         mean = _NOTHING
         if row.mean is not None:
-            mean = Cell(number(row.mean), f"(of {len(row.unseen)})", value=row.mean)
+            mean = Cell(number(row.mean), _mean_detail(row), value=row.mean)
         cells += [mean] if several else []
-        rows.append((row.system.name, *cells, _win_cell(row.win, view.texts(board.level, ALL))))
+        rows.append((row.system.name, _rank_cell(row), *cells, _win_cell(row.win, view.texts(board.level, ALL))))
     return Table(board.title, heads, rows, look=_BOARD)
+
+
+def _mean_detail(row: Row) -> str:
+    """The interval of a mean over data sets, and of how many it is."""
+    standing, texts = row.standing, sum(f.clusters for f in row.cells.values() if f is not None and f.data in row.fair)
+    ends = _ends(standing.low, standing.high, texts) if standing is not None else ""
+    return f"{ends} (of {len(row.unseen)})".strip()
+
+
+def _rank_cell(row: Row) -> Cell:
+    """The ranks that tests cannot exclude; `apart` for a system that left something out."""
+    if row.standing is None:
+        return _NOTHING
+    if row.standing.best is None:
+        return Cell("apart", kind="absent", hint=row.standing.left_out)
+    return Cell(row.rank, value=row.standing.best)
 
 
 def _figure_cell(figure: BenchFigure | None) -> Cell:
@@ -96,7 +100,7 @@ def _figure_cell(figure: BenchFigure | None) -> Cell:
     if figure.p is not None:
         behind += f"; p {_p(figure.p)}"
     return Cell(
-        number(figure.value) + (_SEEN if figure.seen else ""),
+        number(figure.value) + (SEEN if figure.seen else ""),
         _ends(figure.low, figure.high, figure.clusters) or "no interval",
         kind="seen" if figure.seen else "",
         value=figure.value,
@@ -164,20 +168,53 @@ def _win_table(view: View, level: str) -> Table:
 
 def _comparison_table(view: View) -> Table:
     """Every difference from the baseline."""
-    rows = [
-        (
-            c.system, c.data, c.level, number(c.difference), _ends(c.low, c.high, c.clusters), _p(c.p), _p(c.adjusted),
-            f"{c.items:,} / {c.clusters:,}", c.reason or "",
-        )
-        for c in view.results.comparisons
-    ]  # fmt: skip
-    measures = " and ".join(dict.fromkeys(c.measure for c in view.results.comparisons))
-    title = (
-        f"Differences in {measures} from {view.results.baseline}, paired bootstrap over texts,"
-        f" p-values corrected by {view.results.correction.capitalize()} within a level"
-    )
-    heads = ("system", "data", "level", "difference", "95% interval", "p", "corrected", "items / texts", "note")
-    return Table(title, heads, rows)
+    results = view.results
+    measures = " and ".join(dict.fromkeys(c.measure for c in results.comparisons))
+    title = f"Differences in {measures} from {results.baseline}, {_corrected_by(results)}"
+    rows = [(c.system, c.data, c.level, *_tested(c)) for c in results.comparisons]
+    return Table(title, ("system", "data", "level", *_TESTED), rows)
+
+
+def _pair_table(view: View, level: str) -> Table:
+    """Every difference between two systems of a level: what ranks follow from."""
+    title = f"Differences in {view.rank_by(level)} of {level}s between all systems, {_corrected_by(view.results)}"
+    rows = [(f"{c.system} − {c.baseline}", *_tested(c), winner(c) or "–") for c in view.pairs(level)]
+    return Table(title, ("systems", *_TESTED, "better"), rows)
+
+
+def _apart_table(view: View, board: Board) -> Table:
+    """Systems that left something out, on the rows that they and those of the first ranks have."""
+    alone = {row.system.name: row.standing for row in board.apart}
+    first = [row.system.name for row in board.ranked if row.standing is not None and row.standing.best == 1]
+    rows = []
+    for pair in view.pairs(board.level):
+        for name, other, sign in ((pair.system, pair.baseline, 1), (pair.baseline, pair.system, -1)):
+            standing = alone.get(name)
+            if standing is not None and (other in first or not first):
+                turned = pair if sign > 0 else _turned(pair)
+                rows.append((name, standing.left_out or "", other, *_tested(turned)))
+    title = "Without a rank for what they left out; differences on the rows that both judged"
+    return Table(title, ("system", "left out", "against", *_TESTED), rows)
+
+
+def _turned(pair: BenchComparison) -> BenchComparison:
+    difference, low, high = (None if end is None else -end for end in (pair.difference, pair.high, pair.low))
+    return structs.replace(pair, system=pair.baseline, baseline=pair.system, difference=difference, low=low, high=high)
+
+
+_TESTED = ("difference", "95% interval", "p", "corrected", "items / texts", "note")
+
+
+def _tested(c: BenchComparison) -> tuple[str, ...]:
+    return (
+        number(c.difference), _ends(c.low, c.high, c.clusters), _p(c.p), _p(c.adjusted),
+        f"{c.items:,} / {c.clusters:,}", c.reason or "",
+    )  # fmt: skip
+
+
+def _corrected_by(results: BenchResults) -> str:
+    method = {"romano-wolf": "Romano and Wolf", "holm": "Holm", "bh": "Benjamini and Hochberg"}[results.correction]
+    return f"paired bootstrap over texts, p-values corrected by {method} for all tests of a level"
 
 
 def _p(value: float | None) -> str:
@@ -246,7 +283,7 @@ def _data_table(view: View) -> Table:
     for data in view.results.data:
         test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
         items = "; ".join(f"{level} {data.items[level]:,} ({_unsupported(data, level)})" for level in data.levels)
-        split = f"{data.split} (taken: {_taken(data)})" if data.labelled else data.split
+        split = f"{data.split} (taken: {taken(data)})" if data.labelled else data.split
         rows.append(
             (
                 data.name, ", ".join(map(language_name, data.languages)), f"{test:,}", f"{texts:,}", f"{data.dev:,}",
@@ -391,7 +428,7 @@ def _type_table(confusion: BenchConfusion) -> Table:
         (name, *(_type_cell(confusion, index, column) for column in range(len(row))), f"{sum(row):,}")
         for index, (name, row) in enumerate(zip(confusion.classes, confusion.counts, strict=True))
     ]
-    seen = f"{_SEEN * confusion.seen}{'' if confusion.language == ALL else f' in {language_name(confusion.language)}'}"
+    seen = f"{SEEN * confusion.seen}{'' if confusion.language == ALL else f' in {language_name(confusion.language)}'}"
     title = f"{confusion.system} on {confusion.data}{seen}, types of {confusion.of}s ({confusion.taxonomy})"
     return Table(title, ("label", *confusion.answers, "all"), rows, look="board types")
 
@@ -455,14 +492,16 @@ def _error_row(error: BenchError) -> tuple[str | Cell, ...]:
 def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     """Findings, the leaderboards, what stands behind them; with `markup`, what a page has beyond text too."""
     results = view.results
-    lead, how = findings(view), _reading(view)
+    lead, how = findings(view), reading(view)
     if markup:
         yield Section("findings", "Findings", "Findings", (macro("findings")(lead, how),), ("figures",))
     else:
         yield Section("findings", "Findings", "Findings", (lead, Fold("How to read it", [how])))
     for level in view.levels:
         title = f"{level.capitalize()}s"
-        yield Section(level, title, title, list(_level(view, level)), (f"leaderboard_{level}", "languages", "wins"))
+        yield Section(
+            level, title, title, list(_level(view, level)), (f"leaderboard_{level}", "languages", "wins", "pairs")
+        )
     if results.answers:
         intro = "How much a system marks, and how high its numbers are. Neither says whether it is right."
         yield Section("unlabelled", "Without labels", "No labels", (intro, *_answer_tables(view)), ("answers",))
@@ -511,8 +550,10 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
 
 def _level(view: View, level: str) -> Iterator[Part]:
     board = view.board(level)
-    yield _board_table(view, board)
+    yield board_table(view, board)
     yield from _filled(_undefined_table(view, level))
+    yield from _filled(_apart_table(view, board))
+    yield from [Fold("Tests between all systems", [_pair_table(view, level)])] if view.pairs(level) else []
     yield Fold("Win rates by group of languages", [_win_table(view, level)])
     for data in board.data:
         tables = [_measure_table(view, level, data.name), *_filled(_measure_table(view, level, data.name, at="own"))]
@@ -579,29 +620,29 @@ def bench_document(results: BenchResults, format: str, *, table: str | None = No
 
 
 def _latex_board(view: View, board: Board) -> str:
-    """A `table*`: values over their intervals, the best value of a column in bold."""
-    best = {data.name: _best(board, data.name) for data in board.data}
+    """A `table*`: values over their intervals, the means that no test shows to be worse than another in bold."""
+    names = [data.name for data in board.data]
     rows = []
     for row in board.rows:
-        cells = [(_figure_cell(row.cells[name]), text) for name, text in best.items()]
-        figures = (replace(cell, kind="best") if cell.text == text else cell for cell, text in cells)
+        first = row.standing is not None and row.standing.best == 1
+        mean = Cell(number(row.mean), kind="best" if first else "")
         rate = row.win.rate if row.win is not None else None
-        rows.append((row.system.name, *figures, number(row.mean), "–" if rate is None else f"{100 * rate:.0f}"))
+        cells = (_figure_cell(row.cells[name]) for name in names)
+        rows.append((row.system.name, row.rank or "–", *cells, mean, "–" if rate is None else f"{100 * rate:.0f}"))
     caption = f"{view.results.title}: {board.title}. Under each value its 95% interval over texts."
+    if board.ranked:
+        caption += (
+            f" Ranks are those that tests of all pairs ({_corrected_by(view.results)}) cannot exclude; bold: first."
+        )
+    if board.apart:
+        caption += " Systems without a rank left rows out."
     shown = [figure for row in board.rows for figure in row.cells.values() if figure is not None]
     if any(figure.value is not None and figure.clusters < SURE_TEXTS for figure in shown):
         caption += f" {FEW_TEXTS}"
     if any(figure.seen for figure in shown):
-        caption += f" {_SEEN}: the system was trained on the data, which is in no mean and win."
-    table = Table(board.title, ("System", *best, "Mean", "Wins (%)"), rows)
+        caption += f" {SEEN}: the system was trained on the data, which is in no mean and win."
+    table = Table(board.title, ("System", "Rank", *names, "Mean", "Wins or ties (%)"), rows)
     return f"{table.to_latex_float(caption=caption, label=f'tab:bench-{board.level}')}% {view.results.signature}\n"
-
-
-def _best(board: Board, data: str) -> str | None:
-    """The best value of a column as it is printed, among systems that were not trained on the data."""
-    figures = (row.cells[data] for row in board.rows)
-    values = [figure.value for figure in figures if figure is not None and figure.value is not None and not figure.seen]
-    return number(max(values)) if values else None
 
 
 def render_bench(results: BenchResults, console: Console) -> None:
@@ -612,7 +653,12 @@ def render_bench(results: BenchResults, console: Console) -> None:
         console.print(Text(f"  {printable(text)}"))
     tables = []
     for level in view.levels:
-        tables += [_board_table(view, view.board(level)), *_filled(_undefined_table(view, level))]
+        board = view.board(level)
+        tables += [
+            board_table(view, board),
+            *_filled(_undefined_table(view, level)),
+            *_filled(_apart_table(view, board)),
+        ]
     tables += [table for data in view.data("response") for table in _filled(_accuracy_table(view, data.name))]
     tables += [_type_table(c) for c in results.confusions if c.counts and (c.of, c.language) == ("response", ALL)]
     unranked = [level for level in results.measures if level not in view.levels]
@@ -620,159 +666,3 @@ def render_bench(results: BenchResults, console: Console) -> None:
     for table in (*tables, *_answer_tables(view), *together, *_filled(_missing_table(view))):
         console.print()
         table.print(console)
-
-
-def _headline(board: Board, baseline: str | None) -> str:
-    """One sentence on a leaderboard in which any system has a figure: who leads, or why nobody does."""
-    level, places = f"{board.level.capitalize()}s", board.ranks
-    standing = [row for row in board.rows if row.mean is not None]
-    if not standing:
-        data_names = ", ".join(data.name for data in board.data if data.seen)
-        return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
-    if len(standing) == 1:
-        return f"{level}: only {standing[0].system.name} has figures that count{_mean(standing)}."
-    first = [row for row in standing if _wins(row) == _wins(standing[0])]
-    rank = next((n for n, row in zip(places, board.rows, strict=True) if row.system.name == baseline), None)
-    behind = baseline not in {row.system.name for row in first}
-    other = f"; {baseline} is number {rank}" if behind and rank is not None and rank > 1 else ""
-    systems = f" ({count(len(board.rows), 'system')})"
-    return f"{level}: {_leaders(first, standing, board.measure)}{systems}{other}."
-
-
-def _leaders(first: list[Row], standing: list[Row], measure: str) -> str:
-    names, wins = _and_list([row.system.name for row in first]), _won(first, measure)
-    best = [row for row in first if row.standing == first[0].standing]
-    if len(first) == 1:
-        return f"{names} leads{wins}{_mean(first)}"
-    if len(best) == len(standing):
-        return f"nobody leads: {names} are equal{wins}{_mean(first)}"
-    if len(best) == len(first):
-        return f"{names} lead together{wins}{_mean(first)}"
-    greatest = _and_list([row.system.name for row in best])
-    have = "has" if len(best) == 1 else "have"
-    if not wins:  # no wins were counted: the mean alone says who leads
-        return f"{greatest} {'leads' if len(best) == 1 else 'lead together'}{_mean(best)}"
-    return f"{names} lead together{wins}; {greatest} {have} the greatest mean, {_mean(best).removeprefix(', mean ')}"
-
-
-def _wins(row: Row) -> int | None:
-    return row.win.wins if row.win is not None and row.win.rate is not None else None
-
-
-def _won(rows: list[Row], measure: str) -> str:
-    win = rows[0].win
-    if win is None or win.rate is None:
-        return ""
-    each = "each " if len(rows) > 1 else ""
-    places = "languages" if all(len(row.unseen) == 1 for row in rows) else "pairs of language and data set"
-    return f", {each}best by {measure} in {win.wins} of {win.cells} {places}"
-
-
-def _mean(rows: list[Row]) -> str:
-    """The mean of rows that have the same one."""
-    sets = sorted({len(row.unseen) for row in rows})
-    over = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
-    return f", mean {number(rows[0].mean)}" + (f" over {over} data sets" if over != "1" else "")
-
-
-def _and_list(names: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-# What a reader of a leaderboard must know, in words: how to read it, and who leads by how much.
-
-
-FEW_TEXTS = (
-    f"{_FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts: so few, drawn again, show too little of how"
-    " other texts would differ (in simulations, 65% to 94% of such intervals held the truth, not 95%). Believe neither"
-    f" them nor a test or a lead on so few texts. Under {FEWEST_TEXTS} texts no interval is given."
-)
-
-
-_RANKED = (
-    "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
-    " of F1), and never on the test part that figures stand on.",
-    "A win is a language of a data set in which no system has more, at two decimals; all who tie are credited. A dash"
-    " is a figure that is undefined or was not measured; it is never a zero.",
-)
-
-
-_REMEDY = "more labelled texts, a greater dev_share, or files named as dev can bring items of both kinds"
-
-
-def _reading(view: View) -> list[str]:
-    """How to read the tables."""
-    results = view.results
-    words = list(_RANKED) if view.levels else []
-    words[:0] = [
-        "Figures are means over a data set's languages, each measured alone, with 95% intervals over"
-        f" {results.resamples:,} resamples of whole texts; all systems share the resamples of a data set.",
-    ]
-    if results.answers:
-        words.append(
-            "Of data without labels it is shown how much a system marks and how high its numbers are. Who marks more,"
-            " or agrees with more of the others, is not better by that: without labels nobody is ranked."
-        )
-    if any(figure.seen for figure in results.figures):
-        words.append(
-            f"{_SEEN} marks figures on data that the system was trained on. Such data is in no mean over data sets and"
-            " in no win rate, of whatever system."
-        )
-    if any(cell.coverage < 1.0 for cell in results.cells if cell.status == "partial"):
-        words.append(
-            "Where a system scored only a part of the samples, its figures stand on that part: see the coverage, and"
-            " the comparisons, which take the samples that both scored."
-        )
-    return [*words, *results.notes]
-
-
-def findings(view: View) -> list[str]:
-    """Who leads at each level, and what of it is beyond chance; what there is where there are no labels."""
-    bare = [each.name for each in view.results.data if not each.labelled]
-    sentences = []
-    if bare:
-        sentences.append(f"Without labels, so that nobody is ranked by it: {', '.join(bare)}.")
-    for level in view.levels:
-        board = view.board(level)
-        if not board.rows:
-            continue
-        if not any(
-            figure is not None and figure.value is not None for row in board.rows for figure in row.cells.values()
-        ):
-            sentences.append(f"{level.capitalize()}s: no system has a figure of {board.measure}{_why(view, level)}.")
-            continue
-        sentences.append(_headline(board, view.results.baseline))
-    compared = [each for each in view.results.comparisons if each.adjusted is not None]
-    firm = [each.difference or 0.0 for each in compared if each.adjusted is not None and each.adjusted < 0.05]
-    if compared:
-        better, worse = sum(value > 0 for value in firm), sum(value < 0 for value in firm)
-        sentences.append(
-            f"Differences from {view.results.baseline} beyond chance (corrected p below 0.05): {better} better, {worse}"
-            f" worse, of {len(compared)}."
-        )
-    missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
-    if missing:
-        sentences.append(f"Not judged, being unavailable here: {', '.join(sorted(missing))}.")
-    return [*sentences, FEW_TEXTS] if _few(view) else sentences
-
-
-def _few(view: View) -> bool:
-    """Whether any number stands on fewer texts than make an interval sound."""
-    figures = (each.clusters for each in view.results.figures if each.value is not None)
-    answers = (each.clusters for each in view.results.answers if each.items)
-    compared = (each.clusters for each in view.results.comparisons if each.difference is not None)
-    return any(texts < SURE_TEXTS for texts in (*figures, *answers, *compared))
-
-
-def _why(view: View, level: str) -> str:
-    """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
-    every = view.undefined(level)
-    reasons = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
-    if not reasons:
-        return ""
-    if not reasons[0].startswith(f"{UNTUNED}: the development split has no"):
-        return f": {reasons[0]}"
-    bare = {figure.data for figure in every if figure.reason == reasons[0]}
-    tried = "; of ".join(f"{data.name} {_taken(data)}" for data in view.data(level) if data.name in bare)
-    return f": {reasons[0]}. Of {tried} were taken for tuning; {_REMEDY}"

@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.bench.figures import WITH_PAIRWISE
+from veriglot.bench.leaderboard import LESS_IS_BETTER
 from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES, TYPES
 from veriglot.report.tables import Table, Value
-from veriglot.report.text_layout import number
 
 if TYPE_CHECKING:
-    from veriglot.bench.results import BenchData, BenchFigure, BenchResults, BenchSystem, BenchWin
+    from veriglot.bench.results import (
+        BenchComparison,
+        BenchData,
+        BenchFigure,
+        BenchResults,
+        BenchStanding,
+        BenchSystem,
+        BenchWin,
+    )
 
 __all__ = ["ALL", "Board", "Row", "View", "bench_tables"]
 
@@ -25,10 +33,11 @@ class Board(NamedTuple):
 
     Attributes:
         level: of the items.
-        measure: what systems are sorted by.
+        measure: what systems are sorted by, in the mean over data that none was trained on.
         at: `tuned`, `own` or None.
         data: data sets that have the level.
-        rows: one a system that gives anything at this level, the best first.
+        rows: one a system that gives anything at this level: those with a rank, the best first, then those that left
+            something out, then those without a figure that counts.
     """
 
     level: str
@@ -45,25 +54,27 @@ class Board(NamedTuple):
         return f"{self.measure} of {self.level}s: {summary}{where}"
 
     @property
-    def ranks(self) -> list[int | None]:
-        """The place of every row: by wins, then by the mean as it is printed; those equal in both share a place.
+    def ranked(self) -> list[Row]:
+        """The rows with a rank: those of systems that left nothing out."""
+        return [row for row in self.rows if row.standing is not None and row.standing.best is not None]
 
-        A system without a figure on data that counts has no place.
-        """
-        standings = [row.standing for row in self.rows if row.mean is not None]
-        return [None if row.mean is None else standings.index(row.standing) + 1 for row in self.rows]
+    @property
+    def apart(self) -> list[Row]:
+        """The rows of systems with figures that count, and without a rank since they left something out."""
+        return [row for row in self.rows if row.standing is not None and row.standing.best is None]
 
 
 class Row(NamedTuple):
     """A system on a leaderboard, with its figure on each data set and its win rate over all cells.
 
-    `fair` names the data sets that no system of the bench was trained on.
+    `fair` names the data sets that no system of the bench was trained on; `standing` has its rank over these.
     """
 
     system: BenchSystem
     cells: dict[str, BenchFigure | None]
     fair: frozenset[str]
     win: BenchWin | None
+    standing: BenchStanding | None = None
 
     @property
     def mean(self) -> float | None:
@@ -78,9 +89,12 @@ class Row(NamedTuple):
         return [figure.value for figure in figures if figure is not None and figure.value is not None]
 
     @property
-    def standing(self) -> tuple[float | None, str]:
-        """What decides its place: the win rate, and the mean as it is printed."""
-        return (self.win.rate if self.win is not None else None), number(self.mean)
+    def rank(self) -> str:
+        """The ranks that the tests cannot exclude, such as `1` or `2–4`; empty for a system without a rank."""
+        if self.standing is None or self.standing.best is None:
+            return ""
+        best, worst = self.standing.best, self.standing.worst
+        return f"{best}" if best == worst else f"{best}–{worst}"
 
 
 class View:
@@ -140,13 +154,20 @@ class View:
         at = self.at(measure)
         data = self.data(level)
         fair = frozenset(each.name for each in data if not each.seen)
+        standings = {each.system: each for each in self.results.standings if each.level == level}
         rows = []
         for system in self.results.systems:
             cells = {each.name: self.figure(level, measure, at, each.name, system.name) for each in data}
             if any(figure is not None for figure in cells.values()):
-                rows.append(Row(system, cells, fair, self.win(level, measure, at, ALL, system.name)))
-        rows.sort(key=_rank)
+                win = self.win(level, measure, at, ALL, system.name)
+                rows.append(Row(system, cells, fair, win, standings.get(system.name)))
+        sign = 1.0 if measure in LESS_IS_BETTER else -1.0
+        rows.sort(key=lambda row: (_group(row), sign * (row.mean or 0.0), row.system.name))
         return Board(level, measure, at, data, tuple(rows))
+
+    def pairs(self, level: str) -> list[BenchComparison]:
+        """Every two systems of a level, in the mean over data that none was trained on."""
+        return [pair for pair in self.results.pairs if pair.level == level]
 
     def texts(self, level: str, scope: str) -> int:
         """How many texts the win rates of a scope are drawn from: those of its cells that no system was trained on."""
@@ -180,11 +201,11 @@ def _labelled(results: BenchResults) -> list[BenchData]:
     return [data for data in results.data if data.labelled]
 
 
-def _rank(row: Row) -> tuple[float, float, str]:
-    """The most wins first, then the greatest mean; those without are last."""
-    rate = row.win.rate if row.win is not None and row.win.rate is not None else -1.0
-    mean = row.mean if row.mean is not None else -2.0
-    return -rate, -mean, row.system.name
+def _group(row: Row) -> int:
+    """Systems with a rank come first, then those that left something out, then those without figures that count."""
+    if row.mean is None:
+        return 2
+    return int(row.standing is not None and row.standing.best is None)
 
 
 # What programs read: every table as rows of plain values.
@@ -198,6 +219,10 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "comparisons": (
         "Differences from the baseline, by paired bootstrap",
         "data level measure at system baseline difference low high p adjusted items clusters correction reason",
+    ),
+    "pairs": (
+        "Differences between all systems in the mean over data that none was trained on, by paired bootstrap",
+        "level measure at system baseline difference low high p adjusted items clusters correction reason",
     ),
     "answers": (
         "What systems say of data without labels",
@@ -243,7 +268,8 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
         **{f"leaderboard_{level}": _board_rows(view.board(level)) for level in view.levels},
         "languages": _languages(view),
         "wins": Table(wins.title, (*wins.columns, "texts"), texts),
-        "comparisons": of["comparisons"], "answers": of["answers"], "correlations": _correlations(view),
+        "comparisons": of["comparisons"], "pairs": of["pairs"], "answers": of["answers"],
+        "correlations": _correlations(view),
         "pairwise": Table.of(
             "How scorers go with themselves, pairwise: Pearson's correlation", view.pairwise,
             "system data level language value low high p items clusters reason",
@@ -257,19 +283,34 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
 
 
 def _board_rows(board: Board) -> Table:
-    """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `Board.ranks`."""
-    columns = ["rank", "system", "kind"]
+    """A leaderboard: a row a system, its ranks, value and interval of each data set, mean and win rate."""
+    columns = ["best_rank", "worst_rank", "system", "kind"]
     for data in board.data:
         columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
-    columns += ["mean", "data_sets", "win_rate", "win_low", "win_high", "wins", "ties", "cells", "played"]
+    columns += [
+        "mean",
+        "mean_low",
+        "mean_high",
+        "data_sets",
+        "left_out",
+        "win_rate",
+        "win_low",
+        "win_high",
+        "wins",
+        "ties",
+        "cells",
+        "played",
+    ]
     rows = []
-    for rank, row in zip(board.ranks, board.rows, strict=True):
-        values: list[Value] = [rank, row.system.name, row.system.kind]
+    for row in board.rows:
+        at = row.standing
+        ranks, ends = ((at.best, at.worst), (at.low, at.high)) if at is not None else ((None,) * 2, (None,) * 2)
+        values: list[Value] = [*ranks, row.system.name, row.system.kind]
         for data in board.data:
             f = row.cells[data.name]
             values += (f.value, f.low, f.high, f.seen, f.clusters) if f else (None,) * 5
         win = row.win
-        values += [row.mean, len(row.unseen)]
+        values += [row.mean, *ends, len(row.unseen), at.left_out if at is not None else None]
         values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
         rows.append(tuple(values))
     return Table(board.title, tuple(columns), rows)

@@ -280,6 +280,7 @@ def write_report(
     lead: Markup | None = None,
     cells: Mapping[str, Any] | None = None,
     wide: bool = False,
+    public: bool = False,
 ) -> None:
     """Write a report as one self-contained page; the same arguments give the same bytes.
 
@@ -294,14 +295,16 @@ def write_report(
         lead: a first section with the id `findings`, without a heading; it comes with the shapes of scatter charts.
         cells: what the page shows of the cell of a heat map at hand, by its place (column-row).
         wide: whether the page takes more than the usual width.
+        public: whether it is the first page of a site (`report.site`), which search engines may list.
 
     Raises:
         OSError: the file cannot be written.
     """
     data = {name: {"csv": table.to_csv(), "file": f"{name}.csv"} for name, table in tables.items()}
     text = _render(
-        "report.html", title, folder="assets", scripts=_REPORT_SCRIPTS, styles=_REPORT_STYLES, subtitle=subtitle,
-        sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None,
+        "report.html", title, folder="assets", scripts=(*_REPORT_SCRIPTS, *["site.js"] * public),
+        styles=(*_REPORT_STYLES, *["site.css"] * public), subtitle=subtitle,
+        sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None, public=public,
         data=_script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
     )  # fmt: skip
     with opened(path) as file:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from clustered_texts import texts
 
-from veriglot.rates.estimators import coverage_findings, estimate, fit_findings, label_findings, range_findings
+from veriglot.rates.estimators import coverage_findings, drift_findings, estimate, label_findings, range_findings
 from veriglot.rates.proportion import FEWEST_CLUSTERS, Tallies
 from veriglot.records import Confusion, LanguageProfile, Reliability
 
@@ -112,9 +112,9 @@ def test_raw_shares_need_nothing_of_the_profile() -> None:
 
 
 def test_the_bounds_themselves() -> None:
-    assert fit_findings(0.019, 0.001) == []
-    assert fit_findings(0.2, 0.3) == []
-    assert "20% of the units" in fit_findings(0.2, 0.1)[0]
+    assert drift_findings(0.3, 0.25) == []
+    assert "by 26 points to either side" in drift_findings(0.3, 0.26)[0]
+    assert len(drift_findings(0.31, 0.05)) == 1
     assert label_findings(8, 8, 8) == []
     assert len(label_findings(20, 3, 20)) == 1
     assert "3 of 20" in label_findings(20, 3, 20)[0]

@@ -161,6 +161,7 @@ def compare(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
     draws: int = DRAWS,
+    drifts: tuple[float, float] = (0.0, 0.0),
 ) -> Difference | None:
     """The difference of two models' rates in one language, by a t-test over queries.
 
@@ -176,6 +177,8 @@ def compare(
         confidence: of the interval, between 0 and 1.
         seed: of the draws.
         draws: their number.
+        drifts: of the two rates (`RateEstimate.drift`). They count as independent, and against a difference: the
+            detector may err otherwise on the answers of one model only.
 
     Returns:
         None where there is nothing to compare (no units, fewer than two queries), or where the profile does not support
@@ -195,8 +198,8 @@ def compare(
         return None
     marked = shares[0].value - shares[1].value
     error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
-    error = math.hypot(error, *(_unseen(tallies) for tallies in pair))
     value, factors = factor
+    error = math.hypot(error, *(_unseen(tallies) for tallies in pair), *(drift / value for drift in drifts))
     sums = [int(part.sum()) for tallies in pair for part in (tallies.marked, tallies.units)]
     # Draws depend on the counts: two languages share no noise of their responses.
     generator = np.random.default_rng([seed, 5, *sums, len(pair[0]), len(pair[1])])

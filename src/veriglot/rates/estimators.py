@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -87,6 +88,20 @@ class _Components:
         drawn /= drawn.sum(axis=1, keepdims=True)
         return drawn[..., 0], drawn[..., 1]
 
+    def covariance(self, rate: float) -> Array:
+        """Of the mixture at that weight, as the clusters of the profile vary, shape `(20, 20)`."""
+        parts = ((rate, self.unsupported), (1.0 - rate, self.supported))
+        if self.by_cluster is None:
+            worth = (share.effective for share in self.measured)
+            return sum((part**2 * _multinomial(f) / n for (part, f), n in zip(parts, worth, strict=True)), np.zeros(()))
+        k, units = len(self.by_cluster), self.by_cluster.sum(axis=1)
+        moved = sum(
+            part * (self.by_cluster[..., kind] - np.outer(units[:, kind], f)) / units[:, kind].sum()
+            for kind, (part, f) in enumerate(parts)
+        )
+        varied: Array = moved.T @ moved * (k / max(1, k - 1))
+        return varied
+
     def _weights(self, shape: tuple[int, int], generator: Generator) -> Array:
         """Random weights of `k` clusters, shape `(draws, k)`, of mean 1 in every draw.
 
@@ -126,13 +141,13 @@ class Study:
         summed: Array = self.by_cluster.sum(axis=0)
         return summed
 
-    def noise(self, number: int, generator: Generator) -> Array:
-        """Draws of what chance does to the shares of the bins, shape `(number, 20)`: normal, as clusters vary."""
+    @property
+    def covariance(self) -> Array:
+        """Of the shares of the bins, as clusters vary, shape `(20, 20)`."""
         k, total = len(self.by_cluster), self.by_cluster.sum()
         off = (self.by_cluster - np.outer(self.by_cluster.sum(axis=1) / total, self.counts)) / total
-        size, ways = np.linalg.eigh(off.T @ off * (k / max(1, k - 1)))
-        drawn: Array = generator.standard_normal((number, CONFIDENCE_BINS)) @ (ways * np.sqrt(np.maximum(size, 0.0))).T
-        return drawn
+        varied: Array = off.T @ off * (k / max(1, k - 1))
+        return varied
 
     def worth(self, parts: _Components) -> tuple[float, float]:
         """How many independent units would be as sure of the weight, and the degrees of freedom of that.
@@ -220,26 +235,90 @@ def drawn_weights(study: Study, parts: _Components, number: int, profile: Genera
     return weight(counts, *parts.draws(number, profile))
 
 
-def misfit(study: Study, parts: _Components, generator: Generator, number: int = 1000) -> tuple[float, float]:
-    """How far the study's distribution lies off the best mixture, as total variation distance (0 to 1).
+# How far the detector may err otherwise in the study than in its profile: a random effect.
+#
+# The log of each distribution of confidences in the study over that of the profile is taken for a smooth function of
+# the confidence's log odds: a shift, a stretch and a rest of short range, of one size (standard deviation) each. What
+# no weight explains of the study's confidences shows that size: it is the likeliest one by what is left beside the
+# direction in which the weight moves them (restricted likelihood; Harville 1977), as the variance between studies is
+# found in a meta-analysis. An effect of this size moves the marked share too, and this is added to the interval. The
+# size is known as from 8 degrees of freedom. The shares of the three parts and the 8 were chosen on simulated detectors
+# and held on others (benchmarks/rates.md).
 
-    Beside it the 99.9% quantile of what that would be if the mixture were true: with the study's noise as it varies
-    between clusters, the profile's, and a weight that is fitted to both.
+_SIZES = np.concatenate([[0.0], np.geomspace(0.01, 1.5, 40)])
+_MODES = 4  # directions in which a drift stands out most from chance
+_FREEDOM = 8
+_BORROWED = 10  # clusters' worth of a multinomial in the covariance of chance, which few clusters leave singular
+_LOG_ODDS = np.log((np.arange(CONFIDENCE_BINS) + 0.5) / (CONFIDENCE_BINS - 0.5 - np.arange(CONFIDENCE_BINS)))
+
+
+class Drift(NamedTuple):
+    """How far the detector's confidences are off their profile: a standard deviation, 0 where chance explains all.
+
+    `covariance` is that of the shares of the bins at size 1, shape `(20, 20)`; `to_weight` and `to_marked` are what a
+    change of these shares does to the weight and to the marked share.
     """
-    counts = study.counts
-    difference = parts.unsupported - parts.supported
-    best = float(weight(counts, parts.unsupported, parts.supported))
-    fitted = parts.supported + best * difference
-    fitted = fitted / fitted.sum()
-    distance = float(np.abs(counts / counts.sum() - fitted).sum() / 2.0)
-    noise = study.noise(number, generator)
-    if parts.source == "histograms":
-        unsupported, supported = parts.draws(number, generator)
-        noise += best * (unsupported - parts.unsupported) + (1.0 - best) * (supported - parts.supported)
-    score = difference / np.maximum(fitted, 1e-300)
-    moved = np.clip(noise @ score / (difference @ score), -best, 1.0 - best)
-    distances = np.abs(noise - np.outer(moved, difference)).sum(axis=-1) / 2.0
-    return distance, float(np.quantile(distances, 0.999))
+
+    size: float
+    covariance: Array
+    to_weight: Array
+    to_marked: Array
+
+    @classmethod
+    def of(cls, study: Study, parts: _Components, marked: int) -> Drift:
+        """From the study's confidences, of which the highest `marked` are those of marked units, and the profile's."""
+        counts, apart = study.counts, parts.unsupported - parts.supported
+        rate = float(weight(counts, parts.unsupported, parts.supported))
+        fitted = (mixed := parts.supported + rate * apart) / mixed.sum()
+        chance = study.covariance + parts.covariance(rate)
+        few = len(study.by_cluster) if parts.by_cluster is None else min(len(study.by_cluster), len(parts.by_cluster))
+        flat = _multinomial(fitted) * (np.trace(chance) / np.trace(_multinomial(fitted)))
+        chance += (flat - chance) * _BORROWED / (_BORROWED + few)
+        chance *= (few - 1) / max(1, few - _MODES - 2)  # the inverse of a covariance of few is too large (Wishart)
+        unit = rate**2 * _drift_of(parts.unsupported) + (1.0 - rate) ** 2 * _drift_of(parts.supported)
+        score = apart / np.maximum(fitted, 1e-300)
+        above = np.cumsum(counts[::-1])[::-1] - counts
+        highest = np.clip((marked - above) / np.maximum(counts, 1.0), 0.0, 1.0)
+        size = _likeliest(counts / counts.sum() - fitted, chance, unit, apart)
+        return cls(size, unit, score / (apart @ score), highest)
+
+    def error(self, direction: Array) -> float:
+        """Standard deviation of what the drift does to the sum of the shares times `direction`."""
+        return self.size * math.sqrt(max(0.0, float(direction @ self.covariance @ direction)))
+
+    def draws(self, direction: Array, number: int, generator: Generator) -> Array:
+        """Draws of that, shape `(number,)`; Student's t."""
+        drawn: Array = self.error(direction) * generator.standard_t(_FREEDOM, number)
+        return drawn
+
+
+def _multinomial(shares: Array) -> Array:
+    covariance: Array = np.diag(shares) - np.outer(shares, shares)
+    return covariance
+
+
+def _drift_of(shares: Array) -> Array:
+    """Covariance of a distribution whose log moves by a random function of size 1, shape `(20, 20)`."""
+    middle = shares @ _LOG_ODDS
+    scale = max(math.sqrt(shares @ (_LOG_ODDS - middle) ** 2), 0.3)
+    x = np.clip((_LOG_ODDS - middle) / scale, -3.0, 3.0)
+    stretch = np.minimum(x**2 - 1.0, 4.0)
+    kernel = np.outer(x, x) + 0.5 * np.outer(stretch, stretch) + np.exp(-((x[:, None] - x) ** 2) / 2.0)
+    spread = _multinomial(shares)
+    covariance: Array = spread @ kernel @ spread
+    return covariance
+
+
+def _likeliest(off: Array, chance: Array, unit: Array, apart: Array) -> float:
+    """The size of a drift by restricted likelihood, from what the best mixture leaves of each bin."""
+    fixed = np.linalg.qr(np.stack([np.ones(CONFIDENCE_BINS), apart], axis=1), mode="complete")[0]
+    free = fixed[:, 2:]
+    inverse = np.linalg.inv(np.linalg.cholesky(free.T @ chance @ free + 1e-12 * np.eye(free.shape[1])))
+    values, vectors = np.linalg.eigh(inverse @ (free.T @ unit @ free) @ inverse.T)
+    strong = slice(-_MODES, None)
+    seen = vectors[:, strong].T @ (inverse @ (free.T @ off))
+    variances = 1.0 + _SIZES[:, None] ** 2 * np.maximum(values[strong], 0.0)
+    return float(_SIZES[np.argmin((np.log(variances) + seen**2 / variances).sum(axis=1))])
 
 
 def _redrawn(shares: Array, worth: Share, number: int, generator: Generator) -> Array:
@@ -361,13 +440,14 @@ SEED = 0
 
 
 class RateEstimate(Estimate, frozen=True):
-    """A rate, between 0 and 1; its interval carries the study's and the profile's uncertainty together.
+    """A rate, between 0 and 1; its interval carries the uncertainty of study, profile and their drift together.
 
     Attributes:
         reasons: what the data do not support; empty where the rate is reliable.
         draws: of the rate, not cut to [0, 1], shape `(draws,)`; NaN where a draw gives none. Draw b of all estimates
             with one profile and seed comes from the same draw of the profile.
         notes: what it was made from, for the signature.
+        drift: standard deviation of what the detector's other errors here may do to the rate; part of the interval.
         uncut: the rate before it is cut to [0, 1]; NaN without one. Means and differences are made of these, and cut
             at the end: the mean of cut rates is too high near 0.
     """
@@ -376,6 +456,7 @@ class RateEstimate(Estimate, frozen=True):
     draws: Array
     notes: tuple[str, ...] = ()
     uncut: float = math.nan
+    drift: float = 0.0
 
     @property
     def status(self) -> Reliability:
@@ -425,11 +506,18 @@ def estimate(
             )
         rates = detector_rates(profile, seed=seed, draws=draws)
         findings += profile_findings(rates)
-        findings += _fit(tallies, profile, rates, seed)
         if rates.tpr is None or rates.fpr is None:
             return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
-    result = method.correct(_Case(tallies, share, seed, draws, profile, rates, labels))
-    return _finished(result.value, result.draws, [*findings, *result.findings], confidence, result.notes)
+    drift = None if profile is None or rates is None else _drift(tallies, profile, rates)
+    case = _Case(tallies, share, seed, draws, profile, rates, labels, drift)
+    result = method.correct(case)
+    quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    findings += result.findings
+    notes = result.notes
+    if drift is not None and drift.size > 0:
+        findings += drift_findings(drift.size, quantile * result.drift)
+        notes = (*notes, f"drift:{drift.size:.2f}")
+    return _finished(result, findings, confidence, notes)
 
 
 def _generator(seed: int, tallies: Tallies, stream: int = 1) -> np.random.Generator:
@@ -437,19 +525,18 @@ def _generator(seed: int, tallies: Tallies, stream: int = 1) -> np.random.Genera
     return np.random.default_rng([seed, stream, int(tallies.marked.sum()), int(tallies.units.sum()), len(tallies)])
 
 
-def _fit(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates, seed: int) -> list[str]:
-    """Whether the study's confidences are a mixture of the profile's; nothing where either has none."""
+def _drift(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates) -> Drift | None:
+    """None where study or profile has no confidences to tell one by."""
     study = Study.of(tallies)
     if study is None or not profile.confidences or rates.tpr is None or rates.fpr is None:
-        return []
+        return None
     parts = components(profile, study.counts, (rates.tpr, rates.fpr))
-    return [] if parts is None else fit_findings(*misfit(study, parts, np.random.default_rng([seed, 4])))
+    return None if parts is None else Drift.of(study, parts, int(tallies.marked.sum()))
 
 
-def _finished(
-    value: float, draws: Array, findings: list[str], confidence: float, notes: tuple[str, ...] = ()
-) -> RateEstimate:
+def _finished(result: _Correction, findings: list[str], confidence: float, notes: tuple[str, ...]) -> RateEstimate:
     """Cut to [0, 1]; the interval from the draws. A draw without a value may be anything, so it widens both ends."""
+    value, draws = result.value, result.draws
     if not np.isfinite(value):
         return RateEstimate(tuple(findings) or ("the profile gives no correction",), draws, notes, value=None)
     cut = np.clip(draws, 0.0, 1.0)
@@ -457,7 +544,8 @@ def _finished(
     low = float(np.quantile(np.where(np.isnan(cut), 0.0, cut), tail))
     high = float(np.quantile(np.where(np.isnan(cut), 1.0, cut), 1.0 - tail))
     rate = float(np.clip(value, 0.0, 1.0))
-    return RateEstimate(tuple(findings), draws, notes, value, value=rate, low=min(low, rate), high=max(high, rate))
+    low, high = min(low, rate), max(high, rate)
+    return RateEstimate(tuple(findings), draws, notes, value, result.drift, value=rate, low=low, high=high)
 
 
 # What the data cannot support, in words. A rate with a finding is `unreliable`.
@@ -465,7 +553,8 @@ def _finished(
 _FEWEST_UNITS = 20
 _LEAST_GAP = 0.1
 _LEAST_COVERAGE = 0.8
-_LEAST_MISFIT = 0.02
+_LARGEST_DRIFT = 0.3
+_FARTHEST = 0.25
 _SURE = 0.025
 
 
@@ -525,14 +614,12 @@ def range_findings(value: float, draws: Array) -> list[str]:
     return []
 
 
-def fit_findings(distance: float, expected: float) -> list[str]:
-    """Confidences that no mixture of the profile's two distributions explains."""
-    if distance <= max(expected, _LEAST_MISFIT):
+def drift_findings(size: float, reach: float) -> list[str]:
+    """A drift so large that no interval was found to hold, or that moves the rate by `reach` to either side."""
+    if size <= _LARGEST_DRIFT and reach <= _FARTHEST:
         return []
-    return [
-        f"the confidences are distributed unlike the profile's: {distance:.0%} of the units fit no mixture of its"
-        f" supported and unsupported units (by chance: up to {expected:.0%})"
-    ]
+    return ["the confidences are distributed unlike the profile's: the detector errs otherwise here, which may move the"
+            f" rate by {100 * reach:.0f} points to either side"]  # fmt: skip
 
 
 def coverage_findings(coverage: float) -> list[str]:
@@ -556,11 +643,20 @@ class _Case:
     profile: LanguageProfile | None = None
     rates: DetectorRates | None = None
     labels: Labels | None = None
+    drift: Drift | None = None
 
     @property
     def marked(self) -> Array:
-        """Draws of the marked share, shape `(draws,)`."""
+        """Draws of the marked share, shape `(draws,)`, without what a drift does to it."""
         return self.share.draws(self.draws, _generator(self.seed, self.tallies))
+
+    def drifted(self, target: Literal["marked", "weight"]) -> tuple[float, Array]:
+        """What a drift does to the marked share or the weight: standard deviation, and draws of shape `(draws,)`."""
+        if self.drift is None:
+            return 0.0, np.zeros(self.draws)
+        direction = self.drift.to_marked if target == "marked" else self.drift.to_weight
+        drawn = self.drift.draws(direction, self.draws, _generator(self.seed, self.tallies, 4))
+        return self.drift.error(direction), drawn
 
     @property
     def measured(self) -> DetectorRates:
@@ -576,6 +672,7 @@ class _Correction(NamedTuple):
     draws: Array
     findings: Sequence[str] = ()
     notes: tuple[str, ...] = ()
+    drift: float = 0.0
 
 
 class _Method(NamedTuple):
@@ -601,7 +698,9 @@ def _paper(case: _Case) -> _Correction:
     drawn = rates.prevalence_draws
     marked = prevalence * tpr + (1.0 - prevalence) * fpr
     value = case.share.value * prevalence / marked if tpr > 0 else math.nan
-    return _Correction(value, case.marked * drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws))
+    drift, drifted = case.drifted("marked")
+    drawn = drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws)
+    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * prevalence / marked)
 
 
 def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
@@ -619,9 +718,11 @@ def _label_shift(case: _Case) -> _Correction:
     rates = case.measured
     tpr, fpr, _ = (share.value for share in rates.known())
     gap, gaps = tpr - fpr, rates.tpr_draws - rates.fpr_draws
+    gaps = np.where(gaps > 0, gaps, np.nan)
     value = (case.share.value - fpr) / gap if gap > 0 else np.nan
-    drawn = np.divide(case.marked - rates.fpr_draws, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
-    return _Correction(value, drawn, range_findings(value, drawn))
+    drawn, (drift, drifted) = (case.marked - rates.fpr_draws) / gaps, case.drifted("marked")
+    findings = range_findings(value, drawn)  # beyond chance, whatever a drift explains
+    return _Correction(value, drawn + drifted / gaps, findings, drift=drift / gap if gap > 0 else 0.0)
 
 
 def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
@@ -643,7 +744,9 @@ def _mixture(case: _Case) -> _Correction:
     value = float(weight(study.counts, parts.unsupported, parts.supported))
     shared = np.random.default_rng([case.seed, 2, int(digest([str(case.profile.confidences)])[:12], 16)])
     drawn = drawn_weights(study, parts, case.draws, shared, _generator(case.seed, case.tallies, 2))
-    return _Correction(value, drawn, notes=(f"em:{parts.source}",))
+    notes = (f"em:{parts.source}",)
+    drift, drifted = case.drifted("weight")
+    return _Correction(value, drawn + drifted, notes=notes, drift=drift)
 
 
 def _prediction_powered(case: _Case) -> _Correction:

@@ -379,11 +379,15 @@ class Counted:
 
 
 class Made(NamedTuple):
-    """A rate as it is shown, with its draws, shape `(draws,)`, and its value (or NaN) before they are cut to [0, 1]."""
+    """A rate as it is shown, with its draws, shape `(draws,)`, and its value (or NaN) before they are cut to [0, 1].
+
+    `drift` is the part of its standard error that is the detector's other errors here (`RateEstimate.drift`).
+    """
 
     rate: Rate
     draws: Array
     value: float
+    drift: float = 0.0
 
 
 def cell_rate(counted: Sequence[Counted], estimator: Estimator) -> Made:
@@ -477,7 +481,7 @@ def _of_detector(counted: Counted, estimator: Estimator, seed: int | None = None
         detector=judging.description.name,
         seed=seed,
     )
-    return Made(rate, result.draws, result.uncut)
+    return Made(rate, result.draws, result.uncut, result.drift)
 
 
 def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estimator) -> str | None:

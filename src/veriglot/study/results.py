@@ -384,6 +384,7 @@ def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Differ
         return compare(
             first.counted[0].joined, second.counted[0].joined, profile,
             estimator=study.estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
+            drifts=(first.made[0].drift, second.made[0].drift),
         )  # fmt: skip
     estimate, other = first.made[0], second.made[0]
     queries = len(np.union1d(first.counted[0].joined.cluster, second.counted[0].joined.cluster))

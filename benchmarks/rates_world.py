@@ -8,7 +8,9 @@ of a kind in the responses to one query. The rates at which words are marked, av
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,9 @@ class World:
         spread_of_confidence: of the normal variable, around a middle that keeps `tpr` and `fpr`: more makes the
             confidences bolder.
         lookalike: share of supported words whose confidences are those of unsupported ones, on top of `fpr`.
+        hard: share of words of either kind that the detector takes for the other kind two times in five.
+        rough: standard deviation of what moves the log share of each bin of confidence, from a seed of its own.
+        tail: degrees of freedom of the variable where it is Student's t and not normal; 0 where it is normal.
     """
 
     rate: float
@@ -56,6 +61,23 @@ class World:
     spread: float = 0.4
     spread_of_confidence: float = 1.0
     lookalike: float = 0.0
+    hard: float = 0.0
+    rough: tuple[float, int] = (0.0, 0)
+    tail: int = 0
+
+    def apart(self, by: float, generator: Generator) -> World:
+        """A detector whose errors differ from this one's by so many standard deviations of the variable."""
+
+        def moved(share: float) -> float:
+            return NormalDist().cdf(NormalDist().inv_cdf(share) + generator.normal(0.0, by))
+
+        spread = self.spread_of_confidence * math.exp(generator.normal(0.0, by))
+        hard = min(0.6, self.hard * math.exp(generator.normal(0.0, 4.0 * by)))
+        tpr, fpr, rough = moved(self.tpr), moved(self.fpr), self.rough
+        if rough[0]:  # only bin by bin
+            tpr, fpr, spread, rough = self.tpr, self.fpr, self.spread_of_confidence, (2.0 * by, rough[1])
+        rough = (rough[0], int(generator.integers(2**31)))
+        return replace(self, tpr=tpr, fpr=fpr, spread_of_confidence=spread, hard=hard, rough=rough)
 
     def measured(self, texts: int, generator: Generator, *, rate: float = 0.3) -> LanguageProfile:
         """The profile that labels of people give, of so many texts of another rate."""
@@ -85,14 +107,32 @@ class World:
 
     def _bins(self, marked: float, queries: int, generator: Generator) -> Array:
         """For each query, the distribution over confidences of words of which a share `marked` is, shape `(q, 20)`."""
-        middle = NormalDist().inv_cdf(marked) * self.spread_of_confidence
+        distribution = _BELOW if not self.tail else _student(self.tail)
+        if self.hard and marked not in {0.4, 0.6}:
+            hard = replace(self, hard=0.0)
+            share = 0.6 if marked == self.tpr else 0.4
+            return (1.0 - self.hard) * hard._bins(marked, queries, generator) + self.hard * hard._bins(
+                share, queries, generator
+            )
+        middle = float(np.interp(marked, distribution, _GRID)) * self.spread_of_confidence
         shared = generator.standard_normal((queries, 1)) * self.spread_of_confidence * self.difficulty**0.5
         below: Array = np.interp(
-            (_EDGES - middle - shared) / (self.spread_of_confidence * (1.0 - self.difficulty) ** 0.5), _GRID, _BELOW
+            (_EDGES - middle - shared) / (self.spread_of_confidence * (1.0 - self.difficulty) ** 0.5), _GRID, distribution
         )  # fmt: skip
         found: Array = np.diff(below, axis=1)
+        if self.rough[0]:
+            seed = [self.rough[1], int(marked * 1e6)]
+            found *= np.exp(np.random.default_rng(seed).normal(0.0, self.rough[0], CONFIDENCE_BINS))
         found /= found.sum(axis=1, keepdims=True)
         return found
+
+
+@lru_cache
+def _student(freedom: int) -> Array:
+    """Student's t at the grid, by its density; 9 standard deviations hold nearly all of it."""
+    density = (1.0 + _GRID**2 / freedom) ** (-(freedom + 1) / 2)
+    below: Array = np.cumsum(density) - density / 2.0
+    return below / density.sum()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Confusion, DataSource, ErrorProfile, Estimator, LanguageProfile, Reliability
 from veriglot.study.config import StudyEntry
-from veriglot.study.rates import Counted, Judging, cell_rate, replicates
+from veriglot.study.rates import Counted, Judging, cell_rates, replicates
 
 DRAW = np.random.default_rng(3)
 STUDY = StudyEntry(draws=400)
@@ -37,7 +37,7 @@ BOTH: dict[int | None, int] = {1: 40, 2: 40}
 
 def test_the_signature_of_a_mean_names_every_detector_threshold_and_profile() -> None:
     parts = [counted("first@1", 0.5, BOTH), counted("second@2", 0.3, BOTH)]
-    line = cell_rate(parts, Estimator.LABEL_SHIFT).rate.signature
+    line = cell_rates(parts, [Estimator.LABEL_SHIFT])[0].rate.signature
     stated = dict(part.split(":", 1) for part in line.split("|"))
     assert (stated["mean_of"], stated["detector"], stated["threshold"]) == ("2", "first@1+second@2", "0.5+0.3")
     assert stated["profile"] == "+".join(str(part.judging.profile_hash) for part in parts)
@@ -48,7 +48,7 @@ def test_a_mean_of_which_one_detector_gives_no_rate_is_none_and_says_so() -> Non
     parts = [counted("first@1", 0.5, BOTH), counted("second@2", 0.3, BOTH, language="fr")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = cell_rate(parts, Estimator.LABEL_SHIFT)
+        made = cell_rates(parts, [Estimator.LABEL_SHIFT])[0]
     assert (made.rate.rate, made.rate.status) == (None, Reliability.UNRELIABLE)
     assert made.rate.reason == "second@2: the error profile does not hold this language"
     assert np.isnan(made.draws).all()
@@ -56,7 +56,7 @@ def test_a_mean_of_which_one_detector_gives_no_rate_is_none_and_says_so() -> Non
 
 def test_coverage_is_of_what_was_asked_for_by_seed() -> None:
     one = counted("first@1", 0.5, {1: 40, 2: 60, 3: 20})
-    assert cell_rate([one], Estimator.RAW).rate.coverage == pytest.approx(80 / 120)
+    assert cell_rates([one], [Estimator.RAW])[0].rate.coverage == pytest.approx(80 / 120)
     found = replicates([one], Estimator.RAW)
     assert [(rate.seed, rate.coverage) for rate in found] == [(1, 1.0), (2, pytest.approx(40 / 60))]
     assert [rate.status for rate in found] == [Reliability.OK, Reliability.UNRELIABLE]

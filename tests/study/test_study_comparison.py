@@ -13,7 +13,7 @@ from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
 from veriglot.study.config import Config, StudyEntry
-from veriglot.study.rates import Counted, Judging, ProfileComparison, Rated, cell_rate, replicates
+from veriglot.study.rates import Counted, Judging, ProfileComparison, Rated, cell_rates, replicates
 from veriglot.study.results import Model, comparisons, correlations, ranks
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def rated(model: str, language: str, share: float, queries: range = range(40), s
         tallies[seed] = Tallies(draw.binomial(units, share), units, np.array(queries))
     judging = Judging(Description("marker@1", "", 0.5, "marker"), None, STUDY)
     counted = (Counted(model, language, judging, dict(tallies), None, dict.fromkeys(tallies, len(queries))),)
-    made = (cell_rate(counted, Estimator.RAW),)
+    made = cell_rates(counted, [Estimator.RAW])
     return Rated(counted, made, replicates(counted, Estimator.RAW))
 
 

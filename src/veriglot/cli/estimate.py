@@ -18,7 +18,7 @@ from veriglot.report.tables import Table
 from veriglot.report.text_layout import by_wording, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.rates.plan import Plan
     from veriglot.study.rates import Counted, Tallying
@@ -154,12 +154,12 @@ def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
 
 
 def _rates(counted: Counted, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
-    from veriglot.study.rates import cell_rate, replicates
+    from veriglot.study.rates import cell_rates, replicates
 
-    for estimator in estimators:
-        yield cell_rate([counted], estimator).rate
+    made = cell_rates([counted], estimators)
+    yield from (each.rate for each in made)
     if options.by_seed:
-        yield from replicates([counted], estimators[0])
+        yield from replicates([counted], estimators[0], made)
 
 
 class _Planned(NamedTuple):
@@ -246,7 +246,14 @@ def _show_rates(rates: Sequence[Rate], form: str | None) -> None:
 
 
 def _print_rates(rates: Sequence[Rate]) -> None:
-    """Percentages with intervals; what is unreliable is said beside the number, and why below the table."""
+    """Percentages with intervals; contradictions stand above the table, other reasons of unreliable rates below."""
+    from veriglot.study.rates import contradictions
+
+    against = list(_reasons(rates, contradictions))
+    for line in against:
+        print(f"Contradiction: {line}")
+    if against:
+        print()
     names = {
         "model": [rate.model or "-" for rate in rates],
         "language": [rate.language for rate in rates],
@@ -264,21 +271,22 @@ def _print_rates(rates: Sequence[Rate]) -> None:
         for index, rate in enumerate(rates)
     ]
     Table("", heads, rows, lead=len(shown)).print()
-    for line in _reasons(rates):
-        print(line)
+    for line in _reasons(rates, lambda rate: rate.reason.split("; ") if rate.reason else []):
+        if line not in against:
+            print(line)
     for line in dict.fromkeys(_without_language(rate.signature) for rate in rates):
         print(f"Signature: {line}")
     if any(rate.status == "unreliable" for rate in rates):
         print("\nunreliable: the data do not support the number; do not quote it.")
 
 
-def _reasons(rates: Sequence[Rate]) -> Iterator[str]:
+def _reasons(rates: Sequence[Rate], reasons_of: Callable[[Rate], Sequence[str]]) -> Iterator[str]:
     """Why rates are unreliable, each reason once with its cells."""
     several = len({rate.model for rate in rates}) > 1
     reasons = (
         (reason, f"{rate.model or '-'} in {rate.language}" if several else rate.language)
         for rate in rates
-        for reason in (rate.reason.split("; ") if rate.reason else ())
+        for reason in reasons_of(rate)
     )
     for reason, cells in by_wording(reasons).items():
         yield f"{shortened(list(dict.fromkeys(cells)), _CELLS_SHOWN)}: {reason}."

@@ -59,7 +59,7 @@ class _Components:
 
     `source` is `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence;
     `measured` its TPR and FPR: what its units are worth. `by_cluster` has its units by confidence and kind, shape
-    `(k, 20, 2)`; None where it holds sums alone.
+    `(k, 20, 2)`; None where it holds sums alone. `plain` are both distributions as counted, shape `(20, 2)`.
     """
 
     unsupported: Array
@@ -67,6 +67,7 @@ class _Components:
     source: str
     measured: tuple[Share, Share]
     by_cluster: Array | None = None
+    plain: Array | None = None
 
     def draws(self, number: int, generator: Generator) -> tuple[Array, Array]:
         """Draws of the two distributions, each of shape `(number, 20)`.
@@ -179,7 +180,8 @@ def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Sh
             smooth = counts + _SMOOTHING
             shares = smooth / smooth.sum(axis=0)
             by_cluster = _by_cluster(profile.histograms, profile.clusters) if profile.histograms else None
-            return _Components(shares[:, 0], shares[:, 1], "histograms", measured, by_cluster)
+            plain = counts / counts.sum(axis=0)
+            return _Components(shares[:, 0], shares[:, 1], "histograms", measured, by_cluster, plain)
     prevalence = profile.prevalence
     if prevalence is None or not 0.0 < prevalence < 1.0 or not study.sum():
         return None
@@ -241,13 +243,11 @@ def drawn_weights(study: Study, parts: _Components, number: int, profile: Genera
 # the confidence's log odds: a shift, a stretch and a rest of short range, of one size (standard deviation) each. What
 # no weight explains of the study's confidences shows that size: it is the likeliest one by what is left beside the
 # direction in which the weight moves them (restricted likelihood; Harville 1977), as the variance between studies is
-# found in a meta-analysis. An effect of this size moves the marked share too, and this is added to the interval. The
-# size is known as from 8 degrees of freedom. The shares of the three parts and the 8 were chosen on simulated detectors
-# and held on others (benchmarks/rates.md).
+# found in a meta-analysis. What an effect of this size does to the marked share is added to the interval. The parts and
+# the degrees of freedom of the size were chosen on simulated detectors and tried on others (benchmarks/rates.md).
 
 _SIZES = np.concatenate([[0.0], np.geomspace(0.01, 1.5, 40)])
-_MODES = 4  # directions in which a drift stands out most from chance
-_FREEDOM = 8
+_MODES, _FREEDOM = 4, 8  # directions in which a drift stands out most from chance; of its size
 _BORROWED = 10  # clusters' worth of a multinomial in the covariance of chance, which few clusters leave singular
 _LOG_ODDS = np.log((np.arange(CONFIDENCE_BINS) + 0.5) / (CONFIDENCE_BINS - 0.5 - np.arange(CONFIDENCE_BINS)))
 
@@ -267,15 +267,17 @@ class Drift(NamedTuple):
     @classmethod
     def of(cls, study: Study, parts: _Components, marked: int) -> Drift:
         """From the study's confidences, of which the highest `marked` are those of marked units, and the profile's."""
-        counts, apart = study.counts, parts.unsupported - parts.supported
-        rate = float(weight(counts, parts.unsupported, parts.supported))
-        fitted = (mixed := parts.supported + rate * apart) / mixed.sum()
+        assert parts.plain is not None
+        counts, (unsupported, supported) = study.counts, parts.plain.T  # smooth ones would seem off where it is empty
+        apart = unsupported - supported
+        rate = float(weight(counts, unsupported, supported))
+        fitted = supported + rate * apart
         chance = study.covariance + parts.covariance(rate)
         few = len(study.by_cluster) if parts.by_cluster is None else min(len(study.by_cluster), len(parts.by_cluster))
         flat = _multinomial(fitted) * (np.trace(chance) / np.trace(_multinomial(fitted)))
         chance += (flat - chance) * _BORROWED / (_BORROWED + few)
         chance *= (few - 1) / max(1, few - _MODES - 2)  # the inverse of a covariance of few is too large (Wishart)
-        unit = rate**2 * _drift_of(parts.unsupported) + (1.0 - rate) ** 2 * _drift_of(parts.supported)
+        unit = rate**2 * _drift_of(unsupported) + (1.0 - rate) ** 2 * _drift_of(supported)
         score = apart / np.maximum(fitted, 1e-300)
         above = np.cumsum(counts[::-1])[::-1] - counts
         highest = np.clip((marked - above) / np.maximum(counts, 1.0), 0.0, 1.0)
@@ -288,13 +290,11 @@ class Drift(NamedTuple):
 
     def draws(self, direction: Array, number: int, generator: Generator) -> Array:
         """Draws of that, shape `(number,)`; Student's t."""
-        drawn: Array = self.error(direction) * generator.standard_t(_FREEDOM, number)
-        return drawn
+        return self.error(direction) * generator.standard_t(_FREEDOM, number)
 
 
 def _multinomial(shares: Array) -> Array:
-    covariance: Array = np.diag(shares) - np.outer(shares, shares)
-    return covariance
+    return np.diag(shares) - np.outer(shares, shares)
 
 
 def _drift_of(shares: Array) -> Array:
@@ -304,9 +304,8 @@ def _drift_of(shares: Array) -> Array:
     x = np.clip((_LOG_ODDS - middle) / scale, -3.0, 3.0)
     stretch = np.minimum(x**2 - 1.0, 4.0)
     kernel = np.outer(x, x) + 0.5 * np.outer(stretch, stretch) + np.exp(-((x[:, None] - x) ** 2) / 2.0)
-    spread = _multinomial(shares)
-    covariance: Array = spread @ kernel @ spread
-    return covariance
+    moved: Array = _multinomial(shares) @ kernel @ _multinomial(shares)
+    return moved
 
 
 def _likeliest(off: Array, chance: Array, unit: Array, apart: Array) -> float:
@@ -512,8 +511,7 @@ def estimate(
     case = _Case(tallies, share, seed, draws, profile, rates, labels, drift)
     result = method.correct(case)
     quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
-    findings += result.findings
-    notes = result.notes
+    findings, notes = [*findings, *result.findings], result.notes
     if drift is not None and drift.size > 0:
         findings += drift_findings(drift.size, quantile * result.drift)
         notes = (*notes, f"drift:{drift.size:.2f}")
@@ -544,8 +542,8 @@ def _finished(result: _Correction, findings: list[str], confidence: float, notes
     low = float(np.quantile(np.where(np.isnan(cut), 0.0, cut), tail))
     high = float(np.quantile(np.where(np.isnan(cut), 1.0, cut), 1.0 - tail))
     rate = float(np.clip(value, 0.0, 1.0))
-    low, high = min(low, rate), max(high, rate)
-    return RateEstimate(tuple(findings), draws, notes, value, result.drift, value=rate, low=low, high=high)
+    ends = {"low": min(low, rate), "high": max(high, rate)}
+    return RateEstimate(tuple(findings), draws, notes, value, result.drift, value=rate, **ends)
 
 
 # What the data cannot support, in words. A rate with a finding is `unreliable`.
@@ -624,9 +622,8 @@ def drift_findings(size: float, reach: float) -> list[str]:
 
 def coverage_findings(coverage: float) -> list[str]:
     """Too many responses that nobody judged."""
-    if coverage >= _LEAST_COVERAGE:
-        return []
-    return [f"only {coverage:.0%} of the responses were judged, and the others may hallucinate more or less"]
+    finding = f"only {coverage:.0%} of the responses were judged, and the others may hallucinate more or less"
+    return [] if coverage >= _LEAST_COVERAGE else [finding]
 
 
 # What is added here and to `records.Estimator` can be estimated, compared and reported.

@@ -211,8 +211,9 @@ class Config(Entries, frozen=True, kw_only=True):
 
     @property
     def estimators(self) -> tuple[Estimator, ...]:
-        """The study's own estimator first, then the others, each once."""
-        return tuple(dict.fromkeys((self.study.estimator, *self.study.estimators)))
+        """The study's own estimator first, then the others, each once; `ppi` is one of them where there are labels."""
+        by_labels = () if self.labels is None else (Estimator.PPI,)
+        return tuple(dict.fromkeys((self.study.estimator, *self.study.estimators, *by_labels)))
 
     @property
     def languages(self) -> tuple[str, ...]:

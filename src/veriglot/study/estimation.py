@@ -13,7 +13,7 @@ from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
 from veriglot.signatures import stated_threshold
 from veriglot.study.config import StudyEntry, read_profile
-from veriglot.study.rates import Counted, Gold, Judging, Tallying, cell_rate
+from veriglot.study.rates import Counted, Gold, Judging, Tallying, cell_rates
 from veriglot.study.responses import joined
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def estimate(
             stranger = prediction.id if prediction is not None else ""
             raise InputError(f"the prediction {stranger!r} belongs to no sample", field="id")
         tallying.add(sample, prediction)
-    return [cell_rate([cell], estimation.study.estimator).rate for cell in estimation.cells(tallying, gold)]
+    return [cell_rates([cell], (estimation.study.estimator,))[0].rate for cell in estimation.cells(tallying, gold)]
 
 
 class Estimation:

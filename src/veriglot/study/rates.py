@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import stdev
+from statistics import NormalDist, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from veriglot.metrics.reference import answer, check_pair, reference
 from veriglot.metrics.scores import BINS, bin_of, coarse_bin
 from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
-from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies, detector_rates
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Share, Tallies, detector_rates
 from veriglot.records import (
     CONFIDENCE_BINS,
     ErrorProfile,
@@ -31,7 +32,7 @@ from veriglot.records import (
     Status,
     encode,
 )
-from veriglot.records.languages import UNDETERMINED, tag_of
+from veriglot.records.languages import UNDETERMINED, language_name, tag_of
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.checkpoint import FailedRow
@@ -57,7 +58,8 @@ __all__ = [
     "ProfileComparison",
     "Rated",
     "Tallying",
-    "cell_rate",
+    "cell_rates",
+    "contradictions",
     "estimate_all",
     "language_of",
     "query_of",
@@ -390,24 +392,137 @@ class Made(NamedTuple):
     drift: float = 0.0
 
 
-def cell_rate(counted: Sequence[Counted], estimator: Estimator) -> Made:
-    """The rate of one model in one language by one estimator, over all seeds and detectors.
+def cell_rates(counted: Sequence[Counted], estimators: Sequence[Estimator]) -> tuple[Made, ...]:
+    """The rates of one model in one language by each estimator, over all seeds and detectors.
 
     Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
     out: the interval is as wide as theirs are on average.
+
+    Two rates whose intervals exclude each other are not both reliable, nor is one that excludes what people's labels
+    of the cell say: the one that assumes more gives way, and both where they assume as much.
     """
-    made = [_of_detector(each, estimator) for each in counted]
-    return made[0] if len(made) == 1 else _mean(made)
+    made = []
+    for estimator in estimators:
+        each = [_of_detector(cell, estimator) for cell in counted]
+        made.append(each[0] if len(each) == 1 else _mean(each))
+    return _without_contradictions(made, counted)
 
 
-def replicates(counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
-    """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, as labels are too few to part by seed."""
+def replicates(counted: Sequence[Counted], estimator: Estimator, made: Sequence[Made] = ()) -> tuple[Rate, ...]:
+    """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, as labels are too few to part by seed.
+
+    Where the rate of all seeds in `made` contradicts another, so do theirs.
+    """
     estimator = Estimator.RAW if estimator is Estimator.PPI else estimator
-    return tuple(
+    rates = [
         _of_detector(each.of(seed), estimator, seed).rate
         for each in counted
         for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
+    ]
+    own = next((each.rate for each in made if each.rate.estimator is estimator), None)
+    reasons = contradictions(own)
+    return tuple(_doubted(rate, reasons) for rate in rates) if reasons else tuple(rates)
+
+
+# Rates that exclude each other.
+
+
+CONTRADICTS = "its interval excludes"
+"""How a reason starts that another rate, or labels, of the same responses give."""
+
+_ASSUMES = {Estimator.PPI: 1, Estimator.LABEL_SHIFT: 2, Estimator.EM: 2, Estimator.PAPER: 3, Estimator.RAW: 4}
+_HALF_WIDTH = 0.05  # of the interval that the labels to add are counted for
+
+
+def contradictions(rate: Rate | None) -> list[str]:
+    """The reasons of a rate that another rate, or labels, of the same responses give."""
+    reasons = (rate.reason or "").split("; ") if rate is not None else []
+    return [reason for reason in reasons if reason.startswith(CONTRADICTS)]
+
+
+def _without_contradictions(made: Sequence[Made], counted: Sequence[Counted]) -> tuple[Made, ...]:
+    reasons: dict[int, str] = {}
+    labelled = _by_labels(counted)
+    if labelled is not None:
+        reasons = {
+            index: _contradiction(each.rate, labelled, "the labels of these responses", counted)
+            for index, each in enumerate(made)
+            if _disjoint(each.rate, labelled)
+        }
+    order = sorted(range(len(made)), key=lambda index: _ASSUMES[made[index].rate.estimator])
+    sound = [index for index in order if made[index].rate.status is Reliability.OK and index not in reasons]
+    for second in sound:
+        for first in sound:
+            pair = made[first].rate, made[second].rate
+            ranks = [_ASSUMES[rate.estimator] for rate in pair]
+            # What is itself contradicted by a better one says nothing of others; of two alike, both give way.
+            valid = first not in reasons or ranks[0] == ranks[1]
+            if first != second and ranks[0] <= ranks[1] and second not in reasons and valid and _disjoint(*pair):
+                reasons[second] = _contradiction(pair[1], pair[0], pair[0].estimator, counted)
+    return tuple(
+        each._replace(rate=_doubted(each.rate, [reasons[index]])) if index in reasons else each
+        for index, each in enumerate(made)
     )
+
+
+def _by_labels(counted: Sequence[Counted]) -> RateEstimate | None:
+    """What the labels of a cell alone say; None without any."""
+    cell = next((each for each in counted if each.labels is not None), None)
+    if cell is None or cell.labels is None:
+        return None
+    return estimate(_labelled(cell), estimator=Estimator.RAW, confidence=cell.judging.study.confidence)
+
+
+def _labelled(cell: Counted) -> Tallies:
+    assert cell.labels is not None
+    chosen = cell.joined.select(cell.labels.response)
+    return Tallies(cell.labels.unsupported, chosen.units, chosen.cluster)
+
+
+def _disjoint(first: Rate | RateEstimate, second: Rate | RateEstimate) -> bool:
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return False
+    return first.high < second.low or second.high < first.low
+
+
+def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: Sequence[Counted]) -> str:
+    """One sentence: what a rate excludes, what that means and what to do."""
+    value = other.rate if isinstance(other, Rate) else other.value
+    assert value is not None
+    assert other.low is not None
+    assert other.high is not None
+    start = f"{CONTRADICTS} {name}, {value:.1%} [{100 * other.low:.1f}, {100 * other.high:.1f}]: "
+    number, language = _labels_needed(counted, value), language_name(rate.language)
+    width = f"{100 * _HALF_WIDTH:.0f} points to either side"
+    to_label = f"about {number:,} labels in {language}, drawn at random, give {width}"
+    if isinstance(other, Rate) and _ASSUMES[other.estimator] < _ASSUMES[rate.estimator]:
+        if rate.estimator is Estimator.RAW:
+            return start + f"the marked share holds false alarms and lacks what was missed, so quote {name}"
+        if rate.estimator is Estimator.PAPER:
+            return start + f"unsupported units are not as frequent here as in the profile, so quote {name}"
+        return start + f"the detector errs otherwise here than in its profile, so quote {name} ({to_label})"
+    if isinstance(other, Rate):
+        return start + f"the detector errs otherwise here than in its profile, so label some and quote ppi ({to_label})"
+    if rate.estimator is Estimator.PPI:
+        return start + f"the labels may not be drawn at random ({to_label})"
+    return start + f"the detector errs otherwise here than was assumed, so quote ppi ({to_label})"
+
+
+def _labels_needed(counted: Sequence[Counted], rate: float) -> int:
+    """Labelled texts or queries for the half-width, if labels vary between them as these, or else as marks, do."""
+    cell = next((each for each in counted if each.labels is not None), counted[0])
+    share = Share.of(cell.joined if cell.labels is None else _labelled(cell))
+    if share is None:
+        return FEWEST_CLUSTERS
+    quantile = NormalDist().inv_cdf((1.0 + cell.judging.study.confidence) / 2.0)
+    units = rate * (1.0 - rate) * (quantile / _HALF_WIDTH) ** 2
+    needed = max(FEWEST_CLUSTERS / max(rate, 0.01), units * share.clusters / share.effective)
+    return math.ceil(needed / 10) * 10
+
+
+def _doubted(rate: Rate, reasons: Sequence[str]) -> Rate:
+    reason = "; ".join([*reasons, *([rate.reason] if rate.reason else [])])
+    return msgspec.structs.replace(rate, status=Reliability.UNRELIABLE, reason=reason)
 
 
 class ProfileComparison(Record):
@@ -442,7 +557,7 @@ def _by_both_profiles(counted: Sequence[Counted], estimator: Estimator) -> Itera
             continue
         judging = replace(each.judging, profile=second, study=msgspec.structs.replace(each.judging.study, pooled=False))
         pair = (each, replace(each, judging=judging))
-        rate, compared = (_of_detector(cell, estimator).rate for cell in pair)
+        rate, compared = (cell_rates((cell,), (estimator,))[0].rate for cell in pair)
         sd, compared_sd = (_sd(replicates((cell,), estimator)) for cell in pair)
         yield ProfileComparison(rate, compared, sd, compared_sd)
 
@@ -663,6 +778,5 @@ def _rated(
         )
         for judging, tallying in zip(judgings, passes, strict=True)
     )
-    made = tuple(cell_rate(counted, estimator) for estimator in config.estimators)
-    estimator = config.study.estimator
-    return Rated(counted, made, replicates(counted, estimator), tuple(_by_both_profiles(counted, estimator)))
+    made, estimator = cell_rates(counted, config.estimators), config.study.estimator
+    return Rated(counted, made, replicates(counted, estimator, made), tuple(_by_both_profiles(counted, estimator)))

@@ -155,7 +155,7 @@ def main() -> None:
         show(f"Labels of the study, where {words}: {MAIN}", rows, as_json=options.json, notes=covered(rows, "ppi"))
     rows = apart(max(20, studies // 16), options.seed)
     title = f"A detector whose errors differ from its profile's: {APART}, rates of 2%, 10% and 30%"
-    show(title, rows, as_json=options.json)
+    show(title, rows, as_json=options.json, notes=[])
     rows, notes = flagged(max(20, studies // 4), options.seed)
     show(f"What is flagged: {MAIN} and 10% unless said otherwise", rows, as_json=options.json, notes=notes)
 
@@ -242,7 +242,7 @@ def _of_labels(tallies: Tallies, labels: Labels, seed: int) -> RateEstimate:
 
 
 APART = Design(250, 2, 150)
-DETECTORS = {  # what the share of each part of a drift was chosen on, what the choice was tried on, and what saw neither
+DETECTORS = {  # what the parts of a drift were chosen on, what the choice was tried on, and what it had not seen
     "chosen on": World(0.1),
     "bold, TPR 50%, FPR 2%": World(0.1, 0.5, 0.02, difficulty=0.3, spread_of_confidence=2.0),
     "blunt, TPR 45%, FPR 10%": World(0.1, 0.45, 0.1, spread_of_confidence=0.6),
@@ -341,7 +341,8 @@ def flagged(studies: int, seed: int) -> tuple[list[dict[str, Any]], list[str]]:
     missed = [100 - row["caught %"] for row in rows if row["to flag"] == "yes"]
     return rows, [
         f"flagged without need: {sum(false) / len(false):.1f}% on average, {max(false):.1f}% at most;"
-        f" neither flagged nor within the interval: {sum(missed) / len(missed):.1f}% on average, {max(missed):.1f}% at most",
+        f" neither flagged nor within the interval: {sum(missed) / len(missed):.1f}% on average, {max(missed):.1f}% at"
+        " most",
         "unseen: where words of one kind come to look as those of the other do, the confidences are those of another"
         " rate, and labels of the study alone can tell (the tables above)",
     ]

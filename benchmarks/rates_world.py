@@ -116,9 +116,8 @@ class World:
             )
         middle = float(np.interp(marked, distribution, _GRID)) * self.spread_of_confidence
         shared = generator.standard_normal((queries, 1)) * self.spread_of_confidence * self.difficulty**0.5
-        below: Array = np.interp(
-            (_EDGES - middle - shared) / (self.spread_of_confidence * (1.0 - self.difficulty) ** 0.5), _GRID, distribution
-        )  # fmt: skip
+        own = self.spread_of_confidence * (1.0 - self.difficulty) ** 0.5
+        below: Array = np.interp((_EDGES - middle - shared) / own, _GRID, distribution)
         found: Array = np.diff(below, axis=1)
         if self.rough[0]:
             seed = [self.rough[1], int(marked * 1e6)]

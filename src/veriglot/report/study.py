@@ -19,6 +19,7 @@ from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table, Value, as_json, escape_markdown
 from veriglot.report.text_layout import by_wording, count, interval, number, percent, points, printable, signed
+from veriglot.study.rates import contradictions
 from veriglot.study.results import BY_COMPARED
 
 if TYPE_CHECKING:
@@ -137,9 +138,35 @@ class View:
         return groups
 
     @cached_property
+    def contradicted(self) -> dict[str, list[str]]:
+        """The cells (model and language, in words) whose rates exclude each other or their labels, by what is wrong."""
+        pairs = (
+            (_sentence(reason), f"{rate.model or 'unnamed'} in {self.language(rate.language)}")
+            for rate in self.own_rates
+            for reason in contradictions(rate)
+        )
+        return by_wording(pairs)
+
+    @cached_property
+    def by_labels(self) -> list[Rate]:
+        """The reliable rates by labels of the study itself (`ppi`), where the report's estimator is another."""
+        if self.results.estimator == Estimator.PPI:
+            return []
+        rates = (self.rate(cell.model, cell.language, Estimator.PPI) for cell in self.cells)
+        return [rate for rate in rates if rate is not None and self.is_sound(rate)]
+
+    @cached_property
     def shared_languages(self) -> tuple[str, ...]:
         """The languages in which every model that has a reliable rate at all has one: those that ranks are over."""
         return tuple(tag for tag in self.languages if self._reliable_in and all(tag in t for t in self._reliable_in))
+
+    @property
+    def recommendation(self) -> str:
+        """What to quote where the study has labels of its own responses, in words."""
+        return (
+            f"Quote `ppi` in {count(len(self.by_labels), 'cell')} with labels of the study's own responses: it holds"
+            " whatever the detector's errors are here, if the labelled responses were drawn at random."
+        )
 
     @cached_property
     def unlike_means(self) -> str | None:
@@ -218,8 +245,14 @@ class View:
         return "all languages" if tag == ALL else language_name(tag)
 
     def warnings(self) -> Iterator[tuple[str, str]]:
-        """What to know before the rates are used, each with its kind: `Unreliable`, `Note` or `Warning`."""
+        """What to know before the rates are used, each with its kind; `Contradiction` first."""
+        for reason, cells in self.contradicted.items():
+            yield "Contradiction", f"{'; '.join(cells)}: {reason}"
+        if self.by_labels:
+            yield "Note", self.recommendation
         for reason, by_model in self.by_reason.items():
+            if all(contradictions(rate) for rates in by_model.values() for rate in rates):
+                continue
             where = "; ".join(
                 f"{model} in {', '.join(self.language(rate.language) for rate in rates)}"
                 for model, rates in by_model.items()
@@ -420,8 +453,9 @@ def render_study(results: StudyResults, console: Console) -> None:
     )
     lines = [Text.assemble((f"{kind}: ", _KINDS[kind]), printable(text)) for kind, text in view.warnings()]
     for part in (
-        Text(printable(results.title), style="bold"), Text(caption, style="dim"), _rate_table(view), Text(),
-        _model_table(view), Text(), *_profile_parts(view), *lines,
+        Text(printable(results.title), style="bold"), *lines[: len(view.contradicted)], Text(caption, style="dim"),
+        _rate_table(view), Text(), _model_table(view), Text(), *_profile_parts(view),
+        *lines[len(view.contradicted) :],
         Text(f"Signature: {printable(results.signature)}", style="dim"),
     ):  # fmt: skip
         if isinstance(part, Table):
@@ -430,7 +464,7 @@ def render_study(results: StudyResults, console: Console) -> None:
             console.print(part, soft_wrap=True, markup=False, highlight=False, emoji=False)
 
 
-_KINDS = {"Unreliable": "bold yellow", "Note": "bold", "Warning": "bold"}
+_KINDS = {"Contradiction": "bold red", "Unreliable": "bold yellow", "Note": "bold", "Warning": "bold"}
 
 
 def _profile_parts(view: View) -> Iterator[Table | Text]:

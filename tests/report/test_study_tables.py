@@ -14,10 +14,11 @@ from rich.console import Console
 from study_figures import LANGUAGES, MODELS, study_figures, two_profiles
 
 from veriglot.errors import UnknownNameError
-from veriglot.records import Reliability
+from veriglot.records import Estimator, Reliability
 from veriglot.report.study import render_study, study_table, study_tables
 from veriglot.report.tables import write_csv
 from veriglot.report.text_layout import percent
+from veriglot.study.rates import CONTRADICTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,3 +221,22 @@ def test_hostile_names_steer_no_terminal() -> None:
     assert "\x1b[31m" not in text
     assert "\u202e" not in text
     assert "[bold]x" in text
+
+
+def test_contradictions_and_what_to_quote_come_first() -> None:
+    results = study_figures()
+    cell = results.cells[0]
+    reason = f"{CONTRADICTS} the labels of these responses, 43.9% [23.7, 66.6]: quote ppi"
+    own = msgspec.structs.replace(cell.rates[0], status=Reliability.UNRELIABLE, reason=reason)
+    ppi = msgspec.structs.replace(
+        own, status=Reliability.OK, reason=None, rate=0.4, low=0.3, high=0.5, estimator=Estimator.PPI
+    )
+    changed = msgspec.structs.replace(cell, rates=(own, *cell.rates[1:], ppi))
+    console = Console(file=io.StringIO(), width=200, no_color=True)
+    results = msgspec.structs.replace(results, cells=(changed, *results.cells[1:]))
+    render_study(results, console)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[1].startswith(f"Contradiction: {cell.model} in ")
+    assert "43.9% [23.7, 66.6]" in lines[1]
+    assert any("Quote `ppi` in 1 cell" in line for line in lines)
+    assert sum("43.9%" in line for line in lines) == 1, "said once"

@@ -93,6 +93,15 @@ class View:
         """The rates that may be shown as plain numbers, as numbers."""
         return [rate.rate for rate in rates if rate is not None and self.is_sound(rate) and rate.rate is not None]
 
+    def figures(self, rates: Iterable[Rate | None]) -> list[float]:
+        """The rates that can stand side by side: reliable ones, and those that only another rate speaks against."""
+        return [
+            rate.rate
+            for rate in rates
+            if rate is not None and rate.rate is not None
+            if self.is_sound(rate) or rate.reason == "; ".join(contradictions(rate))
+        ]
+
     @staticmethod
     def doubt(rate: Rate) -> str:
         """What an estimator gave where the data do not support it: `(13.2%?)`."""

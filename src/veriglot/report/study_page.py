@@ -128,12 +128,14 @@ def _extremes(view: View) -> Iterator[dict[str, Any]]:
 
 
 def _shared_means(view: View, estimators: Sequence[str], models: Sequence[str]) -> tuple[dict[str, float] | None, int]:
-    """The plain mean of each estimator over the cells in which all of them are reliable, and how many cells these are.
+    """The plain mean of each estimator over the cells where the study's own is reliable, and how many cells these are.
 
-    The means are None where there is no such cell.
+    Only cells with a figure by each count; one that the study's own excludes is a figure too. The means are None where
+    there is no such cell.
     """
-    rates = ([view.rate(model, tag, name) for name in estimators] for model in models for tag in view.languages)
-    complete = [values for values in map(view.reliable, rates) if len(values) == len(estimators)]
+    cells = [(model, tag) for model in models for tag in view.languages if view.is_sound(view.rate(model, tag))]
+    rates = ([view.rate(model, tag, name) for name in estimators] for model, tag in cells)
+    complete = [values for values in map(view.figures, rates) if len(values) == len(estimators)]
     if not complete:
         return None, 0
     means = (sum(values) / len(complete) for values in zip(*complete, strict=True))
@@ -258,7 +260,7 @@ def _estimator_chart(view: View, names: list[str]) -> Markup | None:
     if not strips:
         return None
     heads = ("Model", "Rate", *names, "Languages")
-    caption = "Mean of each estimator over the languages in which all of them are reliable"
+    caption = f"Mean of each estimator over the languages in which {own} is reliable"
     return strip_table(strips, axis, caption=caption, heads=heads)
 
 
@@ -300,7 +302,7 @@ def _panels(view: View) -> Section:
     """Every language with its models, and every model with its languages, on one axis."""
     raw = view.results.estimator != "raw" and "raw" in view.estimators
     ends = [rate.high if rate.high is not None else rate.rate for rate in view.own_rates if view.is_sound(rate)]
-    marked = view.reliable(view.rate(rate.model or "", rate.language, "raw") for rate in view.own_rates)
+    marked = view.figures(view.rate(rate.model or "", rate.language, "raw") for rate in view.own_rates)
     axis = Axis.of([end for end in (*ends, *marked) if end is not None], count=5)
 
     def panel(caption: Markup, head: str, rows: Iterable[tuple[str, str, str]]) -> Markup:
@@ -321,7 +323,7 @@ def _panels(view: View) -> Section:
 def _panel_strip(view: View, model: str, tag: str, name: str) -> Strip:
     rate, marks = view.rate(model, tag), []
     raw = view.rate(model, tag, "raw") if view.results.estimator != "raw" else None
-    if raw is not None and raw.rate is not None and view.is_sound(raw):
+    if raw is not None and raw.rate is not None and view.figures([raw]):
         marks.append(Mark("diamond", raw.rate, look="other", title=f"raw: {view.rate_text(raw)}"))
     if rate is not None and rate.rate is not None:
         look = "" if view.is_sound(rate) else "doubtful"

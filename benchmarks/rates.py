@@ -153,7 +153,7 @@ def main() -> None:
     for drift, words in DRIFTS.items():
         rows = drifted(drift, max(20, studies // 4), options.seed)
         show(f"Labels of the study, where {words}: {MAIN}", rows, as_json=options.json, notes=covered(rows, "ppi"))
-    rows = apart(max(20, studies // 16), options.seed)
+    rows = apart(max(8, studies // 16), options.seed)
     title = f"A detector whose errors differ from its profile's: {APART}, rates of 2%, 10% and 30%"
     show(title, rows, as_json=options.json, notes=[])
     rows, notes = flagged(max(20, studies // 4), options.seed)

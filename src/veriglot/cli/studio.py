@@ -145,6 +145,9 @@ def import_(
             _check_ready(store, loaded)
         except UsageError as error:  # `serve` refuses it
             say(f"{error.message} {error.remedy}")
+        with store.reading() as tx:
+            if not tx.people(tx.project(loaded.slug).id):
+                say(f"next: veriglot studio invite {project} --role lead, then veriglot studio serve {project}")
     return exit_code
 
 
@@ -611,6 +614,7 @@ def rates(
     """
     loaded = _project_at(project)
     with _opened(loaded, database) as store:
+        from veriglot.rates.proportion import FEWEST_CLUSTERS
         from veriglot.studio.rates import measure_rates
 
         with store.reading() as tx:
@@ -629,14 +633,17 @@ def rates(
         for line in done.languages
         for step, last in ((step, step is line.steps[-1]) for step in line.steps)
     ]
-    title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
-    Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
-    for line in done.languages:
+    if rows:
+        title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
+        Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
+    else:
+        print(f"Nothing is labelled yet. A rate takes gold of {FEWEST_CLUSTERS} items of a language that came by chance.")
+    for line in done.languages if rows else ():
         for reason in line.reasons:
             print(f"{line.language} is unreliable: {reason}.")
         if line.suggested:
             print(f"{line.language}: {line.suggested:,} of {line.labels:,} labels were made with suggestions in sight.")
-    for effect in done.effects:
+    for effect in done.effects if rows else ():
         what = "Of all words" if effect.measure == "marked" else "Of the words that are suggested"
         shares = " and ".join("-" if each is None else f"{each:.1%}" for each in (effect.shown, effect.blind))
         difference = effect.reason or f"difference {effect.difference:+.1%} [{effect.low:+.1%}, {effect.high:+.1%}]"

@@ -633,17 +633,17 @@ def rates(
         for line in done.languages
         for step, last in ((step, step is line.steps[-1]) for step in line.steps)
     ]
-    if rows:
-        title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
-        Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
-    else:
-        print(f"Nothing is labelled yet. A rate takes gold of {FEWEST_CLUSTERS} items of a language that came by chance.")
-    for line in done.languages if rows else ():
+    if not rows:
+        print(f"Nothing is labelled yet. A rate takes gold of {FEWEST_CLUSTERS} items of a language, drawn by chance.")
+        return
+    title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
+    Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
+    for line in done.languages:
         for reason in line.reasons:
             print(f"{line.language} is unreliable: {reason}.")
         if line.suggested:
             print(f"{line.language}: {line.suggested:,} of {line.labels:,} labels were made with suggestions in sight.")
-    for effect in done.effects if rows else ():
+    for effect in done.effects:
         what = "Of all words" if effect.measure == "marked" else "Of the words that are suggested"
         shares = " and ".join("-" if each is None else f"{each:.1%}" for each in (effect.shown, effect.blind))
         difference = effect.reason or f"difference {effect.difference:+.1%} [{effect.low:+.1%}, {effect.high:+.1%}]"

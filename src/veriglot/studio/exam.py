@@ -346,6 +346,4 @@ def finish_attempt(caller: Writer) -> ExamResult:
     outcome = finish(caller.studio.store, caller.studio.project, caller.person.id)
     names = _DECISIVE[outcome.measure]
     by_language = {tag: {name: part[name] for name in names} for tag, part in outcome.by_language.items()}
-    return view(
-        ExamResult, outcome, figures={name: getattr(outcome, name) for name in names}, by_language=by_language
-    )
+    return view(ExamResult, outcome, figures={name: getattr(outcome, name) for name in names}, by_language=by_language)

@@ -51,7 +51,7 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     assert heads[:3] == ["Language", "Items", "Share annotated"]
     assert table.locator("tbody th").all_inner_texts() == ["Arabic", "German"]
     edges = table.locator("thead .sort").evaluate_all(
-        "all => all.map(one => { const box = one.getBoundingClientRect(); return [box.left, box.left + one.scrollWidth]; })"
+        "all => all.map(one => [one.getBoundingClientRect().left, one.getBoundingClientRect().left + one.scrollWidth])"
     )
     assert all(end <= start for (_, end), (start, _) in pairwise(edges))  # no head lies over the next one
     german = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()

@@ -44,6 +44,8 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     done = veriglot("import", folder, code=3)
     assert "1 items added (de 1)" in done.stdout
     assert "data.jsonl, line 2" in done.stderr
+    assert f"next: veriglot studio invite {folder} --role lead" in " ".join(done.stderr.split())
+    assert "Nothing is labelled yet. A rate takes gold of 8 items" in veriglot("rates", folder).stdout
     assert json.loads(veriglot("import", folder, "--json", code=3).stdout)["known"] == 1
     (link,) = veriglot("invite", folder, "--role", "lead", "--public-url", "https://studio.example/").stdout.split()
     assert link.startswith("https://studio.example/join/")
@@ -57,6 +59,7 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     assert status["items"] == [{"role": "normal", "language": "de", "count": 1}]
     assert [one["role"] for one in status["people"]] == ["lead"]
     assert "people      lead       invited 1, joined 0" in veriglot("status", folder).stdout
+    assert "next:" not in veriglot("import", folder, code=3).stderr
     file = tmp_path / "b.jsonl.gz"
     made = json.loads(veriglot("backup", folder, file, "--json").stdout)
     target = tmp_path / "new.sqlite"

@@ -145,6 +145,9 @@ def import_(
             _check_ready(store, loaded)
         except UsageError as error:  # `serve` refuses it
             say(f"{error.message} {error.remedy}")
+        with store.reading() as tx:
+            if not tx.people(tx.project(loaded.slug).id):
+                say(f"next: veriglot studio invite {project} --role lead, then veriglot studio serve {project}")
     return exit_code
 
 
@@ -611,6 +614,7 @@ def rates(
     """
     loaded = _project_at(project)
     with _opened(loaded, database) as store:
+        from veriglot.rates.proportion import FEWEST_CLUSTERS
         from veriglot.studio.rates import measure_rates
 
         with store.reading() as tx:
@@ -629,6 +633,9 @@ def rates(
         for line in done.languages
         for step, last in ((step, step is line.steps[-1]) for step in line.steps)
     ]
+    if not rows:
+        print(f"Nothing is labelled yet. A rate takes gold of {FEWEST_CLUSTERS} items of a language, drawn by chance.")
+        return
     title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
     Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
     for line in done.languages:

@@ -296,7 +296,10 @@ router = Router()
 
 
 class ExamResult(Record):
-    """What became of an attempt: `figures` are `precision` and `recall`, or `agreement`, as the project measures it."""
+    """What became of an attempt: `figures` are `precision` and `recall`, or `agreement`, as the project measures it.
+
+    Each language has to reach the threshold; `by_language` has its figures.
+    """
 
     passed: bool
     attempt: int
@@ -304,6 +307,7 @@ class ExamResult(Record):
     measure: str
     threshold: float
     figures: dict[str, float | None]
+    by_language: dict[str, dict[str, float | None]]
 
 
 class ExamAnswer(Record):
@@ -340,5 +344,6 @@ def feedback(caller: SignedIn) -> list[ExamAnswer]:
 def finish_attempt(caller: Writer) -> ExamResult:
     """Have the attempt at the exam measured, once all of its items are handed in."""
     outcome = finish(caller.studio.store, caller.studio.project, caller.person.id)
-    figures = {name: getattr(outcome, name) for name in _DECISIVE[outcome.measure]}
-    return view(ExamResult, outcome, figures=figures)
+    names = _DECISIVE[outcome.measure]
+    by_language = {tag: {name: part[name] for name in names} for tag, part in outcome.by_language.items()}
+    return view(ExamResult, outcome, figures={name: getattr(outcome, name) for name in names}, by_language=by_language)

@@ -73,3 +73,6 @@ def test_nothing_runs_over_the_edge_of_a_phone(house: House) -> None:
         page.wait_for_selector(".waiting", state="detached")
         wide = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
         assert wide[0] <= wide[1], path
+        tab = page.locator(".tabs [aria-current]").bounding_box()
+        assert tab["x"] >= 0, path
+        assert tab["x"] + tab["width"] <= 390, path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,10 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     heads = [head.strip(" ↑↓") for head in table.locator("thead th").all_inner_texts()]
     assert heads[:3] == ["Language", "Items", "Share annotated"]
     assert table.locator("tbody th").all_inner_texts() == ["Arabic", "German"]
+    edges = table.locator("thead .sort").evaluate_all(
+        "all => all.map(one => [one.getBoundingClientRect().left, one.getBoundingClientRect().left + one.scrollWidth])"
+    )
+    assert all(end <= start for (_, end), (start, _) in pairwise(edges))  # no head lies over the next one
     german = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()
     row = next(row for row in told["languages"] if row["language"] == "de")
     assert (german[0], german[-1]) == (str(row["items"]), str(row["annotators"]))
@@ -191,6 +196,11 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
     page.get_by_text(f"Gold layers replaced: {open_}. Settled by hand by a lead and kept: 0.").wait_for()
     assert lead.get("/api/lead/overview")["disagreements"] == 0
     assert lead.trouble == []
+
+
+def test_without_shared_work_nothing_is_to_settle(house: House) -> None:
+    page = house.person("Ines", "lead").go("/lead/disagreements", ".summary")
+    expect(page.locator(".summary")).to_contain_text("An item comes here when two people")
 
 
 def test_without_shared_work_there_is_no_agreement(house: House) -> None:

@@ -4,6 +4,7 @@ import { call } from "./api.js";
 import { GuidelinesText } from "./guidelines.js";
 import { Refusal } from "./join.js";
 import { Marked } from "./lead/annotated_text.js";
+import { languageName } from "./lead/figures.js";
 import { interfaceLanguage, t } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
 
@@ -17,6 +18,18 @@ const Figures = ({ figures }) => {
     <dt>${t(`exam.${name}`)}</dt>
     <dd>${typeof figures[name] === "number" ? share(/** @type {number} */ (figures[name])) : t("exam.undefined")}</dd>
   </div>`)}</dl>`;
+};
+
+/** What each language reached, as all have to pass. @param {{result: any}} props */
+const Languages = ({ result }) => {
+  const rows = Object.entries(result.by_language ?? {});
+  return html`<p class="fine">${t("exam.needed", { share: share(result.threshold) })}</p>
+    ${rows.length > 1 ? html`<ul class="exam-languages">${rows.map(([tag, figures]) => {
+      const values = /** @type {(number | null)[]} */ (Object.values(figures));
+      const reached = values.every((value) => value === null || value >= result.threshold);
+      return html`<li key=${tag}><b class=${reached ? "good" : "bad"} aria-hidden="true">${reached ? "✓" : "✗"}</b> ${languageName(tag)}: <bdi>${
+        values.map((value) => (value === null ? t("exam.undefined") : share(value))).join(" · ")}</bdi></li>`;
+    })}</ul>` : null}`;
 };
 
 /** Before the exam: the guidelines to read, and how it goes. @param {{me: any, onBegin: () => void}} props */
@@ -92,6 +105,7 @@ const Result = ({ result, me, onNext }) => {
     <h1>${t(`exam.${outcome}`)}</h1>
     <p>${t(`exam.${outcome}_text`, { count: result.attempts_left })}</p>
     <${Figures} figures=${result.figures ?? result} />
+    <${Languages} result=${result} />
     ${outcome !== "out" && html`<p><button type="button" class="primary" onClick=${onNext}>
       ${t(outcome === "passed" ? "exam.to_work" : "exam.retry")}
     </button></p>`}

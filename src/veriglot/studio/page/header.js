@@ -30,12 +30,14 @@ export const Top = ({ me, sync, done, left, unread, guide, onPanel, navigate }) 
     await call("POST", "/api/logout").catch(() => undefined);
     location.reload();
   };
+  const sitting = me.person.stage === "exam";
+  const known = sitting || (left ?? 0) > 1; // of new work, only that there is some: a bar would be full all day
   return html`
     <header class="top">
       <h1><${ProjectName} me=${me} /></h1>
       <div class="progress">
-        <progress max=${Math.max(1, done + (left ?? 0))} value=${done} aria-label=${t("progress.label")}></progress>
-        <span class="fine">${t("progress", { done })}${left ? ` · ${t("progress.left", { count: left })}` : ""}</span>
+        ${known ? html`<progress max=${Math.max(1, done + (left ?? 0))} value=${done} aria-label=${t("progress.label")}></progress>` : null}
+        <span class="fine">${sitting ? html`<b>${t("lead.purpose.exam")}</b> · ` : null}${t("progress", { done })}${left && known ? ` · ${t("progress.left", { count: left })}` : ""}</span>
       </div>
       <${SyncLine} sync=${sync} onConflict=${() => onPanel("conflict")} />
       <nav class="tools" aria-label=${t("tools.label")}>

@@ -61,7 +61,7 @@ export const Disagreements = ({ form, people, overview, refresh }) => {
     </p></div>
     <${ByRule} language=${language} people=${people} onDone=${() => Promise.all([again(), refresh()])} />
     ${!answer ? html`<${Waiting} failure=${failure} pending=${pending} />` : html`
-      <div class="page-head"><p class="summary" role="status">${t("lead.disagreements_of", { count: answer.total })}</p>
+      <div class="page-head"><p class="summary" role="status">${answer.total || settled ? t("lead.disagreements_of", { count: answer.total }) : t("lead.no_disagreements")}</p>
       ${answer.items.length && !settled ? html`<${Act} path="/api/lead/adjudications" body=${{ item: answer.items[0].item.id }} kind="primary"
         label=${t("lead.settle_all")} onDone=${(/** @type {any} */ done) => go(`/mark/${done.assignment}`)} />` : null}</div>
       ${answer.items.map((/** @type {any} */ one) => html`<${Case} key=${one.item.id} ...${{ one, form, people, again }} />`)}

@@ -46,6 +46,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
   const tab = TABS.includes(place[0]) ? place[0] : "progress";
   useEffect(() => {
     document.title = `${t(`lead.${tab}`)} · ${me.project.name}`;
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone tabs scroll
   }, [tab]);
   useEffect(() => {
     if (me.person.role !== "lead") navigate("/", { replace: true });

@@ -37,7 +37,10 @@ const Exam = (/** @type {any} */ { person }) => {
   const passed = last.passed ?? person.stage === "work";
   const said = ["precision", "recall", "agreement"].filter((name) => typeof last[name] === "number")
     .map((name) => `${t(`lead.short.${name}`)} ${share(last[name])}`);
+  const decisive = last.measure === "agreement" ? ["agreement"] : ["precision", "recall"];
+  const below = Object.entries(last.by_language ?? {}).filter(([, part]) => decisive.some((name) => (part[name] ?? 1) < last.threshold));
   return html`<span class=${passed ? "good" : "bad"}>${t(passed ? "lead.exam_passed" : "lead.exam_not_passed")}</span>
+    ${below.map(([tag, part]) => html`<small key=${tag} class="bad">${languageName(tag)}: ${decisive.map((name) => (typeof part[name] === "number" ? share(part[name]) : "–")).join(" · ")} ${"<"} ${share(last.threshold)}</small>`)}
     <small>${[t("lead.exam_attempts", { count: person.exam_attempts }), ...said].join(" · ")}</small>`;
 };
 

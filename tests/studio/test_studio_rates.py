@@ -13,10 +13,12 @@ from veriglot import estimate, read
 from veriglot.cli import main
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.reference import reference
+from veriglot.studio.adjudication import adjudicate, disagreements
 from veriglot.studio.assignment import suggestions_for
 from veriglot.studio.export import export
 from veriglot.studio.items import import_all
 from veriglot.studio.rates import measure_rates
+from veriglot.studio.tables import Role
 
 STUDY = """
 [study]
@@ -112,6 +114,40 @@ def test_what_came_since_it_is_uncertain_is_in_no_rate(store, make_project, tmp_
     export(store, project, tmp_path / "out")
     assert len(list(read(tmp_path / "out" / "gold.jsonl"))) == 40
     assert len(list(read(tmp_path / "out" / "labels.jsonl"))) == 20
+
+
+def _two_annotate(store, make_project, tmp_path, disputed, number):
+    """Two people annotate each item; of the first `disputed` only one of them marks a word."""
+    _loop(make_project, tmp_path, number)
+    head = RULES.replace("[work]\n", '[data]\npath = "data.jsonl"\n[work]\nper_item = 2\nper_person = 9999\n')
+    project = make_project(head)
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, number, lambda n, _: spans(*[WORDS[0]] if n < disputed else []))
+    _label(work, number, lambda _, __: spans())
+    return project, work
+
+
+def test_what_all_agree_on_is_a_label_and_what_is_not_settled_a_reason(store, make_project, tmp_path):
+    project, work = _two_annotate(store, make_project, tmp_path, 8, 40)
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+        disputed = [row.item.id for row in disagreements(tx, project, work.id)]
+    assert (line.labels, line.rate, line.enough) == (32, 0, False)
+    assert "8 items were handed in and have no label: review, settle or exclude them" in line.reasons
+    done = export(store, project, tmp_path / "before")
+    assert len(list(read(tmp_path / "before" / "labels.jsonl"))) == 32
+    assert any("lacks 8 items" in note for note in done.notes)
+    lead = work.person(Role.LEAD)
+    for item_id in disputed:
+        work.act(adjudicate(store, project, lead.id, item_id), "submit", spans(WORDS[0]))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.rate, line.reasons) == (40, pytest.approx(8 / 280), ())
+    done = export(store, project, tmp_path / "after")
+    labels = list(read(tmp_path / "after" / "labels.jsonl"))
+    assert sum(len(sample.annotations[0].spans) for sample in labels) == 8
+    assert (len(labels), done.notes) == (40, [])
 
 
 @pytest.mark.parametrize("follows", [True, False])

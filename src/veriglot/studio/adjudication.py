@@ -24,6 +24,8 @@ from veriglot.studio.comparison import (
     Comparison,
     GoldSource,
     annotations_by_item,
+    final_single_annotation,
+    final_states,
     gold_origins,
     suggested_id,
     texts_with_layers,
@@ -38,6 +40,7 @@ from veriglot.studio.tables import (
     WORK_ROLES,
     Assignment,
     Item,
+    ItemRole,
     NotFound,
     Person,
     Purpose,
@@ -55,7 +58,18 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
 
-__all__ = ["Rule", "Vote", "after_adjudication", "best_annotators", "router", "settle", "submissions_of", "votes_on"]
+__all__ = [
+    "Rule",
+    "Vote",
+    "after_adjudication",
+    "best_annotators",
+    "label_of",
+    "lacks_label",
+    "router",
+    "settle",
+    "submissions_of",
+    "votes_on",
+]
 
 
 # Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
@@ -210,6 +224,36 @@ def best_annotators(
     rows = agreement_rows([], shared, by_single_type=not project.form.has_spans, resamples=resamples)
     ids = {name: id_ for id_, name in tx.public_ids(tx.project(project.slug).id).items()}
     return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
+
+
+def label_of(
+    tx: ReadTransaction, project: Project, item: Item, handed_in: Sequence[Assignment]
+) -> tuple[Layer, str] | None:
+    """What counts of an item, and why: its gold (`gold`), its `single` annotation, or what all `agreed` on.
+
+    `handed_in` is what `annotations_by_item` has of it. Agreed is what all who are wanted say once they are through; of
+    an item that everybody annotates, two people or more.
+    """
+    gold = tx.gold(item.id)
+    if gold is not None:
+        return gold, "gold"
+    only = final_single_annotation(project, item, handed_in)
+    if only is not None:
+        return final_layer(tx, only), "single"
+    wanted = 2 if item.role is ItemRole.OVERLAP else max(2, item.people_wanted(project))
+    through = all(row.state in final_states(project) for row in handed_in)
+    if item.role not in WORK_ROLES or len(handed_in) < wanted or not through:
+        return None
+    layers, sample = [final_layer(tx, row) for row in handed_in], tx.sample(item.id)
+    if layers[0].skip is not None or Comparison(project.form, sample).differ(layers):
+        return None
+    return _plain(agreed(layers, project.form, sample)), "agreed"
+
+
+def lacks_label(project: Project, item: Item, handed_in: Sequence[Assignment]) -> bool:
+    """Whether as many as the project asks have handed an item in that has no label: rates without it may be biased."""
+    asked = 2 if item.role is ItemRole.OVERLAP else project.entries.work.per_item
+    return item.role in WORK_ROLES and len(handed_in) >= asked
 
 
 _SETTLED_AT_ONCE = 50  # items; people who save wait for as long

@@ -37,10 +37,10 @@ from veriglot.formats.writer import Writer
 from veriglot.records import Annotation, Kind, Sample
 from veriglot.records.settings import Record
 from veriglot.storage.files import open_whole
-from veriglot.studio.comparison import GoldOrigin, count_suggestions, final_single_annotation, gold_origins, verdict
+from veriglot.studio.adjudication import label_of, lacks_label
+from veriglot.studio.comparison import GoldOrigin, count_suggestions, gold_origins, verdict
 from veriglot.studio.items import is_random
 from veriglot.studio.layers import Layer
-from veriglot.studio.review import final_layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Event, Item, Purpose, now, write_moment
 from veriglot.studio.web import Lead, Router
 
@@ -89,7 +89,8 @@ class _Row:
 
     sample: Sample  # as it was imported, with no annotations
     is_work: bool  # not the exam's nor a hidden check
-    gold: Annotation | None  # what counts: settled, imported, or that of the only annotator where it is through
+    gold: Annotation | None  # what counts: settled, imported, or that of the only annotator, or of all who agree
+    lacks: bool  # whether it was handed in and has no gold
     silver: Annotation | None
     people: list[Annotation]  # the annotators', handed in
     others: list[Annotation]  # imported ones that are none of these
@@ -157,7 +158,8 @@ def _row(
         by = next((name for name, about in names.about.items() if about["id"] == origin.by), None)
         settled = {"by": by, "at": write_moment(origin.at), "why": origin.why, "spans": origin.sources}
         studio["settled"] = {key: msgspec.to_builtins(value) for key, value in settled.items() if value is not None}
-    return _Row(bare, item.role in WORK_ROLES, gold, silver, people, others, handed_in, studio)
+    lacks = gold is None and lacks_label(project, item, list(handed_in.values()))
+    return _Row(bare, item.role in WORK_ROLES, gold, lacks, silver, people, others, handed_in, studio)
 
 
 def _imported(
@@ -181,14 +183,13 @@ def _imported(
 def _gold(
     tx: ReadTransaction, project: Project, item: Item, handed_in: list[Assignment], origin: str | None
 ) -> tuple[Layer | None, str | None]:
-    """The gold layer, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`."""
-    layer = tx.gold(item.id)
-    if layer is not None:
-        return layer, origin or "imported"
-    only = final_single_annotation(project, item, handed_in)
-    if only is None:
+    """The gold layer, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`, `agreed`."""
+    label = label_of(tx, project, item, handed_in)
+    if label is None:
         return None, None
-    return final_layer(tx, only), "reviewed" if project.entries.work.reviews else "single"
+    layer, why = label
+    single = "reviewed" if project.entries.work.reviews else "single"
+    return layer, {"gold": origin or "imported", "single": single}.get(why, why)
 
 
 def _assignment_fields(row: Assignment, names: _Names) -> dict[str, Any]:
@@ -293,13 +294,14 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     beyond: Counter[str] = Counter()
     given: dict[str, list[Assignment]] = {}
     layers: Counter[str] = Counter()
-    items = left_out = 0
+    items = left_out = lacking = 0
     try:
         for row in _rows(tx, project, project_id, names):
             if format_ != "native" and not row.is_work:
                 left_out += 1
                 continue
             items += 1
+            lacking += format_ == "native" and row.lacks and is_random(project, row.sample.id)
             layers.update(annotation.annotator for annotation in row.people)
             for name, assignment in row.handed_in.items():
                 given.setdefault(name, []).append(assignment)
@@ -330,6 +332,8 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
         if about["joined"]
     }
     notes = _notes(format_, left_out, layers)
+    if lacking:
+        notes.append(f"labels.jsonl lacks {lacking} items that were handed in: review, settle or exclude them.")
     done = Exported(project.slug, format_, write_moment(now()), items, people, files, dict(beyond), notes)
     account = json.dumps(msgspec.to_builtins(done), ensure_ascii=False, indent=2)
     (folder / "export.json").write_text(account + "\n", "utf-8")

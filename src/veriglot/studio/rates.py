@@ -19,11 +19,11 @@ from veriglot.rates.plan import plan_sample_size
 from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies
 from veriglot.records import Estimator
 from veriglot.records.settings import Record
-from veriglot.studio.comparison import Comparison, annotations_by_item, final_single_annotation
+from veriglot.studio.adjudication import label_of, lacks_label
+from veriglot.studio.comparison import Comparison, annotations_by_item
 from veriglot.studio.figures import Pending, Progress, figure
 from veriglot.studio.items import is_random
 from veriglot.studio.layers import Layer, LayerSpan
-from veriglot.studio.review import final_layers
 from veriglot.studio.tables import DONE, WORK_ROLES, Item, Purpose
 from veriglot.studio.web import Lead, Router, Studio
 
@@ -60,7 +60,7 @@ class LanguageRate(Record):
     rate: float | None
     low: float | None
     high: float | None
-    reasons: tuple[str, ...]  # of the last step
+    reasons: tuple[str, ...]  # of the last step, and of handed in items without a label
     steps: list[RateStep]  # after each hundred labels, in the order in which they were made
     enough: bool  # whether the interval is as narrow as the project asks for
     needed: int | None  # labels in all for that; None where it cannot be said, or never
@@ -96,9 +96,8 @@ class ProjectRates(Record):
 def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
     """The rates as they are now, and what suggestions do to the labels."""
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
-    labelled = _labelled(tx, project)
     by_language: dict[str, list[_Counted]] = {}
-    for counted in _counted(tx, project, labelled):
+    for counted in _counted(tx, project):
         by_language.setdefault(counted.language, []).append(counted)
     languages = [_language(project, tag, rows) for tag, rows in sorted(by_language.items())]
     return ProjectRates(unit, project.entries.work.half_width, languages, list(_effects(tx, project)))
@@ -116,37 +115,27 @@ class _Counted:
     unsupported: int | None = None
     at: tuple[str, int] = ("", 0)  # when it was labelled
     suggested: bool = False
+    lacks: bool = False  # handed in, and without a label
 
 
-def _labelled(tx: ReadTransaction, project: Project) -> dict[int, tuple[Layer, str, bool]]:
-    """Item to its gold layer as exports have it, when it was last annotated, and whether with suggestions in sight."""
+def _counted(tx: ReadTransaction, project: Project) -> Iterator[_Counted]:
     project_id = tx.project(project.slug).id
-    by_item, final_layer_of = annotations_by_item(tx, project_id), final_layers(tx, project_id)
-    result = {}
+    by_item = annotations_by_item(tx, project_id)
     for item in tx.items(project_id, role=WORK_ROLES):
-        rows = by_item.get(item.id, [])
-        only = final_single_annotation(project, item, rows)
-        layer = tx.gold(item.id) if item.has_gold else None if only is None else final_layer_of(only)
-        if layer is not None and layer.skip is None:
-            at = max((str(row.submitted_at or row.changed_at) for row in rows), default="")
-            result[item.id] = layer, at, any(row.suggestions is not None for row in rows)
-    return result
-
-
-def _counted(tx: ReadTransaction, project: Project, labelled: dict[int, tuple[Layer, str, bool]]) -> Iterator[_Counted]:
-    for item in tx.items(tx.project(project.slug).id, role=WORK_ROLES):
-        prediction = tx.prediction(item.id)
-        judged = prediction is not None and "units" in prediction
+        prediction, rows = tx.prediction(item.id), by_item.get(item.id, [])
         counted = _Counted(item.language or "", is_random(project, item.key), 0, item.id)
-        if judged and prediction is not None:
+        if prediction is not None and "units" in prediction:
             counted.units, counted.marked, counted.cluster = (prediction[key] for key in ("units", "marked", "query"))
-        if item.id in labelled:
-            layer, at, counted.suggested = labelled[item.id]
+        label = label_of(tx, project, item, rows)
+        if label is not None and label[0].skip is None:
             comparison = Comparison(project.form, tx.sample(item.id))
             counted.units = len(comparison.units)
-            counted.unsupported = _touched(comparison, layer)
-            counted.at = at, item.id
-        if counted.units:
+            counted.unsupported = _touched(comparison, label[0])
+            counted.at = max((str(row.submitted_at or row.changed_at) for row in rows), default=""), item.id
+            counted.suggested = any(row.suggestions is not None for row in rows)
+        else:
+            counted.lacks = lacks_label(project, item, rows)
+        if counted.units or counted.lacks:
             yield counted
 
 
@@ -156,7 +145,7 @@ def _touched(comparison: Comparison, layer: Layer) -> int:
 
 def _language(project: Project, language: str, rows: Sequence[_Counted]) -> LanguageRate:
     has_predictions = any(row.marked is not None for row in rows)
-    population = [row for row in rows if row.marked is not None] if has_predictions else list(rows)
+    population = [row for row in rows if row.units and (row.marked is not None or not has_predictions)]
     order = sorted(
         (i for i, row in enumerate(population) if row.unsupported is not None and row.by_chance),
         key=lambda i: population[i].at,
@@ -165,6 +154,9 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     steps = [case.step(order[:size]) for size in (*range(_STEP, len(order), _STEP), len(order)) if size]
     half_width = project.entries.work.half_width
     last = steps[-1] if steps else RateStep(0, None, None, None, ("nothing is labelled yet",))
+    reasons, lacking = list(last.reasons), sum(row.lacks and row.by_chance for row in rows)
+    if lacking:
+        reasons.append(f"{lacking} items were handed in and have no label: review, settle or exclude them")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
     return LanguageRate(
@@ -177,9 +169,9 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         last.rate,
         last.low,
         last.high,
-        last.reasons,
+        tuple(reasons),
         steps,
-        narrow and not last.reasons,
+        narrow and not reasons,
         needed,
         limit,
     )

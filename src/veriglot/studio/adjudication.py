@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from veriglot.metrics.agreement import Layered
-    from veriglot.records import Sample
+    from veriglot.records import Pointer, Sample
     from veriglot.studio.project import Form, Project
 
 __all__ = [
@@ -94,11 +94,27 @@ def agreed(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer:
     common = frozenset.intersection(*(layer.content(form, sample.response) or frozenset() for layer in layers))
     flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
     source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
-    units = tuple(unit for unit in first.units if any((unit.start, unit.end) == mark[:2] for mark in common))
+    units = tuple(
+        _agreed_unit(
+            (start, end), label, [o for layer in layers for o in layer.units if (o.start, o.end) == (start, end)]
+        )
+        for start, end, label in sorted(common if form.unit is not None else ())
+    )
     layer = Layer(units=units, label=first.label if common and form.labels else None)
     if form.has_spans:
         layer = Layer(spans=_spans(common))
     return _with_agreed_ratings(replace(layer, flags=flags, source_flags=source_flags), layers)
+
+
+def _agreed_unit(bounds: tuple[int, int], label: str, here: Sequence[LayerUnit]) -> LayerUnit:
+    """A unit that all label alike: the flags that all raise, counts that all agree on who count, all evidence."""
+    counts = _unanimous(tuple(sorted(unit.counts.items())) for unit in here if unit.counts)
+    flags = tuple(flag for flag in here[0].flags if all(flag in unit.flags for unit in here))
+    return LayerUnit(*bounds, label, _evidence(here), flags, dict(counts or ()))
+
+
+def _evidence(units: Iterable[LayerUnit]) -> tuple[Pointer, ...]:
+    return tuple(dict.fromkeys(pointer for unit in units for pointer in unit.evidence))
 
 
 def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
@@ -157,8 +173,8 @@ def _with_agreed_ratings(layer: Layer, layers: Sequence[Layer]) -> Layer:
     return replace(layer, spans=tuple(spans), ratings=ratings)
 
 
-def _unanimous(steps: Iterable[int]) -> int | None:
-    distinct = set(steps)
+def _unanimous(answers: Iterable[H]) -> H | None:
+    distinct = set(answers)
     return distinct.pop() if len(distinct) == 1 else None
 
 
@@ -205,9 +221,8 @@ def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] |
             return None
         label = decided[0]
         agreeing = [unit for unit in here if unit.label == label]
-        evidence = tuple(dict.fromkeys(pointer for unit in agreeing for pointer in unit.evidence))
         flags = _common_flags((unit.flags for unit in here), of)
-        decisions.append(LayerUnit(*bounds, label, evidence, flags, dict(counts or ())))
+        decisions.append(LayerUnit(*bounds, label, _evidence(agreeing), flags, dict(counts or ())))
     return tuple(decisions)
 
 

@@ -52,7 +52,7 @@ from veriglot.studio.texts import item_view, sample_of
 from veriglot.studio.web import Lead, LeadWriter, Router, Studio, Tag, view
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from veriglot.metrics.agreement import Layered
     from veriglot.records import Pointer, Sample
@@ -242,11 +242,15 @@ def best_annotators(
 
 
 def label_of(
-    tx: ReadTransaction, project: Project, item: Item, handed_in: Sequence[Assignment]
+    tx: ReadTransaction,
+    project: Project,
+    item: Item,
+    handed_in: Sequence[Assignment],
+    final_layer_of: Callable[[Assignment], Layer],
 ) -> tuple[Layer, str] | None:
     """What counts of an item, and why: its gold (`gold`), its `single` annotation, or what all `agreed` on.
 
-    `handed_in` is what `annotations_by_item` has of it. Agreed is what all who are wanted say once they are through; of
+    `handed_in` is what `annotations_by_item` has of it, `final_layer_of` is of `review.final_layers`. Agreed is what all who are wanted say once they are through; of
     an item that everybody annotates, two people or more.
     """
     gold = tx.gold(item.id)
@@ -254,12 +258,12 @@ def label_of(
         return gold, "gold"
     only = final_single_annotation(project, item, handed_in)
     if only is not None:
-        return final_layer(tx, only), "single"
+        return final_layer_of(only), "single"
     wanted = 2 if item.role is ItemRole.OVERLAP else max(2, item.people_wanted(project))
     through = all(row.state in final_states(project) for row in handed_in)
     if item.role not in WORK_ROLES or len(handed_in) < wanted or not through:
         return None
-    layers, sample = [final_layer(tx, row) for row in handed_in], tx.sample(item.id)
+    layers, sample = [final_layer_of(row) for row in handed_in], tx.sample(item.id)
     if layers[0].skip is not None or Comparison(project.form, sample).differ(layers):
         return None
     return _plain(agreed(layers, project.form, sample)), "agreed"

@@ -238,6 +238,8 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
         if assignment.purpose is Purpose.EXAM and new.kind == "skip":
             raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
+        if new.kind == "comment" and thread_of(assignment) is None:
+            raise Refused("Nobody reads comments here.", remedy="Write to the lead, or comment on an annotation.")
         if new.kind not in _ASIDE:
             before_event(tx, assignment, new)
 

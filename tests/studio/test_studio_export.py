@@ -100,10 +100,10 @@ def test_what_was_marked_comes_back(store, make_project, tmp_path, format_, file
     assert work.project.slug == done.project
 
 
-@pytest.mark.parametrize("text", [RULES, HAT, RULES.replace("spans", "pairs"), RULES.replace("spans", "facts")])
-def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, text):
+@pytest.mark.parametrize("task", ["spans", "translation", "pairs", "facts"])
+def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, task):
     """By the rules of its importer, as of 1.23.2, which took such an export."""
-    project = make_project(text)
+    project = make_project(RULES.replace("spans", task))
     work = team(store, project)
     form = project.form
     if form.has_spans:

@@ -253,8 +253,7 @@ def label_of(
     `handed_in` is what `annotations_by_item` has of it, `final_layer_of` is of `review.final_layers`. Agreed is what all who are wanted say once they are through; of
     an item that everybody annotates, two people or more.
     """
-    gold = tx.gold(item.id)
-    if gold is not None:
+    if item.has_gold and (gold := tx.gold(item.id)) is not None:
         return gold, "gold"
     only = final_single_annotation(project, item, handed_in)
     if only is not None:

@@ -250,8 +250,8 @@ def label_of(
 ) -> tuple[Layer, str] | None:
     """What counts of an item, and why: its gold (`gold`), its `single` annotation, or what all `agreed` on.
 
-    `handed_in` is what `annotations_by_item` has of it, `final_layer_of` is of `review.final_layers`. Agreed is what all who are wanted say once they are through; of
-    an item that everybody annotates, two people or more.
+    `handed_in` is what `annotations_by_item` has of it, `final_layer_of` is of `review.final_layers`. Agreed is what
+    all who are wanted say once they are through; of an item that everybody annotates, two people or more.
     """
     if item.has_gold and (gold := tx.gold(item.id)) is not None:
         return gold, "gold"

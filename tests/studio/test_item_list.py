@@ -65,6 +65,10 @@ def test_a_list_is_narrowed_by_what_it_is_asked_for(studio: Running) -> None:
     assert _listed(lead, gold=False, state="free") == [4]
     assert _listed(lead, language="fr") == []
     assert lead.get("/api/lead/items?type=nothing").status_code == 422
+    for more in (f"person={_id(one)}", "type=entity", "flagged=true", "stale=2"):
+        assert lead.get(f"/api/lead/items?state=free&{more}").status_code == 422
+    where = {"state": "free", "stale": 2}
+    assert lead.post("/api/lead/items", {"action": "exclude", "where": where}).status_code == 422
     assert lead.get("/api/lead/items?person=nobody").status_code == 404
     two = studio.visitor("two")
     assert lead.get(f"/api/lead/items?person={_id(two)}").status_code == 404  # of another project

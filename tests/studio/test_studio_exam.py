@@ -75,6 +75,22 @@ def test_a_retry_has_the_same_items_where_there_are_no_others(store, make_projec
     assert exam.finish(store, work.project, person.id).passed
 
 
+@pytest.mark.parametrize("pool", [4, 6])
+def test_no_answer_is_told_that_an_attempt_to_come_asks_for(store, make_project, pool):
+    work = team(store, make_project(EXAM))
+    work.items(pool, role=ItemRole.EXAM, gold=RIGHT)
+    person = work.person()
+    first = {row.item_id for row in work.do(person, Layer())}
+    exam.finish(store, work.project, person.id)
+    with store.reading() as tx:
+        coming = exam._to_come(tx, work.project, tx.person(person.id), first)
+    second = {row.item_id for row in work.do(person, Layer())}
+    assert (coming, len(first - coming)) == (second, pool - 3)
+    exam.finish(store, work.project, person.id)
+    with store.reading() as tx:
+        assert exam._to_come(tx, work.project, tx.person(person.id), first | second) == set()
+
+
 def test_an_exam_that_was_reset_can_be_taken_again(store, make_project):
     from veriglot.studio.people import change
 

@@ -13,10 +13,10 @@ from rule_rows import RULES, TEXTS, spans, team
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read
 from veriglot.formats.tags import parse_tags
-from veriglot.records import from_mapping
+from veriglot.records import Sample, from_mapping
 from veriglot.studio.adjudication import adjudicate
 from veriglot.studio.export import FORMATS, export, export_zip
-from veriglot.studio.layers import Layer, LayerSpan
+from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.tables import ItemRole, Role
 from veriglot.text.segmentation import clusters
 
@@ -100,16 +100,21 @@ def test_what_was_marked_comes_back(store, make_project, tmp_path, format_, file
     assert work.project.slug == done.project
 
 
-@pytest.mark.parametrize(
-    "text", [RULES, HAT, RULES.replace('"spans"', '"pairs"')], ids=["spans", "translation", "pairs"]
-)
-def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, text):
+@pytest.mark.parametrize("task", ["spans", "translation", "pairs", "facts"])
+def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, task):
     """By the rules of its importer, as of 1.23.2, which took such an export."""
-    project = make_project(text)
+    project = make_project(RULES.replace("spans", task))
     work = team(store, project)
-    marked = None if "pairs" in text else spans((0, 3, project.form.types[-1].name))
+    form = project.form
+    if form.has_spans:
+        marked = spans((0, 3, form.types[-1].name))
+    elif form.labels:
+        marked = Layer(label="entity")
+    else:
+        sample = Sample("x", TEXTS["de"], language="de")
+        marked = Layer(units=tuple(LayerUnit(*unit, form.unit_labels[0].name) for unit in form.units_of(sample)))
     work.items(2, silver=marked)
-    work.do(work.person(), Layer(label="entity") if marked is None else marked)
+    work.do(work.person(), marked)
     done = export(store, project, tmp_path / "out", "label-studio")
     assert "labeling_config.xml" in {file.path for file in done.files}
     config = ElementTree.parse(tmp_path / "out" / "labeling_config.xml").getroot()
@@ -122,7 +127,8 @@ def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, text
         for key, tag in shown.items():  # each key that the configuration shows has to be there, of its kind
             assert isinstance(task["data"][key], str if tag == "Text" else list)
         assert all(isinstance(turn["text"], str) for turn in task["data"]["evidence"])
-        assert [one["ground_truth"] for one in task["annotations"]] == ([True, False] if marked else [])
+        assert [one["ground_truth"] for one in task["annotations"]] == [True, False]
+        assert all(one["result"] for one in (*task["annotations"], *task["predictions"]))
         for one in (*task["annotations"], *task["predictions"]):
             assert "completed_by" not in one  # which has to be a member's id, or {"email": a member's}
             for result in one["result"]:
@@ -195,6 +201,7 @@ def test_a_format_says_what_it_cannot_hold(store, make_project, tmp_path):
     work = team(store, project)
     work.items(2)
     work.items(1, role=ItemRole.CHECK, gold=spans((0, 3)))
+    work.items(2, role=ItemRole.EXCLUDED)
     person = work.person()
     layer = Layer(spans=(LayerSpan("s1", 0, 12, "entity", 4, "Why?"),), comment="Hard.")
     work.act(work.next(person), "submit", layer)
@@ -203,7 +210,7 @@ def test_a_format_says_what_it_cannot_hold(store, make_project, tmp_path):
     assert done.beyond == {
         "notes at spans": 1, "ratings of spans": 1, "comments": 1, "reasons to skip": 1,
     }  # fmt: skip
-    assert done.notes[0].startswith("1 items of the exam")
+    assert done.notes[0] == "3 items that are no work are only in the native export: check 1, excluded 2."
     assert "ratings" in next(one for one in done.files if one.path == "data.json").lost
 
 

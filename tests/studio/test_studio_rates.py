@@ -13,10 +13,13 @@ from veriglot import estimate, read
 from veriglot.cli import main
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.reference import reference
-from veriglot.studio.assignment import suggestions_for
+from veriglot.studio.adjudication import adjudicate, disagreements
+from veriglot.studio.assignment import assign_item, suggestions_for
 from veriglot.studio.export import export
-from veriglot.studio.items import import_all
+from veriglot.studio.items import draws_suggestions, import_all, is_random
+from veriglot.studio.layers import Layer
 from veriglot.studio.rates import measure_rates
+from veriglot.studio.tables import Role
 
 STUDY = """
 [study]
@@ -114,6 +117,129 @@ def test_what_came_since_it_is_uncertain_is_in_no_rate(store, make_project, tmp_
     assert len(list(read(tmp_path / "out" / "labels.jsonl"))) == 20
 
 
+def _two_annotate(store, make_project, tmp_path, disputed, number):
+    """Two people annotate each item; of the first `disputed` only one of them marks a word."""
+    _loop(make_project, tmp_path, number)
+    head = RULES.replace("[work]\n", '[data]\npath = "data.jsonl"\n[work]\nper_item = 2\nper_person = 9999\n')
+    project = make_project(head)
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, number, lambda n, _: spans(*[WORDS[0]] if n < disputed else []))
+    _label(work, number, lambda _, __: spans())
+    return project, work
+
+
+def test_what_all_agree_on_is_a_label_and_what_is_not_settled_a_reason(store, make_project, tmp_path):
+    project, work = _two_annotate(store, make_project, tmp_path, 8, 40)
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+        disputed = [row.item.id for row in disagreements(tx, project, work.id)]
+    assert (line.labels, line.rate, line.enough) == (32, 0, False)
+    assert "8 items were handed in and have no label: review, settle or exclude them" in line.reasons
+    done = export(store, project, tmp_path / "before")
+    assert len(list(read(tmp_path / "before" / "labels.jsonl"))) == 32
+    assert any("lacks 8 items" in note for note in done.notes)
+    lead = work.person(Role.LEAD)
+    for item_id in disputed:
+        work.act(adjudicate(store, project, lead.id, item_id), "submit", spans(WORDS[0]))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.rate, line.reasons) == (40, pytest.approx(8 / 280), ())
+    done = export(store, project, tmp_path / "after")
+    labels = list(read(tmp_path / "after" / "labels.jsonl"))
+    assert sum(len(sample.annotations[0].spans) for sample in labels) == 8
+    assert (len(labels), done.notes) == (40, [])
+
+
+def test_responses_to_one_query_are_one_cluster_as_for_estimate(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 60, "share = 0\n")
+    path = tmp_path / "data.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for number, row in enumerate(rows):
+        row["meta"] = {"query": f"q{number // 6}"}
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 60, lambda n, _: spans(*[WORDS[n % 7]] if (n // 6) % 2 else []))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    export(store, project, tmp_path / "out")
+    predictions = read_predictions(str(tmp_path / "marked.jsonl"))
+    (rate,) = estimate(predictions, read(path), labels=read(tmp_path / "out" / "labels.jsonl"))
+    assert (line.rate, line.low, line.high) == (rate.rate, rate.low, rate.high)
+
+
+def test_labels_alone_have_the_clusters_of_their_queries(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 20, table="silver = true")
+    path = tmp_path / "data.jsonl"
+    path.write_text(path.read_text("utf-8").replace('"language"', '"meta": {"query": "q"}, "language"'), "utf-8")
+    import_all(store, project)
+    _label(team(store, project), 20, lambda _, __: spans(WORDS[0]))
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.enough, bool(line.reasons)) == (20, False, True)
+
+
+def test_predictions_count_the_pairs_that_labels_count(store, make_project, tmp_path):
+    _loop(make_project, tmp_path, 60)
+    head = RULES.replace('"spans"', '"pairs"').replace(
+        "[work]\n", '[data]\npath = "data.jsonl"\n[work]\nper_person = 99\n'
+    )
+    project = make_project(f'{head}\n[suggestions]\npredictions = "marked.jsonl"\nshare = 0\n')
+    import_all(store, project)
+    _label(team(store, project), 30, lambda n, _: Layer(label="entity" if n % 2 else "0"))
+    with store.reading() as tx:
+        rates = measure_rates(tx, project)
+        counts = [(row["marked"], row["units"]) for row in (tx.prediction(item.id) for item in tx.items(1))]
+    (line,) = rates.languages
+    assert (rates.unit, line.estimator, line.labels, line.items) == ("pair", "ppi", 30, 60)
+    assert counts == [(1, 1), (0, 1), (0, 1)] * 20
+    assert line.low < 0.5 < line.high
+
+
+def test_what_a_lead_picks_is_in_no_rate(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 24, table="silver = true")
+    import_all(store, project)
+    work = team(store, project)
+    person, lead = work.person(), work.person(Role.LEAD)
+    with store.writing() as tx:
+        items = tx.items(work.id)
+        for item in items[:4]:
+            tx.update_item(item, "priority", priority=10.0)
+        for item in items[4:8]:
+            assign_item(tx, project, item, person, by=lead.id)
+    work.do(person)
+    other = work.person()
+    with store.writing() as tx:
+        for item in items:  # these came by chance already
+            tx.update_item(item, "priority", priority=1.0)
+        assign_item(tx, project, items[8], other, by=lead.id)
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.chosen, line.enough) == (16, 8, False)
+    assert "8 items that a lead picked are not among the labels, which stand for the others alone" in line.reasons
+    export(store, project, tmp_path / "out")
+    assert len(list(read(tmp_path / "out" / "labels.jsonl"))) == 16
+
+
+def test_an_order_by_uncertainty_goes_on_counting_once_the_project_file_names_another(store, make_project, tmp_path):
+    import_all(store, _loop(make_project, tmp_path, 40, "share = 0\n"))
+    project = _loop(make_project, tmp_path, 40, "share = 0\n", work='per_person = 9999\norder = "uncertainty"')
+    work = team(store, project)
+    person = work.person()
+    first = work.next(person)  # in the order of the file
+    work.act(first, "submit", spans())
+    import_all(store, project)
+    work.do(person)
+    chance = {f"i{n}" for n in range(40) if is_random(project, f"i{n}")} | {"i0"}
+    project = _loop(make_project, tmp_path, 40, "share = 0\n")
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.chosen) == (len(chance), 40 - len(chance))
+    export(store, project, tmp_path / "out")
+    assert {sample.id for sample in read(tmp_path / "out" / "labels.jsonl")} == chance
+
+
 @pytest.mark.parametrize("follows", [True, False])
 def test_suggestions_that_change_what_people_mark_are_told(store, make_project, tmp_path, follows):
     project = _loop(make_project, tmp_path, 300, "share = 0.5\n")
@@ -172,3 +298,21 @@ def test_other_commands_take_the_export_as_it_is(store, make_project, tmp_path, 
     assert cell["rates"][0]["estimator"] == "ppi"
     gold = [reference(sample) for sample in read(tmp_path / "out" / "gold.jsonl")]
     assert [labels.annotator for labels in gold] == ["gold"] * 40
+
+
+def test_what_was_annotated_before_there_were_predictions_is_in_neither_arm(store, make_project, tmp_path):
+    project = _loop(make_project, tmp_path, 24, "share = 0.5\n")
+    predictions = tmp_path / "marked.jsonl"
+    text = predictions.read_text("utf-8")
+    predictions.write_text("", "utf-8")
+    import_all(store, project)
+    work = team(store, project)
+    _label(work, 12, lambda _, __: spans())
+    predictions.write_text(text, "utf-8")
+    import_all(store, project)
+    _label(work, 12, lambda _, __: spans())
+    with store.reading() as tx:
+        marked, _ = measure_rates(tx, project).effects
+        shown = [draws_suggestions(project, item.key) for item in tx.items(work.id)]
+    assert 0 < sum(shown[:12]) < 12
+    assert (marked.shown_items, marked.blind_items) == (sum(shown[12:]), 24 - sum(shown))

@@ -8,10 +8,11 @@ import pytest
 from rule_rows import RULES, spans, team
 
 from veriglot.studio.adjudication import adjudicate, disagreements, settle, submissions_of
+from veriglot.studio.assignment import withdraw
 from veriglot.studio.dashboard import overview
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.people import change
-from veriglot.studio.review import count_verdicts, final_layer, ready_batches, validate
+from veriglot.studio.review import after_exclusion, count_verdicts, final_layer, ready_batches, stuck_batches, validate
 from veriglot.studio.tables import BatchState, Conflict, ItemRole, Purpose, Refused, Role, State
 
 REVIEWED = RULES.replace("reviews = 0", "reviews = 1")
@@ -387,3 +388,76 @@ def test_what_a_rule_cannot_decide_anew_keeps_its_gold(store, make_project):
     assert (done.settled, done.left, done.unchanged) == (0, 1, 1)
     with store.reading() as tx:
         assert tx.gold(ids[0]) == MINE
+
+
+def _under_validation(store, make_project, share="1.0"):
+    work = team(store, make_project(RULES + f"\n[validation]\nbatch_size = 3\nshare = {share}\n"))
+    work.items(3, batch=True)
+    work.do(work.person(), MINE)
+    return work, work.person(Role.REVIEWER)
+
+
+def _batch(work):
+    with work.store.reading() as tx:
+        (batch,) = tx.batches(work.id)
+        return batch, stuck_batches(tx, work.id)
+
+
+def _exclude(work, item_id):
+    with work.store.writing() as tx:
+        item = tx.item(item_id)
+        for row in tx.assignments(item_id=item_id, state=State.OPEN):
+            withdraw(tx, row.id, reason="lead")
+        tx.set_role(item, ItemRole.EXCLUDED)
+        after_exclusion(tx, work.project, item, by=None)
+
+
+def test_a_check_that_was_taken_back_is_taken_up_again(store, make_project):
+    work, reviewer = _under_validation(store, make_project)
+    check = work.next(reviewer)
+    work.act(check, "save", THEIRS)
+    with store.writing() as tx:
+        withdraw(tx, check.id, reason="lead")
+    assert _batch(work)[1] == []
+    again = work.next(reviewer)
+    assert (again.id, again.state, again.layer) == (check.id, State.OPEN, THEIRS)
+    assert len(work.do(reviewer, MINE)) == 3
+    assert _batch(work)[0].state is BatchState.ACCEPTED
+
+
+def test_nobody_checks_an_excluded_item_and_its_batch_is_decided_without_it(store, make_project):
+    work, reviewer = _under_validation(store, make_project)
+    first = work.next(reviewer)
+    work.act(first, "submit", MINE)
+    second = work.next(reviewer)
+    _exclude(work, second.item_id)
+    third = work.next(reviewer)
+    assert third.item_id != second.item_id
+    _exclude(work, third.item_id)  # all that is left is checked
+    batch, stuck = _batch(work)
+    assert (batch.state, batch.rounds[0]["checked"], stuck) == (BatchState.ACCEPTED, 1, [])
+
+
+def test_others_are_drawn_where_all_drawn_items_are_excluded_and_an_empty_batch_is_accepted(store, make_project):
+    work, reviewer = _under_validation(store, make_project, "0.1")
+    for _ in range(2):
+        _exclude(work, work.next(reviewer).item_id)
+    assert _batch(work)[0].state is BatchState.VALIDATING
+    _exclude(work, work.next(reviewer).item_id)
+    assert _batch(work)[0].state is BatchState.ACCEPTED
+    for id_ in work.items(2, batch=True):
+        _exclude(work, id_)
+    assert work.next(reviewer) is None
+    with store.reading() as tx:
+        assert [batch.state for batch in tx.batches(work.id)] == [BatchState.ACCEPTED] * 2
+
+
+def test_a_comment_is_refused_where_nobody_would_read_it(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 1")))
+    work.items(1)
+    (mine,), _ = (work.do(work.person(), layer) for layer in (MINE, THEIRS))
+    lead = work.person(Role.LEAD)
+    settling = adjudicate(store, work.project, lead.id, mine.item_id)
+    with pytest.raises(Refused, match="Nobody reads comments here"):
+        work.act(settling, "comment", None, comment="Why?")
+    work.act(mine, "comment", None, comment="Why?")

@@ -217,6 +217,8 @@ def test_a_script_reads_what_leads_see_and_writes_nothing(studio: Running) -> No
     header = {"Authorization": f"Bearer {made.token}"}
     for path in ("overview", "items", "export?format=native"):
         assert client.get(f"/api/lead/{path}", headers=header).status_code == 200, path
+    with studio.studio().store.reading() as tx:
+        assert not list(tx.events(studio.studio().id, kind="exported"))
     csrf = client.get("/api/me", headers=header).json()["csrf"]
     body = {"action": "priority", "value": 1}
     written = client.post("/api/lead/items", json=body, headers={**header, "X-CSRF-Token": csrf})

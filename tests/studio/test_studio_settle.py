@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rule_rows import RULES, spans, team
 
-from veriglot.records import Sample
+from veriglot.records import Pointer, Sample
 from veriglot.studio.adjudication import (
     adjudicate,
     adjudicate_next,
@@ -381,3 +382,19 @@ def test_progress_and_export_count_the_same_gold(store, make_project, tmp_path, 
     assert (line.gold, line.single) == (found.count("settled_agreed"), found.count(source))
     assert line.gold > 0 < line.single
     assert line.gold + line.single < line.items
+
+
+def test_units_that_all_label_alike_keep_what_all_say_of_them(store, make_project):
+    form = make_project(RULES.replace("spans", "facts")).form
+    sample = Sample("x", "Ada war hier. Bo auch.", language="de")
+    (start, end), other = form.units_of(sample)[0], form.unit_labels[1].name
+    label, flags = form.unit_labels[0].name, ("a", "b")
+    pointers = [Pointer("p", 0, 3), Pointer("p", 4, 7)]
+    first = LayerUnit(start, end, label, (pointers[0],), flags, {label: 2})
+    second = LayerUnit(start, end, label, (pointers[1],), flags[1:], {label: 2})
+    (unit,) = agreed([Layer(units=(first,)), Layer(units=(second,))], form, sample).units
+    assert unit == LayerUnit(start, end, label, tuple(pointers), ("b",), {label: 2})
+    third = replace(second, counts={label: 3})
+    (unit,) = agreed([Layer(units=(first,)), Layer(units=(third,))], form, sample).units
+    assert unit == LayerUnit(start, end, label, tuple(pointers), ("b",))
+    assert agreed([Layer(units=(first,)), Layer(units=(replace(second, label=other),))], form, sample) == Layer()

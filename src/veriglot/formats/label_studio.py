@@ -71,7 +71,7 @@ class LabelStudio(Format):
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A task; people's annotations with spans under `annotations`, models' under `predictions`."""
+        """A task; people's annotations with spans or units under `annotations`, models' under `predictions`."""
         shown: dict[str, Any] = {
             **sample.meta,
             "id": sample.id,
@@ -84,7 +84,7 @@ class LabelStudio(Format):
         names = {a.taxonomy for a in sample.annotations}
         if len(names) == 1:
             shown["taxonomy"] = names.pop()
-        marked = [a for a in sample.annotations if a.spans is not None]
+        marked = [a for a in sample.annotations if a.spans is not None or a.units is not None]
         return {
             "data": {key: value for key, value in shown.items() if value is not None},
             "annotations": [
@@ -100,21 +100,18 @@ class LabelStudio(Format):
         }
 
 
-def labeling_config(labels: Mapping[str, str], *, whole: bool = False) -> str:
+def labeling_config(labels: Mapping[str, str]) -> str:
     """The labeling configuration, as XML, of a project that imports what `LabelStudio` writes.
 
     Args:
         labels: names to colours, as `#rrggbb`.
-        whole: whether the response as a whole has a label, and not its spans.
     """
-    outer, inner = ("Choices", "Choice") if whole else ("Labels", "Label")
     choices = "".join(
-        f"    <{inner} value={quoteattr(name)}{'' if whole else f' background={quoteattr(colour)}'}/>\n"
-        for name, colour in labels.items()
+        f"    <Label value={quoteattr(name)} background={quoteattr(colour)}/>\n" for name, colour in labels.items()
     )
     return (
         '<View>\n  <Text name="question" value="$question"/>\n'
-        f'  <{outer} name="label" toName="response">\n{choices}  </{outer}>\n'
+        f'  <Labels name="label" toName="response">\n{choices}  </Labels>\n'
         '  <Text name="response" value="$response" granularity="symbol"/>\n'
         '  <Paragraphs name="evidence" value="$evidence" nameKey="title" textKey="text"/>\n</View>\n'
     )
@@ -127,7 +124,8 @@ def _passage(passage: Evidence) -> dict[str, str]:
 
 def _results(response: str, annotation: Annotation) -> list[dict[str, Any]]:
     results = []
-    for index, span in enumerate(annotation.spans or ()):
+    units = [Span(unit.start, unit.end, unit.label) for unit in annotation.units or ()]  # a pair is one unit
+    for index, span in enumerate(annotation.spans if annotation.spans is not None else units):
         value = {
             "start": _utf16_length(response[: span.start]),
             "end": _utf16_length(response[: span.end]),

@@ -24,6 +24,8 @@ from veriglot.studio.comparison import (
     Comparison,
     GoldSource,
     annotations_by_item,
+    final_single_annotation,
+    final_states,
     gold_origins,
     suggested_id,
     texts_with_layers,
@@ -38,6 +40,7 @@ from veriglot.studio.tables import (
     WORK_ROLES,
     Assignment,
     Item,
+    ItemRole,
     NotFound,
     Person,
     Purpose,
@@ -49,13 +52,24 @@ from veriglot.studio.texts import item_view, sample_of
 from veriglot.studio.web import Lead, LeadWriter, Router, Studio, Tag, view
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from veriglot.metrics.agreement import Layered
-    from veriglot.records import Sample
+    from veriglot.records import Pointer, Sample
     from veriglot.studio.project import Form, Project
 
-__all__ = ["Rule", "Vote", "after_adjudication", "best_annotators", "router", "settle", "submissions_of", "votes_on"]
+__all__ = [
+    "Rule",
+    "Vote",
+    "after_adjudication",
+    "best_annotators",
+    "label_of",
+    "lacks_label",
+    "router",
+    "settle",
+    "submissions_of",
+    "votes_on",
+]
 
 
 # Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
@@ -80,11 +94,27 @@ def agreed(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer:
     common = frozenset.intersection(*(layer.content(form, sample.response) or frozenset() for layer in layers))
     flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
     source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
-    units = tuple(unit for unit in first.units if any((unit.start, unit.end) == mark[:2] for mark in common))
+    units = tuple(
+        _agreed_unit(
+            (start, end), label, [o for layer in layers for o in layer.units if (o.start, o.end) == (start, end)]
+        )
+        for start, end, label in sorted(common if form.unit is not None else ())
+    )
     layer = Layer(units=units, label=first.label if common and form.labels else None)
     if form.has_spans:
         layer = Layer(spans=_spans(common))
     return _with_agreed_ratings(replace(layer, flags=flags, source_flags=source_flags), layers)
+
+
+def _agreed_unit(bounds: tuple[int, int], label: str, here: Sequence[LayerUnit]) -> LayerUnit:
+    """A unit that all label alike: the flags that all raise, counts that all agree on who count, all evidence."""
+    counts = _unanimous(tuple(sorted(unit.counts.items())) for unit in here if unit.counts)
+    flags = tuple(flag for flag in here[0].flags if all(flag in unit.flags for unit in here))
+    return LayerUnit(*bounds, label, _evidence(here), flags, dict(counts or ()))
+
+
+def _evidence(units: Iterable[LayerUnit]) -> tuple[Pointer, ...]:
+    return tuple(dict.fromkeys(pointer for unit in units for pointer in unit.evidence))
 
 
 def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
@@ -143,8 +173,8 @@ def _with_agreed_ratings(layer: Layer, layers: Sequence[Layer]) -> Layer:
     return replace(layer, spans=tuple(spans), ratings=ratings)
 
 
-def _unanimous(steps: Iterable[int]) -> int | None:
-    distinct = set(steps)
+def _unanimous(answers: Iterable[H]) -> H | None:
+    distinct = set(answers)
     return distinct.pop() if len(distinct) == 1 else None
 
 
@@ -191,9 +221,8 @@ def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] |
             return None
         label = decided[0]
         agreeing = [unit for unit in here if unit.label == label]
-        evidence = tuple(dict.fromkeys(pointer for unit in agreeing for pointer in unit.evidence))
         flags = _common_flags((unit.flags for unit in here), of)
-        decisions.append(LayerUnit(*bounds, label, evidence, flags, dict(counts or ())))
+        decisions.append(LayerUnit(*bounds, label, _evidence(agreeing), flags, dict(counts or ())))
     return tuple(decisions)
 
 
@@ -210,6 +239,39 @@ def best_annotators(
     rows = agreement_rows([], shared, by_single_type=not project.form.has_spans, resamples=resamples)
     ids = {name: id_ for id_, name in tx.public_ids(tx.project(project.slug).id).items()}
     return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
+
+
+def label_of(
+    tx: ReadTransaction,
+    project: Project,
+    item: Item,
+    handed_in: Sequence[Assignment],
+    final_layer_of: Callable[[Assignment], Layer],
+) -> tuple[Layer, str] | None:
+    """What counts of an item, and why: its gold (`gold`), its `single` annotation, or what all `agreed` on.
+
+    `handed_in` is what `annotations_by_item` has of it, `final_layer_of` is of `review.final_layers`. Agreed is what
+    all who are wanted say once they are through; of an item that everybody annotates, two people or more.
+    """
+    if item.has_gold and (gold := tx.gold(item.id)) is not None:
+        return gold, "gold"
+    only = final_single_annotation(project, item, handed_in)
+    if only is not None:
+        return final_layer_of(only), "single"
+    wanted = 2 if item.role is ItemRole.OVERLAP else max(2, item.people_wanted(project))
+    through = all(row.state in final_states(project) for row in handed_in)
+    if item.role not in WORK_ROLES or len(handed_in) < wanted or not through:
+        return None
+    layers, sample = [final_layer_of(row) for row in handed_in], tx.sample(item.id)
+    if layers[0].skip is not None or Comparison(project.form, sample).differ(layers):
+        return None
+    return _plain(agreed(layers, project.form, sample)), "agreed"
+
+
+def lacks_label(project: Project, item: Item, handed_in: Sequence[Assignment]) -> bool:
+    """Whether as many as the project asks have handed an item in that has no label: rates without it may be biased."""
+    asked = 2 if item.role is ItemRole.OVERLAP else project.entries.work.per_item
+    return item.role in WORK_ROLES and len(handed_in) >= asked
 
 
 _SETTLED_AT_ONCE = 50  # items; people who save wait for as long

@@ -30,7 +30,7 @@ from veriglot.studio import tables as t
 from veriglot.studio.adjudication import Vote, after_adjudication, submissions_of, votes_on
 from veriglot.studio.comparison import Comparison
 from veriglot.studio.exam import draw
-from veriglot.studio.items import suggested_spans, uniform
+from veriglot.studio.items import draws_suggestions, suggested_spans, uniform
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import (
     Comment,
@@ -238,6 +238,8 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
         if assignment.purpose is Purpose.EXAM and new.kind == "skip":
             raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
+        if new.kind == "comment" and thread_of(assignment) is None:
+            raise Refused("Nobody reads comments here.", remedy="Write to the lead, or comment on an annotation.")
         if new.kind not in _ASIDE:
             before_event(tx, assignment, new)
 
@@ -532,7 +534,7 @@ def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[d
     entry = project.entries.suggestions
     if entry is None or item.role is ItemRole.EXAM or not project.form.has_spans:
         return None
-    if uniform(project.slug, "suggestions", item.key) >= entry.share:
+    if not draws_suggestions(project, item.key):
         return None
     if entry.detector is not None:
         return _detected(entry.detector, project, tx.sample(item.id))

@@ -131,12 +131,7 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
     earlier = tx.assignments(person_id=person.id, purpose=Purpose.EXAM)
     seen = {row.item_id for row in earlier}
     round_ = 1 + max((row.round for row in earlier), default=-1)
-    by_language: dict[str | None, list[Candidate]] = {}
-    for item in tx.items(person.project_id, role=ItemRole.EXAM, language=person.works_in):
-        by_language.setdefault(item.language, []).append(_candidate(tx, project, entry, item))
-    chosen = [
-        row.id for _, candidates in sorted(by_language.items(), key=str) for row in compose(candidates, entry, seen)
-    ]
+    chosen = _composed(tx, project, person, seen)
     if not chosen:
         raise Refused(
             "The exam has no item in your languages.",
@@ -144,6 +139,25 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
         )
     given = [tx.assign(tx.item(id_), person.id, Purpose.EXAM, round=round_) for id_ in chosen]
     return given[0]
+
+
+def _composed(tx: ReadTransaction, project: Project, person: Person, seen: Collection[int]) -> list[int]:
+    """The items of somebody's next attempt, where they have `seen` some."""
+    entry, by_language = project.entries.exam, dict[str | None, list[Candidate]]()
+    assert entry is not None
+    for item in tx.items(person.project_id, role=ItemRole.EXAM, language=person.works_in):
+        by_language.setdefault(item.language, []).append(_candidate(tx, project, entry, item))
+    parts = (compose(candidates, entry, seen) for _, candidates in sorted(by_language.items(), key=str))
+    return [row.id for row in chain.from_iterable(parts)]
+
+
+def _to_come(tx: ReadTransaction, project: Project, person: Person, seen: Collection[int]) -> set[int]:
+    """The items of all attempts that somebody has left, where they have `seen` some."""
+    entry, coming = project.entries.exam, set[int]()
+    if entry is not None and person.stage(project) == "exam":
+        for _ in range(entry.attempts - person.exam_attempts):
+            coming.update(_composed(tx, project, person, {*seen, *coming}))
+    return coming
 
 
 @transactional
@@ -322,7 +336,10 @@ class ExamAnswer(Record):
 
 @router.call("GET", "/api/exam/feedback")
 def feedback(caller: SignedIn) -> list[ExamAnswer]:
-    """One's last attempt, item by item, once it is handed in; nothing where the project does not show it."""
+    """One's last attempt, item by item, once it is handed in, but for items of attempts that are left.
+
+    Nothing where the project does not show it.
+    """
     studio, entry = caller.studio, caller.studio.project.entries.exam
     if entry is None or not entry.feedback:
         return []
@@ -330,9 +347,10 @@ def feedback(caller: SignedIn) -> list[ExamAnswer]:
     with studio.store.reading() as tx:
         rows = tx.assignments(person_id=caller.person.id, purpose=Purpose.EXAM, state=State.ACCEPTED)
         last = max((row.round for row in rows), default=0)
+        coming = _to_come(tx, studio.project, caller.person, {row.item_id for row in rows})
         for row in rows:
             known = _reference(tx, entry, row.item_id)
-            if row.round != last or known is None:
+            if row.round != last or known is None or row.item_id in coming:
                 continue
             counts = Comparison(studio.project.form, tx.sample(row.item_id)).counts(row.layer, known)
             item = item_view(studio, row.item_id)

@@ -22,6 +22,7 @@ import tempfile
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -37,11 +38,12 @@ from veriglot.formats.writer import Writer
 from veriglot.records import Annotation, Kind, Sample
 from veriglot.records.settings import Record
 from veriglot.storage.files import open_whole
-from veriglot.studio.comparison import GoldOrigin, count_suggestions, final_single_annotation, gold_origins, verdict
-from veriglot.studio.items import is_random
+from veriglot.studio.adjudication import label_of, lacks_label
+from veriglot.studio.comparison import GoldOrigin, count_suggestions, gold_origins, verdict
+from veriglot.studio.items import not_by_chance
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import final_layer
-from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Event, Item, Purpose, now, write_moment
+from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Event, Item, ItemRole, Purpose, now, write_moment
 from veriglot.studio.web import Lead, Router
 
 if TYPE_CHECKING:
@@ -88,8 +90,10 @@ class _Row:
     """An item."""
 
     sample: Sample  # as it was imported, with no annotations
-    is_work: bool  # not the exam's nor a hidden check
-    gold: Annotation | None  # what counts: settled, imported, or that of the only annotator where it is through
+    role: ItemRole
+    gold: Annotation | None  # what counts: settled, imported, or that of the only annotator, or of all who agree
+    by_chance: bool  # so that it stands for others
+    lacks: bool  # whether it was handed in and has no gold
     silver: Annotation | None
     people: list[Annotation]  # the annotators', handed in
     others: list[Annotation]  # imported ones that are none of these
@@ -121,16 +125,24 @@ def _count_unexported(layers: Iterable[Layer]) -> Counter[str]:
 
 def _rows(tx: ReadTransaction, project: Project, project_id: int, names: _Names) -> Iterator[_Row]:
     """All items of a project, in order."""
-    origins = gold_origins(tx, project_id)
+    origins, chosen = gold_origins(tx, project_id), not_by_chance(tx, project)
     by_item: dict[int, list[Assignment]] = {}
     for row in tx.assignments(project_id):
         by_item.setdefault(row.item_id, []).append(row)
     for item in tx.items(project_id):
-        yield _row(tx, project, item, by_item.get(item.id, []), names, origins.get(item.id))
+        origin = origins.get(item.id)
+        yield _row(tx, project, item, by_item.get(item.id, []), names, origin, by_chance=item.id not in chosen)
 
 
 def _row(
-    tx: ReadTransaction, project: Project, item: Item, rows: list[Assignment], names: _Names, origin: GoldOrigin | None
+    tx: ReadTransaction,
+    project: Project,
+    item: Item,
+    rows: list[Assignment],
+    names: _Names,
+    origin: GoldOrigin | None,
+    *,
+    by_chance: bool,
 ) -> _Row:
     original, form = tx.original(item.id), project.form
     bare = replace(original, annotations=())
@@ -157,7 +169,8 @@ def _row(
         by = next((name for name, about in names.about.items() if about["id"] == origin.by), None)
         settled = {"by": by, "at": write_moment(origin.at), "why": origin.why, "spans": origin.sources}
         studio["settled"] = {key: msgspec.to_builtins(value) for key, value in settled.items() if value is not None}
-    return _Row(bare, item.role in WORK_ROLES, gold, silver, people, others, handed_in, studio)
+    lacks = gold is None and lacks_label(project, item, list(handed_in.values()))
+    return _Row(bare, item.role, gold, by_chance, lacks, silver, people, others, handed_in, studio)
 
 
 def _imported(
@@ -181,14 +194,13 @@ def _imported(
 def _gold(
     tx: ReadTransaction, project: Project, item: Item, handed_in: list[Assignment], origin: str | None
 ) -> tuple[Layer | None, str | None]:
-    """The gold layer, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`."""
-    layer = tx.gold(item.id)
-    if layer is not None:
-        return layer, origin or "imported"
-    only = final_single_annotation(project, item, handed_in)
-    if only is None:
+    """The gold layer, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`, `agreed`."""
+    label = label_of(tx, project, item, handed_in, partial(final_layer, tx))
+    if label is None:
         return None, None
-    return final_layer(tx, only), "reviewed" if project.entries.work.reviews else "single"
+    layer, why = label
+    single = "reviewed" if project.entries.work.reviews else "single"
+    return layer, {"gold": origin or "imported", "single": single}.get(why, why)
 
 
 def _assignment_fields(row: Assignment, names: _Names) -> dict[str, Any]:
@@ -293,13 +305,15 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     beyond: Counter[str] = Counter()
     given: dict[str, list[Assignment]] = {}
     layers: Counter[str] = Counter()
-    items = left_out = 0
+    left_out: Counter[ItemRole] = Counter()
+    items = lacking = 0
     try:
         for row in _rows(tx, project, project_id, names):
-            if format_ != "native" and not row.is_work:
-                left_out += 1
+            if format_ != "native" and row.role not in WORK_ROLES:
+                left_out[row.role] += 1
                 continue
             items += 1
+            lacking += format_ == "native" and row.lacks and row.by_chance
             layers.update(annotation.annotator for annotation in row.people)
             for name, assignment in row.handed_in.items():
                 given.setdefault(name, []).append(assignment)
@@ -330,6 +344,8 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
         if about["joined"]
     }
     notes = _notes(format_, left_out, layers)
+    if lacking:
+        notes.append(f"labels.jsonl lacks {lacking} items that were handed in: review, settle or exclude them.")
     done = Exported(project.slug, format_, write_moment(now()), items, people, files, dict(beyond), notes)
     account = json.dumps(msgspec.to_builtins(done), ensure_ascii=False, indent=2)
     (folder / "export.json").write_text(account + "\n", "utf-8")
@@ -340,14 +356,15 @@ def _labeling_config(project: Project, folder: Path) -> ExportedFile:
     """What Label Studio's project has to know before it imports the tasks."""
     form, name = project.form, "labeling_config.xml"
     labels = {choice.name: choice.colour for choice in form.types or form.unit_labels or form.labels}
-    (folder / name).write_text(labeling_config(labels, whole=bool(form.labels)), "utf-8")
+    (folder / name).write_text(labeling_config(labels), "utf-8")
     return ExportedFile(name, 1, {})
 
 
-def _notes(format_: str, left_out: int, layers: Counter[str]) -> list[str]:
+def _notes(format_: str, left_out: Counter[ItemRole], layers: Counter[str]) -> list[str]:
     notes = []
     if left_out:
-        notes.append(f"{left_out} items of the exam and hidden checks are only in the native export.")
+        roles = ", ".join(f"{role.value} {count}" for role, count in sorted(left_out.items()))
+        notes.append(f"{left_out.total()} items that are no work are only in the native export: {roles}.")
     if format_ in {"hat", "inline"}:
         notes.append("A row holds one layer: `data` has gold, `annotators` has a row for each annotator.")
     if format_ == "mfava":
@@ -365,7 +382,7 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
     """The files that an item goes to, and as what."""
     if format_ == "native":
         yield "data.jsonl", _sample_with(row, row.everybody, {**row.sample.meta, "studio": row.studio})
-        yield from _gold_alone(row, project)
+        yield from _gold_alone(row)
     elif format_ == "label_studio":
         yield "data.json", _sample_with(row, row.everybody, row.sample.meta)
     elif format_ == "mfava":
@@ -392,12 +409,12 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
                 yield "annotators.json", _sample_with(row, [], {**meta, **skipped})
 
 
-def _gold_alone(row: _Row, project: Project) -> Iterator[tuple[str, Sample]]:
+def _gold_alone(row: _Row) -> Iterator[tuple[str, Sample]]:
     """What `train`, and what `evaluate` and `estimate --labels` take."""
-    if row.gold is not None and row.is_work:
+    if row.gold is not None and row.role in WORK_ROLES:
         labelled = _sample_with(row, [row.gold], row.sample.meta)
         yield "gold.jsonl", labelled
-        if is_random(project, row.sample.id):
+        if row.by_chance:
             yield "labels.jsonl", labelled
 
 
@@ -456,9 +473,10 @@ def download(caller: Lead, format: Format = "native", names: bool = False) -> Re
     try:
         path = Path(folder.name) / "export.zip"
         export_zip(caller.studio.store, caller.studio.project, path, format, names=names)
-        with caller.studio.store.writing() as tx:
-            payload = {"format": format, "names": names}
-            tx.record("exported", caller.studio.id, person_id=caller.person.id, payload=payload)
+        if not caller.reads_only:
+            with caller.studio.store.writing() as tx:
+                payload = {"format": format, "names": names}
+                tx.record("exported", caller.studio.id, person_id=caller.person.id, payload=payload)
     except BaseException:
         folder.cleanup()
         raise

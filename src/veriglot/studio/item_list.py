@@ -19,6 +19,7 @@ from veriglot.records.settings import Record, StrictRecord
 from veriglot.report.text_layout import excerpt
 from veriglot.studio import tables as t
 from veriglot.studio.assignment import assign_item, is_stale, withdraw
+from veriglot.studio.review import after_exclusion
 from veriglot.studio.store import transactional
 from veriglot.studio.tables import (
     AT_WORK,
@@ -182,6 +183,9 @@ def _matching(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> Select[
     wanted += [item_row.search.contains(word, autoescape=True) for word in _terms(where.search)]
     of_item = _of_item(where)
     if where.state == "free":
+        if where.person or where.type or where.flagged or where.stale is not None:
+            remedy = "Leave out `person`, `type`, `flagged` and `stale`, or ask for another `state`."
+            raise Refused("Free items have no annotation, so nothing can be asked of one.", remedy=remedy)
         wanted.append(~exists().where(*of_item))
     elif where.person or where.state or where.flagged or where.stale is not None:
         wanted.append(exists().where(*of_item, *_annotation(tx, studio, where)))
@@ -347,6 +351,7 @@ def _change_item(
                 return "not_work"
             _release(tx, caller, item, ItemFilter())
             tx.set_role(item, ItemRole.EXCLUDED, by=by)
+            after_exclusion(tx, project, item, by=by)
         case "include":
             if item.role is not ItemRole.EXCLUDED:
                 return "unchanged"

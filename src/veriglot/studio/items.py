@@ -7,16 +7,16 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
-from sqlalchemy import bindparam, update
+from sqlalchemy import bindparam, select, update
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions, read_rows
 from veriglot.metrics.reference import answer
-from veriglot.metrics.spans import segmenter, unit_marks
+from veriglot.metrics.spans import unit_marks
 from veriglot.records import Annotation, Kind, Prediction, Status
 from veriglot.records.languages import get_language
 from veriglot.records.settings import errors_of, paths_in, require
@@ -26,7 +26,7 @@ from veriglot.studio import tables
 from veriglot.studio.comparison import Comparison
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.project import NO_HALLUCINATION, Project, TaskKind
-from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, StoreError
+from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, Purpose, StoreError
 from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,16 @@ if TYPE_CHECKING:
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Item
 
-__all__ = ["ImportResult", "import_all", "is_random", "register_project", "suggested_spans", "uniform"]
+__all__ = [
+    "ImportResult",
+    "draws_suggestions",
+    "import_all",
+    "is_random",
+    "not_by_chance",
+    "register_project",
+    "suggested_spans",
+    "uniform",
+]
 
 _MAX_RESPONSE = 100_000  # code points; the page shows all of it at once
 _MAX_EVIDENCE = 2_000_000  # code points of one item
@@ -295,14 +304,14 @@ def _import_predictions(store: Store, project: Project, project_id: int, path: P
                     result.unpredicted += 1
                     continue
                 with errors_of(path):
-                    data = _prediction_data(project, tx.sample(item.id), prediction)
+                    data = _prediction_data(project, tx.original(item.id), prediction)  # whose `meta` names the query
                 if data != tx.prediction(item.id):
                     tx.update_item(item, "predicted", prediction=data)
                     result.predicted += 1
 
 
 def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -> dict[str, Any]:
-    marks, bounds = answer(prediction, len(sample.response)).marks, segmenter("word")(sample.response, sample.language)
+    marks, bounds = answer(prediction, len(sample.response)).marks, Comparison(project.form, sample).units
     types = {span.type for span in prediction.spans or () if span.type}
     known = {choice.name for choice in project.form.types}
     named = project.form.taxonomy if types <= known else taxonomy_with(types) or project.form.taxonomy
@@ -315,6 +324,7 @@ def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -
         "score": prediction.score,
         # Of how many words a calibrated detector errs; of the whole response, where it tells of no words.
         "uncertainty": sum(min(c, 1 - c) for c in confidences) / len(confidences) if confidences else 0.0,
+        # In the units that labels are counted in (`Comparison.units`), so that one corrects the other.
         "marked": int(np.count_nonzero(unit_marks(bounds, marks.spans) >= 0)),
         "units": len(bounds),
         "query": query_of(sample),
@@ -333,10 +343,45 @@ def suggested_spans(annotation: Annotation, form: Form, sample: Sample) -> list[
     return result
 
 
+def draws_suggestions(project: Project, key: str) -> bool:
+    """Whether chance lets an item show suggestions (`share` under [suggestions])."""
+    entry = project.entries.suggestions
+    return entry is not None and uniform(project.slug, "suggestions", key) < entry.share
+
+
 def is_random(project: Project, key: str) -> bool:
-    """Whether an item comes by chance and not by what its prediction says, so that it may stand for the others."""
-    work = project.entries.work
-    return work.order == "file" or uniform(project.slug, "random", key) < work.random
+    """Whether an order by predictions gives an item by chance, so that it may stand for the others."""
+    return uniform(project.slug, "random", key) < project.entries.work.random
+
+
+def not_by_chance(tx: ReadTransaction, project: Project) -> dict[int, Literal["ordered", "picked"]]:
+    """Items that do not stand for the others: those `ordered` by their predictions, and those that a lead `picked`.
+
+    What counts is what the history says until an item was first given to annotate: an order (whatever the project file
+    asks for now), a priority, or that a lead assigned it.
+    """
+    project_id, share, result = tx.project(project.slug).id, 1.0, dict[int, Literal["ordered", "picked"]]()
+    waiting = {item.id: item.key for item in tx.items(project_id, role=WORK_ROLES)}
+    prioritised: dict[int, bool] = {}
+    of, given = tables.events.c, tables.assignments.c
+    query = (
+        select(of.kind, of.item_id, of.person_id, of.payload, given.purpose)
+        .outerjoin_from(tables.events, tables.assignments, given.id == of.assignment_id)
+        .where(of.project_id == project_id, of.kind.in_(("ordered", "priority", "assigned")))
+        .order_by(of.id)
+    )
+    for kind, item_id, by, payload, purpose in tx.connection.execute(query):
+        if kind == "ordered":
+            share = min(share, payload.get("random", project.entries.work.random))
+        elif kind == "priority":
+            prioritised[item_id] = payload["priority"] != 0
+        elif purpose == Purpose.ANNOTATE and (key := waiting.pop(item_id, None)) is not None:
+            if by is not None or prioritised.get(item_id):
+                result[item_id] = "picked"
+            elif uniform(project.slug, "random", key) >= share:
+                result[item_id] = "ordered"
+    rest = (id_ for id_, key in waiting.items() if uniform(project.slug, "random", key) >= share)
+    return result | dict.fromkeys(rest, "ordered")
 
 
 def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
@@ -369,7 +414,8 @@ def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
         row = tables.items.c
         statement = update(tables.items).where(row.id == bindparam("item")).values(position=bindparam("at"))
         tx.connection.execute(statement, moved)
-        tx.record("ordered", project_id, payload={"items": len(moved)})
+    if moved or next(tx.events(project_id, kind="ordered"), None) is None:
+        tx.record("ordered", project_id, payload={"items": len(moved), "random": work.random})
 
 
 def _urgency(tx: ReadTransaction, project: Project, item: Item) -> float:

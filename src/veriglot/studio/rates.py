@@ -19,13 +19,15 @@ from veriglot.rates.plan import plan_sample_size
 from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies
 from veriglot.records import Estimator
 from veriglot.records.settings import Record
-from veriglot.studio.comparison import Comparison, annotations_by_item, final_single_annotation
+from veriglot.studio.adjudication import label_of, lacks_label
+from veriglot.studio.comparison import Comparison, annotations_by_item
 from veriglot.studio.figures import Pending, Progress, figure
-from veriglot.studio.items import is_random
+from veriglot.studio.items import draws_suggestions, not_by_chance
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.review import final_layers
 from veriglot.studio.tables import DONE, WORK_ROLES, Item, Purpose
 from veriglot.studio.web import Lead, Router, Studio
+from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,12 +57,12 @@ class LanguageRate(Record):
     estimator: Estimator  # `ppi` with predictions, else `raw`: the labels alone
     items: int  # that the rate stands for
     labels: int  # items with gold that came by chance, from which it is made
-    chosen: int  # items with gold that came since they were uncertain: they stand for nothing, and are left out
+    chosen: int  # items with gold that came since they were uncertain or a lead picked them: left out
     suggested: int  # of `labels`, those that were annotated with suggestions in sight
     rate: float | None
     low: float | None
     high: float | None
-    reasons: tuple[str, ...]  # of the last step
+    reasons: tuple[str, ...]  # of the last step, and of handed in items without a label
     steps: list[RateStep]  # after each hundred labels, in the order in which they were made
     enough: bool  # whether the interval is as narrow as the project asks for
     needed: int | None  # labels in all for that; None where it cannot be said, or never
@@ -96,9 +98,8 @@ class ProjectRates(Record):
 def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
     """The rates as they are now, and what suggestions do to the labels."""
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
-    labelled = _labelled(tx, project)
     by_language: dict[str, list[_Counted]] = {}
-    for counted in _counted(tx, project, labelled):
+    for counted in _counted(tx, project):
         by_language.setdefault(counted.language, []).append(counted)
     languages = [_language(project, tag, rows) for tag, rows in sorted(by_language.items())]
     return ProjectRates(unit, project.entries.work.half_width, languages, list(_effects(tx, project)))
@@ -109,44 +110,36 @@ class _Counted:
     """The counts of an item; `marked` None without a prediction, `unsupported` None without a label."""
 
     language: str
-    by_chance: bool
-    units: int
-    cluster: int
+    chosen: str | None  # how it came, if not by chance (`items.not_by_chance`)
+    units: int = 0
+    cluster: int = 0  # responses to one query are one
     marked: int | None = None
     unsupported: int | None = None
     at: tuple[str, int] = ("", 0)  # when it was labelled
     suggested: bool = False
+    lacks: bool = False  # handed in, and without a label
 
 
-def _labelled(tx: ReadTransaction, project: Project) -> dict[int, tuple[Layer, str, bool]]:
-    """Item to its gold layer as exports have it, when it was last annotated, and whether with suggestions in sight."""
+def _counted(tx: ReadTransaction, project: Project) -> Iterator[_Counted]:
     project_id = tx.project(project.slug).id
-    by_item, final_layer_of = annotations_by_item(tx, project_id), final_layers(tx, project_id)
-    result = {}
+    by_item, chosen = annotations_by_item(tx, project_id), not_by_chance(tx, project)
+    final_layer_of = final_layers(tx, project_id)
     for item in tx.items(project_id, role=WORK_ROLES):
-        rows = by_item.get(item.id, [])
-        only = final_single_annotation(project, item, rows)
-        layer = tx.gold(item.id) if item.has_gold else None if only is None else final_layer_of(only)
-        if layer is not None and layer.skip is None:
-            at = max((str(row.submitted_at or row.changed_at) for row in rows), default="")
-            result[item.id] = layer, at, any(row.suggestions is not None for row in rows)
-    return result
-
-
-def _counted(tx: ReadTransaction, project: Project, labelled: dict[int, tuple[Layer, str, bool]]) -> Iterator[_Counted]:
-    for item in tx.items(tx.project(project.slug).id, role=WORK_ROLES):
-        prediction = tx.prediction(item.id)
-        judged = prediction is not None and "units" in prediction
-        counted = _Counted(item.language or "", is_random(project, item.key), 0, item.id)
-        if judged and prediction is not None:
+        prediction, rows = tx.prediction(item.id), by_item.get(item.id, [])
+        counted = _Counted(item.language or "", chosen.get(item.id))
+        if prediction is not None and "units" in prediction:
             counted.units, counted.marked, counted.cluster = (prediction[key] for key in ("units", "marked", "query"))
-        if item.id in labelled:
-            layer, at, counted.suggested = labelled[item.id]
-            comparison = Comparison(project.form, tx.sample(item.id))
-            counted.units = len(comparison.units)
-            counted.unsupported = _touched(comparison, layer)
-            counted.at = at, item.id
-        if counted.units:
+        label = label_of(tx, project, item, rows, final_layer_of)
+        if label is not None and label[0].skip is None:
+            sample = tx.original(item.id)
+            comparison = Comparison(project.form, sample)
+            counted.units, counted.cluster = len(comparison.units), query_of(sample)
+            counted.unsupported = _touched(comparison, label[0])
+            counted.at = max((str(row.submitted_at or row.changed_at) for row in rows), default=""), item.id
+            counted.suggested = any(row.suggestions is not None for row in rows)
+        else:
+            counted.lacks = lacks_label(project, item, rows)
+        if counted.units or counted.lacks:
             yield counted
 
 
@@ -156,15 +149,20 @@ def _touched(comparison: Comparison, layer: Layer) -> int:
 
 def _language(project: Project, language: str, rows: Sequence[_Counted]) -> LanguageRate:
     has_predictions = any(row.marked is not None for row in rows)
-    population = [row for row in rows if row.marked is not None] if has_predictions else list(rows)
+    population = [row for row in rows if row.units and (row.marked is not None or not has_predictions)]
     order = sorted(
-        (i for i, row in enumerate(population) if row.unsupported is not None and row.by_chance),
+        (i for i, row in enumerate(population) if row.unsupported is not None and row.chosen is None),
         key=lambda i: population[i].at,
     )
     case = _Case(population, has_predictions)
     steps = [case.step(order[:size]) for size in (*range(_STEP, len(order), _STEP), len(order)) if size]
     half_width = project.entries.work.half_width
-    last = steps[-1] if steps else RateStep(0, None, None, None, ("nothing is labelled yet",))
+    last = steps[-1] if steps else RateStep(0, None, None, None, ("no item that came by chance is labelled yet",))
+    reasons, lacking = list(last.reasons), sum(row.lacks and row.chosen is None for row in rows)
+    if lacking:
+        reasons.append(f"{lacking} items were handed in and have no label: review, settle or exclude them")
+    if picked := sum(row.chosen == "picked" for row in population):
+        reasons.append(f"{picked} items that a lead picked are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
     return LanguageRate(
@@ -172,14 +170,14 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         case.estimator,
         len(population),
         len(order),
-        sum(row.unsupported is not None and not row.by_chance for row in population),
+        sum(row.unsupported is not None and row.chosen is not None for row in population),
         sum(population[i].suggested for i in order),
         last.rate,
         last.low,
         last.high,
-        last.reasons,
+        tuple(reasons),
         steps,
-        narrow and not last.reasons,
+        narrow and not reasons,
         needed,
         limit,
     )
@@ -239,6 +237,8 @@ def _effects(tx: ReadTransaction, project: Project) -> Iterator[SuggestionEffect
         if item is None or row.layer.skip is not None:
             continue
         offered, arm = _offered(tx, project, item), row.suggestions is not None
+        if not arm and draws_suggestions(project, item.key):
+            continue  # chance would have shown some: they came later, or a detector gave none
         if offered is None and not arm and project.entries.suggestions.detector is None:
             continue  # nothing could have been shown
         comparison = Comparison(project.form, tx.sample(item.id))

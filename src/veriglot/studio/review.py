@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Comment",
     "after_event",
+    "after_exclusion",
     "before_event",
     "conversations",
     "count_reviewable",
@@ -160,7 +161,9 @@ def after_event(tx: WriteTransaction, project: Project, assignment: Assignment, 
     if assignment.purpose is Purpose.REVIEW and new.kind in _VERDICTS:
         _after_review(tx, project, assignment, new)
     elif assignment.purpose is Purpose.VALIDATE and assignment.state is State.SUBMITTED:
-        _after_check(tx, project, assignment)
+        batch = _batch_of(tx, assignment)
+        assert batch is not None
+        _decide_when_checked(tx, project, batch)
 
 
 def _reviewed(tx: ReadTransaction, review: Assignment, *, lock: bool = False) -> Assignment:
@@ -316,14 +319,13 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
     waiting = (State.OPEN, State.RETURNED, *((State.SUBMITTED,) if project.entries.work.reviews else ()))
     mine = (assignment_row.item_id == item_row.id, assignment_row.purpose == Purpose.ANNOTATE)
     begun = exists().where(*mine, assignment_row.state.in_(waiting))
-    missing = case((or_(t.is_missing(project), begun), 1), else_=0)
+    missing = case((and_(item_row.role.in_(WORK_ROLES), or_(t.is_missing(project), begun)), 1), else_=0)
     statement = (
         select(batch_row.id)
         .join(t.items, item_row.batch_id == batch_row.id)
         .where(
             batch_row.project_id == project_id,
             batch_row.state.in_((BatchState.OPEN, BatchState.RETURNED)),
-            item_row.role.in_(WORK_ROLES),
         )
         .group_by(batch_row.id)
         .having(func.sum(missing) == 0)
@@ -355,10 +357,12 @@ def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assig
         current = _begin(tx, project, batch, None) if batch.id in through else batch
         if current.state is not BatchState.VALIDATING:
             continue
-        for id_ in current.drawn:
-            subject = tx.assignment(id_)
+        for subject in _drawn(tx, current):
             if _may_check(tx, current, subject, person):
                 item, layer, round_ = tx.item(subject.item_id), final_layer(tx, subject), current.round
+                earlier = _checks(tx, current, subject.id, (State.WITHDRAWN,), person_id=person.id)
+                if earlier:
+                    return tx.move(earlier[0].id, State.OPEN, kind="assigned_again")
                 return tx.assign(item, person.id, Purpose.VALIDATE, round=round_, subject_id=subject.id, layer=layer)
     return None
 
@@ -369,7 +373,7 @@ def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
     numbers = []
     for batch in tx.batches(project_id):
         able = [row for row in judges if row.works_in is None or batch.language in row.works_in]
-        for subject in map(tx.assignment, batch.drawn):
+        for subject in _drawn(tx, batch):
             taken = _checks(tx, batch, subject.id, (*AT_WORK, State.SUBMITTED))
             if not taken and not any(_may_check(tx, batch, subject, row) for row in able):
                 numbers.append(batch.number)
@@ -377,29 +381,48 @@ def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
     return numbers
 
 
-def _checks(tx: ReadTransaction, batch: Batch, subject_id: int, states: tuple[State, ...]) -> list[Assignment]:
+def _drawn(tx: ReadTransaction, batch: Batch) -> list[Assignment]:
+    """The annotations that are drawn to be checked, without those of items that a lead excluded since."""
+    subjects = map(tx.assignment, batch.drawn)
+    return [subject for subject in subjects if tx.item(subject.item_id).role in WORK_ROLES]
+
+
+def _checks(
+    tx: ReadTransaction, batch: Batch, subject_id: int, states: tuple[State, ...], **narrowed: int
+) -> list[Assignment]:
     """The checks of an annotation in the round of its batch."""
-    return tx.assignments(subject_id=subject_id, purpose=Purpose.VALIDATE, round=batch.round, state=states)
+    purpose = Purpose.VALIDATE
+    return tx.assignments(subject_id=subject_id, purpose=purpose, round=batch.round, state=states, **narrowed)
 
 
 def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: Person) -> bool:
     """Whether an annotation still waits for a check, and this person had no hand in it."""
     for row in tx.assignments(item_id=subject.item_id, person_id=person.id):
-        hand = row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW} and row.state is not State.WITHDRAWN
-        if hand or (row.purpose is Purpose.VALIDATE and row.round == batch.round):
+        hand = row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW}
+        checked = row.purpose is Purpose.VALIDATE and row.round == batch.round
+        if row.state is not State.WITHDRAWN and (hand or checked):
             return False
     return not _checks(tx, batch, subject.id, (*AT_WORK, State.SUBMITTED))
 
 
-def _after_check(tx: WriteTransaction, project: Project, check: Assignment) -> None:
+def _decide_when_checked(tx: WriteTransaction, project: Project, batch: Batch) -> None:
     """Once the last check of a batch is handed in: measure, then accept the batch or send all of it back."""
-    batch = _batch_of(tx, check)
-    assert batch is not None
-    drawn = batch.drawn
+    drawn = _drawn(tx, batch)
     # a check that was skipped, done by another and then taken up again leaves two of one annotation: one counts
-    done = {id_: check for id_ in drawn for check in _checks(tx, batch, id_, (State.SUBMITTED,))}
+    done = {row.id: check for row in drawn for check in _checks(tx, batch, row.id, (State.SUBMITTED,))}
     if len(done) == len(drawn):
-        _decide(tx, project, batch, [(tx.assignment(id_), done[id_]) for id_ in drawn])
+        _decide(tx, project, batch, [(row, done[row.id]) for row in drawn])
+
+
+def after_exclusion(tx: WriteTransaction, project: Project, item: Item, *, by: int | None) -> None:
+    """Go on with the validation of an excluded item's batch: decide it, or draw anew where nothing drawn is left."""
+    batch = None if item.batch_id is None else tx.batch(item.batch_id)
+    if batch is None or batch.state is not BatchState.VALIDATING:
+        return
+    if _drawn(tx, batch):
+        _decide_when_checked(tx, project, batch)
+    else:
+        _begin(tx, project, batch, by)
 
 
 def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[tuple[Assignment, Assignment]]) -> None:
@@ -595,7 +618,7 @@ def show_conversations(caller: Lead) -> list[Conversation]:
                     item=item.id,
                     assignment=id_,
                     by=annotator.public_id,
-                    waits=comments[-1].role is Role.ANNOTATOR,
+                    waits=comments[-1].role is Role.ANNOTATOR and row.purpose is Purpose.ANNOTATE,
                     comments=comments,
                 )
             )

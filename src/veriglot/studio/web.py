@@ -393,6 +393,11 @@ class Caller:
         """What a write has to bring."""
         return self.studio.signer("csrf").get_signature(self.token).decode()
 
+    @property
+    def reads_only(self) -> bool:
+        """Whether it is a script that asks."""
+        return _session(self.request) is None
+
     def count(self, kind: str) -> None:
         """Count a call of their session; see `Rates.count`."""
         self.request.app.state.rates.count(kind, self.token)

@@ -4,23 +4,35 @@ All in one run, on the same examples, one thread, by process time. A detector is
 profits from what it saw in the one before; making it is not counted. The transformers are built from their
 configuration with random weights and are given random token ids: their time depends on the number of tokens alone. The
 number is `--tokens`; 1,250 is what the prompt (passages, question and response) of a gold row of mFAVA comes to.
+
+With `--files` instead: what `veriglot detect` costs from a file to a file, all its processes together, beside what its
+detector alone costs on the same rows. A run over the first half tells what starting costs in every process (loading,
+the first use of a language), which does not grow with the rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
+import tempfile
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts threads
+
+import msgspec
 
 import figures
 import inputs
 import veriglot
 from veriglot.errors import MissingExtraError
 from veriglot.hub.registry import MissingWeightsError
+from veriglot.records import encode
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
@@ -29,6 +41,8 @@ if TYPE_CHECKING:
     from veriglot.records import Detector, Sample
 
 BATCH = 32
+MOST = 1.4  # times the detector's own time that a row may cost from file to file
+DETECT = "import sys; from veriglot.cli import main; sys.exit(main())"
 PAIR = ("The mill was built in 1874.", "It was built in 1901.")
 
 
@@ -119,6 +133,60 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str
     ], notes
 
 
+def from_files(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str]]:
+    """CPU milliseconds a row of `veriglot detect` with one process and two, and of its detector alone."""
+    samples, notes = inputs.read_rows(options.data, options.examples), list[str]()
+    samples = [msgspec.structs.replace(row, id=str(number), annotations=()) for number, row in enumerate(samples)]
+    count, rows = len(samples), []
+    with tempfile.TemporaryDirectory() as folder:
+        source, first = Path(folder) / "rows.jsonl", Path(folder) / "half.jsonl"
+        for path, number in ((source, count), (first, count // 2)):
+            with path.open("wb") as file:
+                file.writelines(encode(sample) + b"\n" for sample in islice(samples, number))
+        for name in options.detector or ["grounding"]:
+            for words in (False, True):
+                alone = min(_alone(name, samples, words=words) for _ in range(options.repeats)) / count
+                for processes in (1, 2):
+                    half = min(_detect(name, first, processes, words=words) for _ in range(options.repeats))
+                    whole = min(_detect(name, source, processes, words=words) for _ in range(options.repeats))
+                    each = (whole - half) / (count - count // 2)
+                    rows.append(
+                        {
+                            "detector": name,
+                            "words": "yes" if words else "no",
+                            "processes": processes,
+                            "detector ms": 1000 * alone,
+                            "from file to file ms": 1000 * each,
+                            "ratio": each / alone,
+                            "start s": whole - each * count,
+                            "ratio with start": whole / count / alone,
+                        }
+                    )
+    notes.append(
+        f"{count} rows of {inputs.code_points(samples):,.0f} code points on average; CPU time, user and system"
+    )
+    notes.append(f"ratio: at most {MOST} times the detector's own time; the start is paid once a run")
+    return rows, notes
+
+
+def _alone(name: str, samples: Sequence[Sample], *, words: bool) -> float:
+    detector = veriglot.load_detector(name, words=words)
+    veriglot.detect(*PAIR, detector=detector)
+    return _run(partial(in_batches, detector, samples, BATCH))
+
+
+def _detect(name: str, source: Path, processes: int, *, words: bool) -> float:
+    """CPU seconds of one `veriglot detect` and the processes that it starts."""
+    command = [sys.executable, "-c", DETECT, "detect", source, "-o", source.with_suffix(".predictions.jsonl")]
+    command += ["--detector", name, "--processes", str(processes), "--overwrite", *(["--words"] if words else [])]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} left with {running.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
 def main() -> None:
     """Read the options, measure, show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,8 +198,13 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1250, help="token ids of a transformer's prompt (default: 1250)")
     parser.add_argument("--transformer-examples", type=int, default=3, help="rows for each transformer (default: 3)")
     parser.add_argument("--no-transformers", action="store_true", help="leave the transformers out")
+    parser.add_argument("--files", action="store_true", help="detect from file to file beside the detector alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
+    if options.files:
+        rows, notes = from_files(options)
+        figures.show("From file to file, beside the detector alone", rows, as_json=options.json, notes=notes)
+        return
     rows, notes = measure(options)
     figures.show("Detector speed, one thread", rows, as_json=options.json, notes=notes)
 

@@ -1,8 +1,10 @@
-"""A verdict for each row: of a dataset of Hugging Face's datasets, and of a DataFrame of pandas."""
+"""A verdict for each row: of a dataset of Hugging Face's datasets, a DataFrame of pandas, and one of Spark."""
 
 import json
 import pickle
+from collections.abc import Iterator
 
+import numpy
 import pandas
 import pytest
 
@@ -40,6 +42,19 @@ assert list(marked["veriglot_verdict"]) == verdicts
 assert list(marked.index) == ["a", "b", "c", "d"]
 assert marked["veriglot_score"].isna().tolist() == [False, False, True, True]
 assert pickle.loads(pickle.dumps(detect_batch)) is detect_batch
+
+
+def with_verdicts(frames: Iterator[pandas.DataFrame]) -> Iterator[pandas.DataFrame]:
+    """For Spark: `answers.mapInPandas(with_verdicts, schema)`; the schema has the columns and those of `added`."""
+    for part in frames:
+        yield part.assign(**detect_batch(part, **names))
+
+
+added = "veriglot_verdict string, veriglot_score double, veriglot_spans string, veriglot_reason string"
+arrow = frame.assign(contexts=frame["contexts"].map(numpy.array))  # as Spark hands lists over
+parts = pandas.concat(with_verdicts(iter([arrow[:1], arrow[1:]])))
+pandas.testing.assert_frame_equal(parts.drop(columns="contexts"), marked.drop(columns="contexts"))
+assert [column.split()[0] for column in added.split(", ")] == list(parts.columns[2:])
 
 texts = pandas.DataFrame({"response": ["Opened in 1907.", float("nan")], "evidence": ["Opened in 1879.", None]})
 assert list(texts.veriglot.detect()["veriglot_verdict"]) == ["unsupported", "not_checked"]

@@ -289,3 +289,14 @@ def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Call
     ]
     assert len(notes) == 1
     assert re.search(r"undefined in \d+–\d+ of 50 resamples", notes[0])
+
+
+def test_predictions_may_lie_in_several_files(
+    evaluate: Callable[..., Outcome], data: Path, predictions: Path, tmp_path: Path
+) -> None:
+    lines = predictions.read_bytes().splitlines(keepends=True)
+    halves = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for path, part in zip(halves, (lines[:3], lines[3:]), strict=True):
+        path.write_bytes(b"".join(part))
+    split = evaluate(data, "--predictions", halves[0], "--predictions", halves[1], "--json")
+    assert figures(split) == figures(evaluate(data, "--predictions", predictions, "--json"))

@@ -33,6 +33,16 @@ def test_speed_is_held_against_segmentation() -> None:
 
 
 @pytest.mark.slow
+def test_files_are_held_against_the_detector_alone() -> None:
+    (table,) = run("detector_speed.py", "--files", "--examples", "4", "--repeats", "1")
+    assert [(row["words"], row["processes"]) for row in table["rows"]] == [("no", 1), ("no", 2), ("yes", 1), ("yes", 2)]
+    for row in table["rows"]:
+        whole = row["ratio with start"] * row["detector ms"]
+        assert whole == pytest.approx(row["from file to file ms"] + 1000 * row["start s"] / 4)
+        assert whole > row["detector ms"] > 0
+
+
+@pytest.mark.slow
 def test_scaling_counts_every_row() -> None:
     by_evidence, by_rows = run("scaling.py", "--sizes", "10000", "30000", "--rows", "50", "100")
     assert [row["status"] for row in by_evidence["rows"]] == ["scored", "scored"]

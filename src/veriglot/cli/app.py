@@ -37,6 +37,7 @@ VERBS = {
     "serve": "Serve detection over HTTP, with a page to try it.",
     "models": "Get and keep model files by name: list, get, remove, path.",
     "convert": "Convert samples from one format to another, and say what was repaired and what was lost.",
+    "merge": "Join the outputs of the shards of a run.",
     "report": "Show the results of a study or a bench: a page, tables, or the terminal.",
     "doctor": "Show what is installed, what each extra would add, and which models load.",
 }

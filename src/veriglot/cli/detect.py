@@ -16,6 +16,7 @@ from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for,
 from veriglot.errors import EXIT_OVER_LIMIT, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping, sample_from
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
+from veriglot.storage.shards import SHARD, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,6 +83,12 @@ class DetectOptions(Options):
         "SHARE",
     )
     processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
+    shard: str | None = Option(
+        None,
+        "Judge only this part of the rows, such as 3/16, in jobs on several machines that share the input. veriglot"
+        " merge joins the outputs of all parts. Default: all rows.",
+        "K/N",
+    )
     on_error: Literal["stop", "skip"] = "skip"
     overwrite: bool = False
     quiet: bool = False
@@ -101,6 +108,11 @@ class DetectOptions(Options):
     def file(self) -> str | None:
         """The one output, where it is named; None for standard output."""
         return None if self.folder is not None or self.output == STDIN else self.output
+
+    @cached_property
+    def part(self) -> Shard:
+        """Which rows to judge."""
+        return Shard.parse("1/1" if self.shard is None else self.shard)
 
     @property
     def recipe(self) -> Callable[[], Any]:
@@ -150,6 +162,8 @@ def detect(options: DetectOptions) -> int:
     Folders:     veriglot detect a.jsonl b.parquet answers/ -o marked/
 
     A pipe:      produce | veriglot detect - | consume
+
+    Part 3 of 16:   veriglot detect answers.jsonl --shard 3/16 -o parts/3.jsonl
     """
     from veriglot.pipeline.engine import Engine
 
@@ -158,6 +172,7 @@ def detect(options: DetectOptions) -> int:
     for name in set(options.limits) - _LIMITS.keys():
         raise UnknownNameError("verdict to fail on", name, _LIMITS)
     assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
+    _check_shard(options)
     account = Account(quiet=options.quiet)
     if options.is_pair:
         return _pair(options, account)
@@ -178,6 +193,17 @@ def detect(options: DetectOptions) -> int:
             _to_files(options, inputs, engine, account)
     code = account.close()
     return _verdict(options, account.tally) or code
+
+
+def _check_shard(options: DetectOptions) -> None:
+    """Refuse --shard where it makes nothing that can be merged."""
+    if options.shard is None:
+        return
+    assert options.part  # a wrong one is to be known before the work
+    if options.is_pair or STDIN in options.inputs:
+        raise UsageError(f"{SHARD} goes with files: every part reads the whole input.", "Name files or folders.")
+    if options.file is None or kind_of(options.file, _KINDS) == "html":
+        raise UsageError(f"{SHARD} makes one .jsonl or .parquet file.", "Name it with -o, another for each part.")
 
 
 _LIMITS = {"unsupported": "marked", "not-checked": "not checked"}
@@ -342,8 +368,14 @@ def _rows(
 
     report = None if account is None else account.report
     tag = known_tag(options.language)
-    # Ids may not recur: a prediction is told from others of its output by its id alone.
-    return lambda: rows_of(inputs, language=tag, report=report, alone=alone, seen=SeenIds(), columns=options.columns)
+
+    def rows() -> Iterator[Sample | FailedRow]:
+        # Ids may not recur: a prediction is told from others of its output by its id alone.
+        seen = SeenIds()
+        every = rows_of(inputs, language=tag, report=report, alone=alone, seen=seen, columns=options.columns)
+        return options.part.rows(every)
+
+    return rows
 
 
 def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, account: Account) -> None:
@@ -382,7 +414,12 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
         _output_job(options, output, share, engine, _rows(options, share, account, alone=alone))
         for output, share in shares
     ]
-    with Bar(shown=not options.quiet, total=lambda: count_rows(inputs), resumes=True) as bar:
+
+    def total() -> int | None:
+        rows = count_rows(inputs)
+        return None if rows is None else sum(1 for _ in options.part.rows(range(rows)))
+
+    with Bar(shown=not options.quiet, total=total, resumes=True) as bar:
 
         def seen(row: Sample | FailedRow, prediction: Prediction | None) -> None:  # noqa: ARG001
             bar.advance()
@@ -419,6 +456,7 @@ def _checkpoint(
             "--words": options.words,
             **({} if options.level == "response" else {"--level": options.level}),
             "--language": known_tag(options.language),
+            **({} if options.shard is None else {SHARD: str(options.part)}),
             **({"--map": ",".join(f"{part}={column}" for part, column in stated)} if stated else {}),
         },
         finish=_finisher(kind_of(output, _KINDS), rows_anew, options.title),

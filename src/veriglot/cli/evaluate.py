@@ -57,7 +57,7 @@ class EvaluateOptions(Options):
         "Shape of the calibration: platt (a line in log odds, for dozens of texts or more) or isotonic (any"
         " increasing curve, for hundreds of texts).",
     )
-    predictions: str | None = Help(None, "No detector runs.")
+    predictions: tuple[str, ...] = Help((), "May be repeated. No detector runs. Default: none.")
     unit: str = "word"
     threshold: float | None = Help(None, "Default: the detector's own, or that of the predictions.")
     annotator: str | None = Help(
@@ -133,7 +133,7 @@ def evaluate(options: EvaluateOptions) -> int:
             raise UsageError("Counts hold no confidence of each word.", "Give --calibrate with the samples.")
         _finish(options, _from_counts(options), None)
         return 0
-    if options.calibration is not None and options.predictions is not None:
+    if options.calibration is not None and options.predictions:
         raise UsageError(
             "--calibration needs a detector, and with --predictions none runs.",
             "Give it to the veriglot detect that makes the predictions.",
@@ -194,8 +194,8 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     flags = FlagFilter(options.drop_flags, options.annotator)
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
-        if options.predictions is not None:
-            given = Predictions.read(options.predictions)
+        if options.predictions:
+            given = Predictions.read(*options.predictions)
             settings = _settings_of(options, given)
             spans_alone = sum(bool(each.spans) and each.words is None for each in given.by_id.values())
             joined = ((sample, given.take(sample.id)) for sample in samples)
@@ -241,7 +241,7 @@ def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
 
 def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
     """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
-    seen = SeenIds() if options.predictions is not None else None  # which are joined by id
+    seen = SeenIds() if options.predictions else None  # which are joined by id
     beside = options.output or options.counts
     failures = Path(f"{beside}.failed.jsonl") if beside else None
     tag = known_tag(options.language)
@@ -283,7 +283,7 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
     threshold = given.threshold if options.threshold is None else options.threshold
     predictions = given.by_id.values()
     if options.threshold is not None:
-        _refuse_to_lower(predictions, options.threshold, options.predictions)
+        _refuse_to_lower(predictions, options.threshold, ", ".join(options.predictions))
     made = {prediction.signature for prediction in predictions}
     return _settings(
         options,
@@ -295,7 +295,7 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
     )
 
 
-def _refuse_to_lower(predictions: Iterable[Prediction], threshold: float, path: str | None) -> None:
+def _refuse_to_lower(predictions: Iterable[Prediction], threshold: float, path: str) -> None:
     """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
     for prediction in predictions:
         made_at = stated_threshold(prediction.signature)
@@ -311,7 +311,7 @@ def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, accoun
     """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
     unused = len(given.unused)
     if unused:
-        account.warn(f"{unused:,} predictions of {options.predictions} belong to no sample of the data.")
+        account.warn(f"{unused:,} predictions of {', '.join(options.predictions)} belong to no sample of the data.")
     if spans_alone and options.threshold is not None:
         account.warn(
             f"{spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"

@@ -140,6 +140,7 @@ _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+_BEYOND_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")  # in a text whose bytes that are no UTF-8 are surrogates
 _GZIP = b"\x1f\x8b"
 _BINARY = (b"PAR1", _ARROW_FILE, _ARROW_STREAM, _GZIP)  # what standard input is read into memory for
 _NO_TEXT = {
@@ -544,9 +545,9 @@ class Source:
         data = self.head[: len(self.head) - 3 if len(self.head) == HEAD_BYTES else None]
         if data.startswith(_UTF16_BOMS):
             return "utf-16"
-        as_utf8 = data.decode("utf-8", "surrogateescape")
-        odd = [char for char in as_utf8 if char > "\x7f"]
-        return "cp1252" if odd and all("\udc80" <= char <= "\udcff" for char in odd) else "utf-8"
+        if data.isascii() or _BEYOND_ASCII.search(data.decode("utf-8", "surrogateescape")):
+            return "utf-8"
+        return "cp1252"
 
     @property
     def name(self) -> str:

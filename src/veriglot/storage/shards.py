@@ -1,0 +1,255 @@
+"""Shards: the same command on several machines, each with a part of the rows, and one output of all of them.
+
+Every shard reads the whole input and takes every n-th block of rows, so that rows keep their numbers and an id that
+recurs is known in each. The manifest beside an output says which shard it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.storage.checkpoint import FailedRow, JsonLines, Manifest, Tally
+from veriglot.storage.files import Lock, beside, open_whole, partial_path, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["SHARD", "Shard", "merge"]
+
+T = TypeVar("T")
+SHARD = "--shard"  # the option, as the manifest of an output has it
+_BLOCK = 8  # rows: neighbours often share their evidence, which detectors keep
+_SHOWN = 10  # missing shards that a message names
+_SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+
+
+@dataclass(frozen=True, order=True)
+class Shard:
+    """One of `count` parts of the rows; `number` counts from 1."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read `3/16`.
+
+        Raises:
+            UsageError: it is not of this form, or there is no such shard.
+        """
+        match = _SHARD.fullmatch(text)
+        shard = cls(*map(int, match.groups())) if match else cls(0, 0)
+        if not 1 <= shard.number <= shard.count:
+            raise UsageError(f"{SHARD} is a number and how many there are, such as 3/16, but {text!r} was given.")
+        return shard
+
+    @classmethod
+    def check_all(cls, texts: Sequence[str], names: Sequence[str]) -> None:
+        """Refuse shards (`3/16`, each of the file of its place in `names`) that are not all of one run, each once.
+
+        Raises:
+            UsageError: one is missing, given twice, of another number of shards, or no shard.
+        """
+        count = cls.parse(texts[0]).count
+        by_number: dict[int, str] = {}
+        for text, name in zip(texts, names, strict=True):
+            shard = cls.parse(text)
+            if shard.count != count:
+                raise UsageError(f"{names[0]} is shard {texts[0]}, and {name} is shard {text}.", "Name one run's.")
+            if shard.number in by_number:
+                raise UsageError(f"{by_number[shard.number]} and {name} are both shard {shard}.", "Leave one out.")
+            by_number[shard.number] = name
+        missing = [str(cls(number, count)) for number in range(1, count + 1) if number not in by_number]
+        if missing:
+            shown = ", ".join(missing[:_SHOWN]) + ("" if len(missing) <= _SHOWN else f", {len(missing) - _SHOWN} more")
+            verb = "is" if len(missing) == 1 else "are"
+            raise UsageError(f"Of {count} shards {shown} {verb} missing.", "Run them, or name their files too.")
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def rows(self, rows: Iterable[T]) -> Iterator[T]:
+        """The rows of the shard: every `count`-th block of 8."""
+        return (row for index, row in enumerate(rows) if index // _BLOCK % self.count == self.number - 1)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A finished output and what it says of itself."""
+
+    path: Path
+    shard: Shard
+    manifest: Manifest
+
+    @classmethod
+    def of(cls, path: Path) -> _Part:
+        """Read the manifest beside an output.
+
+        Raises:
+            UsageError: it is no shard, not finished, or was changed.
+        """
+        manifest = Manifest.load(path)
+        shard = manifest.options.get(SHARD) if manifest is not None else None
+        if manifest is None or not isinstance(shard, str):
+            raise UsageError(
+                f"{path} is not a shard of a run: {beside(path, '.progress')} does not say so.",
+                f"Make it by veriglot detect with {SHARD}, and keep the files that stand beside it.",
+            )
+        if not manifest.finished:
+            raise UsageError(f"{path} is not finished.", f"Rerun its command, with {SHARD} {shard}, to resume it.")
+        if not path.exists() or path.stat().st_size != manifest.output_bytes:
+            raise UsageError(f"{path} was changed after it was finished.", "Make it anew with --overwrite.")
+        return cls(path, Shard.parse(shard), manifest)
+
+    @property
+    def whole(self) -> Manifest:
+        """The manifest of the same run without shards."""
+        options = {name: value for name, value in self.manifest.options.items() if name != SHARD}
+        return msgspec.structs.replace(self.manifest, options=options)
+
+    def rows(self, lines: Callable[[Path], Iterator[bytes]]) -> Iterator[bytes | FailedRow]:
+        """Its rows in order."""
+        finished = lines(self.path)
+        failed = map(msgspec.json.Decoder(FailedRow).decode, JsonLines(beside(self.path, ".failed.jsonl")).lines())
+        due = next(failed, None)
+        for number in count():
+            if due is not None and due.row == number:
+                yield due
+                due = next(failed, None)
+                continue
+            line = next(finished, None)
+            if line is None:
+                break
+            yield line
+        if due is not None:
+            raise UsageError(f"{self.path} lacks rows before its failed row {due.row}.", "Make it anew.")
+
+
+def _checked(paths: Sequence[Path]) -> list[_Part]:
+    """The shards in order of their numbers, all of one run, each once, none missing."""
+    parts = [_Part.of(path) for path in paths]
+    first = parts[0]
+    for part in parts:
+        differences = first.whole.differences(part.whole, maker="detector")
+        if part.shard.count != first.shard.count:
+            differences.append(f"{SHARD} was {first.shard} and is now {part.shard}")
+        if differences:
+            raise UsageError(
+                f"{first.path} and {part.path} are not of one run: {'; '.join(differences)}.",
+                "Merge shards of the same command only.",
+            )
+    Shard.check_all([str(part.shard) for part in parts], [str(part.path) for part in parts])
+    return sorted(parts, key=lambda part: part.shard)
+
+
+def _in_order(parts: Sequence[_Part], lines: Callable[[Path], Iterator[bytes]]) -> Iterator[bytes | FailedRow]:
+    """The rows of all shards as the input has them.
+
+    Raises:
+        UsageError: a shard has more or fewer rows than its place among the others allows.
+    """
+    sizes = [part.manifest.rows + part.manifest.failed for part in parts]
+    for part, size in zip(parts, sizes, strict=True):
+        due = sum(1 for _ in part.shard.rows(range(sum(sizes))))
+        if due != size:
+            raise UsageError(
+                f"{part.path} has {size:,} rows, but shard {part.shard} of {sum(sizes):,} rows has {due:,}.",
+                "Check that every shard read the same input.",
+            )
+    rows = [part.rows(lines) for part in parts]
+    for _ in range(-(-max(sizes) // _BLOCK)):
+        for shard in rows:
+            yield from islice(shard, _BLOCK)
+
+
+def merge(
+    paths: Sequence[Path],
+    output: Path,
+    *,
+    lines: Callable[[Path], Iterator[bytes]],
+    finish: Callable[[Path, Path], None] | None = None,
+    overwrite: bool = False,
+) -> Tally:
+    """Make of the outputs of all shards the one that a run without shards makes, with its failed rows and manifest.
+
+    The same call after a kill makes it once more; what is made is left alone.
+
+    Args:
+        paths: the outputs of the shards, in any order.
+        output: what to make.
+        lines: the rows of a shard's output as lines of JSON.
+        finish: makes `output` of a file of such lines (arguments: lines, output); None where the lines are the output.
+        overwrite: replace what is there.
+
+    Returns:
+        What became of all rows.
+
+    Raises:
+        UsageError: a shard is missing, unfinished, given twice or of another run, and what differs; or `output` is
+            there and was made of something else.
+    """
+    parts = _checked(paths)
+    if output.resolve() in {part.path.resolve() for part in parts}:
+        raise UsageError(f"{output} is a shard and would be overwritten.", "Name another output.")
+    tally = Tally()
+    for part in parts:
+        for language, counts in part.manifest.verdicts.items():
+            tally.verdicts.update({(language, verdict): number for verdict, number in counts.items()})
+        tally.statuses.update(part.manifest.statuses)
+        tally.failed += part.manifest.failed
+    with Lock(output):
+        whole = msgspec.structs.replace(parts[0].whole, finished=False, output_bytes=0)
+        if not overwrite and (before := Manifest.load(output)) is not None:
+            if differences := before.differences(whole, maker="detector"):
+                raise UsageError(f"{output} was made differently: {'; '.join(differences)}.", "Add --overwrite.")
+            if before.finished and output.exists() and output.stat().st_size == before.output_bytes:
+                tally.reused = tally.rows
+                return tally
+        elif not overwrite and output.exists():
+            raise UsageError(f"{output} is there already, and nothing says how it was made.", "Add --overwrite.")
+        write_json(beside(output, ".progress"), whole)
+        _write(_in_order(parts, lines), output, finish)
+        write_json(beside(output, ".progress"), _merged(parts, tally, output))
+    return tally
+
+
+def _write(rows: Iterator[bytes | FailedRow], output: Path, finish: Callable[[Path, Path], None] | None) -> None:
+    done, failures = output if finish is None else beside(output, ".rows.jsonl"), beside(output, ".failed.jsonl")
+    failed = 0
+    with open_whole(done) as file, open_whole(failures) as failed_file:
+        for number, row in enumerate(rows):
+            if isinstance(row, FailedRow):
+                failed += 1
+                failed_file.write(msgspec.json.encode(msgspec.structs.replace(row, row=number)) + b"\n")
+            else:
+                file.write(row + b"\n")
+    if not failed:
+        failures.unlink()
+    if finish is not None:
+        finish(done, partial_path(output))
+        partial_path(output).replace(output)
+        done.unlink()
+
+
+def _merged(parts: Sequence[_Part], tally: Tally, output: Path) -> Manifest:
+    """The manifest that a run without shards has at its end."""
+    verdicts: dict[str, dict[str, int]] = {}
+    for (language, verdict), number in sorted(tally.verdicts.items()):
+        verdicts.setdefault(language, {})[verdict] = number
+    seconds = [part.manifest.seconds for part in parts]
+    return msgspec.structs.replace(
+        parts[0].whole,
+        rows=tally.statuses.total(),
+        failed=tally.failed,
+        statuses=dict(sorted(tally.statuses.items())),
+        verdicts=verdicts,
+        output_bytes=output.stat().st_size,
+        seconds=None if None in seconds else round(sum(filter(None, seconds)), 3),
+    )

@@ -260,7 +260,8 @@ def detect_many(
         InputError: a row lacks a field.
         UnknownNameError, UsageError: as for `detect`.
     """
-    if isinstance(rows, str | bytes | Mapping | Sample | None):
+    walked = any(hasattr(rows, name) for name in ("__iter__", "__getitem__", "collect", "to_batches"))
+    if isinstance(rows, str | bytes | Mapping | Sample) or not walked:
         raise InputTypeError(
             f"rows are a list, an iterator or a table, and this is one {type(rows).__name__}",
             'Use veriglot.read(FILE) for a file, [row] for one row, and dataset["test"] for a split.',

@@ -275,6 +275,18 @@ def test_data_without_the_labels_that_are_needed_are_refused_before_they_are_jud
     assert evaluate(rated, *DETECTOR).code == 0
 
 
+def test_the_profile_is_there_though_nobody_reads_the_figures(
+    evaluate: Callable[..., Outcome], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("veriglot.cli.evaluate._show", closed)  # as `| head -1` does to a long table
+    monkeypatch.setattr("os.dup2", lambda *_: None)
+    assert evaluate(data, *DETECTOR, "-o", tmp_path / "profile.json").code == 1
+    assert json.loads((tmp_path / "profile.json").read_bytes())["languages"]
+
+
 def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[..., Outcome], data: Path) -> None:
     drawn, plain = (evaluate(data, *DETECTOR, "--full", "--resamples", count).out for count in (50, 0))
     assert "Under each value: its 95% interval" in drawn

@@ -200,7 +200,7 @@ def test_what_is_no_detector_is_named(detector: Any) -> None:
         veriglot.load_detector(threshold="0.5")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rows", ["text", {"evidence": FACT, "response": WRONG}, b"", None])
+@pytest.mark.parametrize("rows", ["text", {"evidence": FACT, "response": WRONG}, b"", None, Path("rows.csv"), 7])
 def test_one_row_is_no_list_of_rows(rows: object) -> None:
     with pytest.raises(TypeError, match="Use"):
         veriglot.detect_many(rows)  # type: ignore[arg-type]

@@ -237,9 +237,9 @@ def test_a_shape_is_read_by_the_command_and_by_python(
     ("row", "message", "remedy"),
     [
         ({"q": QUESTION, "antwort": RESPONSE, "kontext": EVIDENCE}, "its keys are q, antwort, kontext",
-         "--map response=antwort,evidence=kontext "),
+         "--map response=antwort,evidence=kontext,question=q "),
         ({"user": QUESTION, "gen": RESPONSE, "ref_passage": EVIDENCE * 3}, "hold the response",
-         "--map response=gen,evidence=ref_passage "),
+         "--map response=gen,evidence=ref_passage,question=user "),
         ({"answer": RESPONSE, "output": "x", "context": EVIDENCE}, "could be in answer or output",
          "--map response=answer or --map response=output"),
         ({"response": RESPONSE, "document": EVIDENCE, "passage": EVIDENCE}, "could be in document or passage",
@@ -259,6 +259,16 @@ def test_an_unreadable_file_is_told_its_keys_and_the_map_that_would_do(
     if "COLUMN" not in remedy:  # what it says does
         columns = remedy.split("--map ")[1].split()[0]
         assert main(["detect", str(path), "--map", columns]) == 0
+
+
+def test_rows_with_one_id_can_be_numbered_as_the_message_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    as_table(path, [{"id": "x", "context": EVIDENCE, "answer": RESPONSE}] * 2)
+    assert main(["detect", str(path)]) == 3
+    assert "or number the rows: --map id= " in capsys.readouterr().err
+    assert main(["detect", str(path), "--map", "id="]) == 0
 
 
 def test_map_and_the_table_columns_mean_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

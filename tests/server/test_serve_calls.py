@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loopback import BRIDGE, WAYWARD, serving
 
-from veriglot.errors import UsageError
-from veriglot.http.server import ServerSettings
+from veriglot.errors import UsageError, VeriglotError
+from veriglot.http.server import ServerSettings, run_server, server_of
 from veriglot.server.app import Serving
 
 if TYPE_CHECKING:
@@ -35,6 +35,15 @@ def closed() -> Iterator[Loopback]:
     settings = Serving(keys=("another-key-of-length", KEY), origins=("https://app.example",), body_seconds=0.5)
     with serving(WAYWARD, settings=settings) as found:
         yield found
+
+
+def test_an_address_that_cannot_be_is_refused_before_anything_is_loaded() -> None:
+    async def loaded(*_: object) -> None:
+        pytest.fail("the app was started")
+
+    for host in ("192.0.2.1", "no.such.host.invalid"):  # of no machine (RFC 5737), of no network (RFC 6761)
+        with pytest.raises(VeriglotError, match=f"cannot listen at {host}:8322: .*give --host an address"):
+            run_server(server_of(loaded, ServerSettings(host=host, port=8322)), lambda: None)
 
 
 def test_one_row(served: Loopback) -> None:

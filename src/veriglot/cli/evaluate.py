@@ -323,9 +323,11 @@ def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calib
     """Show the figures, and write what was asked for."""
     if options.counts:
         evaluation.stored.save(Path(options.counts))
-    _show(options, evaluation, calibration)
-    if options.output:
-        Path(options.output).write_bytes(encode(evaluation.profile()) + b"\n")
+    try:
+        if options.output:  # first: whoever reads the figures may have left
+            Path(options.output).write_bytes(encode(evaluation.profile()) + b"\n")
+    finally:
+        _show(options, evaluation, calibration)
 
 
 def _show(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:
@@ -434,7 +436,7 @@ _LEGEND = (
     " pooled: all counts added. prevalence: share that the labels call unsupported; figures at one prevalence do not"
     " carry over to another."
 )
-_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts; from 5 texts up."
+_INTERVALS = " Under each value: its 95% interval, by a bootstrap of whole texts; from 5 texts up, under 30 too narrow."
 _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
 _RANKING = {"AP": "average_precision", "AUROC": "auroc"}
 _SUPPORTED = {"AP, supported": "average_precision_supported"}

@@ -93,6 +93,7 @@ _SENSE = re.compile(
     r"|support|faith|ground(?=ed|ing)|consist|fact|correct|attribut|entail|true|valid|clean|right|accura|verif)"
 )
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
+_ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
@@ -276,7 +277,7 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
 
 
 def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, str]:
-    """What was stated, if it is there, and the column that is clearly the response or the evidence, else `COLUMN`."""
+    """What was stated, if it is there, and the column that is clearly response, evidence or question, else `COLUMN`."""
     flat = _flat(row)
     result = dict(stated)
     for part in ("evidence", "response"):
@@ -287,6 +288,8 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         others = {key: value for key, value in flat.items() if key not in taken}
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
+    asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
+    result = {"question": asking[0], **result} if len(asking) == 1 else result
     return {part: result[part] for part in ("response", "evidence", *result)}
 
 
@@ -305,12 +308,10 @@ def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
 
 def _likeness(key: str, part: str, value: Any, share: float) -> float:
     name = _normalized(key.rpartition(".")[2])
-    alike = _name_likeness(name, part)
-    asks = isinstance(value, str) and value.rstrip().endswith("?")
-    several = isinstance(value, list)
     like_others = any(name in names for other in _table().names if other != part for names in _table().names[other])
-    bonus = 0.5 * share + 0.2 * several if part == "evidence" else 0.5 * (not several)
-    return (alike if alike >= 0.7 else 0.2) + bonus - 0.6 * asks - like_others
+    bonus = 0.5 * share + 0.2 * isinstance(value, list) if part == "evidence" else 0.5 * (not isinstance(value, list))
+    alike = _name_likeness(name, part)
+    return (alike if alike >= 0.7 else 0.2) + bonus - 0.6 * bool(_ASKS.search(str(value))) - like_others
 
 
 @lru_cache(maxsize=4096)  # many rows of a file may be unreadable for one and the same reason

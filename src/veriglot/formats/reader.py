@@ -262,7 +262,8 @@ def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow
             path=reading.source.path,
             line=reading.line or None,
             field="id",
-            remedy="Give every sample an id of its own.",
+            remedy="Give every sample an id of its own"
+            + (", or number the rows: --map id= (columns= in Python)." if reading.report.format == "columns" else "."),
         )
     )
 

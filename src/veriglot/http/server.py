@@ -9,7 +9,9 @@ import asyncio
 import gzip
 import hashlib
 import logging
+import os
 import signal
+import socket
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -484,6 +486,17 @@ def _drop_query(record: logging.LogRecord) -> bool:
     return True
 
 
+def _try_address(host: str, port: int) -> None:
+    """Meet the error of an address before the detectors are loaded."""
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        with socket.socket(family, kind, protocol) as trial:
+            if os.name == "posix":  # as asyncio does it: a port that was just left can be taken
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            trial.bind(address)
+
+
 def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first, then comes `close`.
 
@@ -492,12 +505,15 @@ def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:
     """
     # uvicorn raises the signal again once it has stopped; without this, a clean end would look like a killed process
     signal.signal(signal.SIGTERM, lambda *_: None)
+    host, port = server.config.host, server.config.port
     try:
+        _try_address(host, port)
         server.run()
-    except SystemExit as error:  # how uvicorn ends while it handles the error of the address
-        reason = getattr(error.__context__, "strerror", None) or "the address is refused"
+    except (SystemExit, OSError) as error:  # the first is how uvicorn ends while it handles the error of the address
+        refused = error if isinstance(error, OSError) else error.__context__
+        reason = getattr(refused, "strerror", None) or "the address is refused"
         raise VeriglotError(
-            f"The server cannot listen at {server.config.host}:{server.config.port}: {reason.rpartition(': ')[2]}.",
+            f"The server cannot listen at {host}:{port}: {reason.rpartition(': ')[2].lower()}.",
             "Choose another with --port, or give --host an address of this machine; 0.0.0.0 is for the network.",
         ) from error
     finally:

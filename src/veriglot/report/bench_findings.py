@@ -111,9 +111,9 @@ def _and_list(names: list[str]) -> str:
 
 
 FEW_TEXTS = (
-    f"{FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts: so few, drawn again, show too little of how"
-    " other texts would differ (in simulations, 65% to 94% of such intervals held the truth, not 95%). Believe neither"
-    f" them nor a test or a lead on so few texts. Under {FEWEST_TEXTS} texts no interval is given."
+    f"{FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts. They are too narrow: in simulations, 65% to"
+    " 94% of them held the truth, not 95%. Trust no interval, test or lead on so few texts."
+    f" Under {FEWEST_TEXTS} texts no interval is given."
 )
 
 

@@ -473,7 +473,7 @@ def _respond(error: BaseException) -> Response:
         case CallRefused():
             return error_json(error.status, error.code, error.message, error.remedy, headers=error.headers)
         case InputError():
-            return error_json(422, "unfit", error.message, error.remedy, field=error.field)
+            return error_json(422, "unfit", error.message, error.remedy or "See /openapi.json.", field=error.field)
         case VeriglotError():
             return error_json(422, "refused", error.message, error.remedy)
         case RecursionError():

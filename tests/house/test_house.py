@@ -26,15 +26,15 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
-ALLOWED = {  # what House closes at, and what Judge, Door, Method and Studio may add
+ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio and Figures may add
     "files": 285,  # the aim is 350
-    "lines": 88_600,  # 80,000, and 3,000 an issue
-    "tokens": 598_000,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
-    "exported names": 1_290,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
+    "lines": 91_600,  # 80,000, and 3,000 an issue
+    "tokens": 617_500,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
+    "exported names": 1_330,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
     "options": 326,  # 300, and 12 an issue
-    "words of docs": 44_900,  # 40,000, and 1,500 an issue
+    "words of docs": 46_000,  # 40,000, and 1,500 an issue
     "words of the README": 900,
-    "words of Markdown": 58_000,
+    "words of Markdown": 60_500,
     "files with one importer": 32,  # the aim is 40
     "odd locals": 0,
     "old words": 0,

@@ -589,9 +589,9 @@ class Store:
         engine: SQLAlchemy's.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._turn = threading.Lock() if engine.dialect.name == "sqlite" else nullcontext()
+    def __init__(self, engine: Engine | URL) -> None:
+        self.engine = _engine(engine) if isinstance(engine, URL) else engine
+        self._turn = threading.Lock() if self.engine.dialect.name == "sqlite" else nullcontext()
         self._full_until = 0.0
 
     @property
@@ -600,7 +600,7 @@ class Store:
         return self.engine.dialect.name == "sqlite"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.engine.url,)  # another process opens connections of its own
+        return Store, (self.engine.url,)  # another process opens connections of its own
 
     def __str__(self) -> str:
         return self.engine.url.render_as_string(hide_password=True)
@@ -752,10 +752,6 @@ def _check_file(path: Path, create: bool) -> None:
         for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
             if file.exists() and file.stat().st_mode & 0o007:  # made before; rights of a group alone were chosen
                 file.chmod(0o600)
-
-
-def _reopened(url: URL) -> Store:
-    return Store(_engine(url))
 
 
 def _engine(url: URL) -> Engine:

@@ -370,10 +370,9 @@ def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: 
 
 def _left_out(difference: Difference) -> str:
     """What a paired comparison does not look at, in words."""
-    if not any(difference.left_out):
-        return ""
     first, second = difference.left_out
-    return f" ({first:,} and {second:,} responses to queries that only one answered left out)"
+    text = f" ({first:,} and {second:,} responses to queries that only one answered left out)"
+    return text if first or second else ""
 
 
 def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Difference | None:

@@ -283,10 +283,9 @@ class Material:
         self.languages = sorted({row.language for row in self.rows.training})
         self.parts: list[str | None] = [*self.languages] if config.monolingual else [None]
         for part in self.parts if config.patience else ():
-            if not self.rows.of(part).validation:
-                what = "nothing" if part is None else f"no row in {part}"
-                remedy = "Give `validation`, more texts, or `patience = 0`."
-                raise InputError(f"{what} is left to stop early by", field="patience", remedy=remedy)
+            what = "nothing is left to stop early by" if part is None else f"no row in {part} is left to stop early by"
+            remedy = "Give `validation`, more texts, or `patience = 0`."
+            require(self.rows.of(part).validation, what, "patience", remedy)
 
     def _labelled(self, paths: Sequence[Path]) -> list[_Labelled]:
         """The samples that somebody labelled, with their spans and languages."""
@@ -624,7 +623,11 @@ def _bind(output: Path, config: TokensConfig, material: Material) -> None:
     now = {
         "model": checkpoint_revision(checkpoint(config.model)),
         "data": material.hash,
-        **{key: str(value) for key, value in msgspec.to_builtins(config).items() if key not in _FREE},
+        **{
+            key: json.dumps(value, sort_keys=True)
+            for key, value in msgspec.to_builtins(config).items()
+            if key not in _FREE
+        },
     }
     path = output / "settings.json"
     if path.is_file():
@@ -660,20 +663,9 @@ def _fit(
     if not _IS_FIRST:
         return Run(str(target), language, seed, trainer.state.global_step, 0.0, {}, 0)
     losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
-    figures = {
-        key.removeprefix("eval_"): float(value)
-        for key, value in measured.items()
-        if key.removeprefix("eval_") in _FIGURES
-    }
-    result = Run(
-        str(target),
-        language,
-        seed,
-        trainer.state.global_step,
-        losses[-1] if losses else float("nan"),
-        figures,
-        _memory(),
-    )
+    figures = {name: float(measured[f"eval_{name}"]) for name in _FIGURES if f"eval_{name}" in measured}
+    loss = losses[-1] if losses else float("nan")
+    result = Run(str(target), language, seed, trainer.state.global_step, loss, figures, _memory())
     with whole_folder(target) as part:
         _save(config, trainee, part, say)
         write_json(part / "losses.json", trainer.state.log_history)

@@ -109,6 +109,23 @@ def test_a_detector_that_raises_loses_only_the_sample_it_raises_over(jobs: int) 
     assert [row.id for row, _ in found] == [row.id for row in rows]
 
 
+@pytest.mark.parametrize("becomes", [None, SystemError("returned a result with an exception set")])
+def test_an_interrupt_that_a_library_swallows_ends_the_run(becomes: Exception | None) -> None:
+    class Swallows(WordAbsence):
+        def predict(self, samples: Any) -> Any:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                if becomes is not None:
+                    raise becomes from None
+            return super().predict(samples)
+
+    before = signal.getsignal(signal.SIGINT)
+    with Engine(Swallows, jobs=1) as engine, pytest.raises(KeyboardInterrupt):
+        list(engine.run(samples(3)))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_a_detector_that_breaks_its_protocol_is_asked_one_by_one() -> None:
     rows = list(samples(20))
     assert [prediction and prediction.id for _, prediction in judged(rows, Forgets)] == [row.id for row in rows]

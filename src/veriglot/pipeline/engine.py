@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from multiprocessing.context import SpawnProcess
+    from types import FrameType
 
     from typing_extensions import TypeIs
 
@@ -161,6 +163,30 @@ def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
             about = Description.of(maker)
             return [_failed(samples[0], about, _reason(error, about.kind))]
     return [answer for sample in samples for answer in judge(maker, [sample])]
+
+
+def _judge_until_interrupted(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
+    """`judge`, and Ctrl-C while it runs ends the run.
+
+    Libraries may swallow the KeyboardInterrupt, or make another exception of it, so that samples would fail instead.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        return judge(maker, samples)
+    interrupts = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        answers = judge(maker, samples)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts:
+        raise KeyboardInterrupt
+    return answers
 
 
 def _failed(sample: Sample, about: Description, reason: str) -> Prediction | Score:
@@ -548,7 +574,7 @@ class Engine:
             return
         for batch in queue:
             if batch.samples:
-                batch.predictions[:] = judge(self._detector, batch.samples)
+                batch.predictions[:] = _judge_until_interrupted(self._detector, batch.samples)
             yield from batch.answered()
 
 

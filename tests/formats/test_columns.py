@@ -404,7 +404,7 @@ def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
         ("context;answer\nМост открыт в 1897;Он открыт\n".encode("cp1251"), "neither UTF-8 nor cp1252"),
         ("上下文,回答\n大桥于1897年开放,大桥于1879年开放\n".encode("gb18030"), "neither UTF-8 nor cp1252"),
         (b"context,context2,answer\na,b\n", "Check for a quote"),
-        (gzip.compress(b"context,answer\nx,y\n", mtime=0)[:-9], "gzip file is damaged: .* Check that the file is complete"),
+        (gzip.compress(b"context,answer\nx,y\n", mtime=0)[:-9], "gzip file is damaged: .* file is complete"),
         (b"\x28\xb5\x2f\xfdxx", "compressed .zstd.. Unpack it"), (b"BZh9xx", "compressed .bzip2.. Unpack it"),
         (b"\xd0\xcf\x11\xe0xx", "old Excel workbook. Unpack it, or save it as CSV"),
     ],

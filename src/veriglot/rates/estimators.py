@@ -617,7 +617,7 @@ def drift_findings(size: float, reach: float) -> list[str]:
     if size <= _LARGEST_DRIFT and reach <= _FARTHEST:
         return []
     return ["the confidences are distributed unlike the profile's: the detector errs otherwise here, which may move the"
-            f" rate by {100 * reach:.0f} points to either side"]  # fmt: skip
+            f" rate by {100 * min(reach, 1.0):.0f} points to either side"]  # fmt: skip
 
 
 def coverage_findings(coverage: float) -> list[str]:

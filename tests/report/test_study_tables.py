@@ -238,5 +238,5 @@ def test_contradictions_and_what_to_quote_come_first() -> None:
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert lines[1].startswith(f"Contradiction: {cell.model} in ")
     assert "43.9% [23.7, 66.6]" in lines[1]
-    assert any("Quote `ppi` in 1 cell" in line for line in lines)
+    assert any("Quote ppi in 1 cell" in line for line in lines)
     assert sum("43.9%" in line for line in lines) == 1, "said once"

@@ -173,7 +173,7 @@ class View:
     def recommendation(self) -> str:
         """What to quote where the study has labels of its own responses, in words."""
         return (
-            f"Quote `ppi` in {count(len(self.by_labels), 'cell')} with labels of the study's own responses: it holds"
+            f"Quote ppi in {count(len(self.by_labels), 'cell')} with labels of the study's own responses: it holds"
             " whatever the detector's errors are here, if the labelled responses were drawn at random."
         )
 

@@ -39,6 +39,7 @@ frame = pandas.DataFrame(rows, index=["a", "b", "c", "d"])
 marked = frame.join(frame.veriglot.detect(**names))
 print(marked.drop(columns="contexts"))
 assert list(marked["veriglot_verdict"]) == verdicts
+assert list(frame[:3].veriglot.detect()["veriglot_verdict"]) == verdicts[:3], "the columns are recognised"
 assert list(marked.index) == ["a", "b", "c", "d"]
 assert marked["veriglot_score"].isna().tolist() == [False, False, True, True]
 assert pickle.loads(pickle.dumps(detect_batch)) is detect_batch

@@ -11,7 +11,7 @@ a class.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -640,7 +640,11 @@ def detect_batch(
     cells = {key: [plain_cell(value) for value in _value_of(batch, name)] for key, name in columns.items()}
     cells["response"] = ["" if text is None else text for text in cells["response"]]
     rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
-    predictions = list(veriglot.detect_many(rows, **options))
+    return _columns(veriglot.detect_many(rows, **options))
+
+
+def _columns(judged: Iterable["veriglot.Prediction"]) -> dict[str, list[Any]]:
+    predictions = list(judged)
     return {
         "veriglot_verdict": [str(prediction.verdict) for prediction in predictions],
         "veriglot_score": [nan if prediction.score is None else prediction.score for prediction in predictions],
@@ -654,10 +658,16 @@ class _Accessor:
         self._frame = frame
 
     def detect(
-        self, response: str = "response", evidence: str = "evidence", question: str | None = None, **options: Any
+        self, response: str | None = None, evidence: str | None = None, question: str | None = None, **options: Any
     ) -> Any:
-        """The columns of `detect_batch` as a DataFrame with the same index: `df.join(df.veriglot.detect())`."""
-        columns = detect_batch(self._frame, response, evidence, question, **options)
+        """The columns of `detect_batch` as a DataFrame with the same index: `df.join(df.veriglot.detect())`.
+
+        Where no column is given, they are recognised by their names, as by `veriglot.detect_many`.
+        """
+        if response is evidence is question is None and "response" not in self._frame:
+            columns = _columns(veriglot.detect_many(self._frame, **options))
+        else:
+            columns = detect_batch(self._frame, response or "response", evidence or "evidence", question, **options)
         return type(self._frame)(columns, index=self._frame.index)
 
 

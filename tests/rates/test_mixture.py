@@ -43,6 +43,7 @@ def test_the_weight_is_what_the_iteration_of_saerens_ends_at() -> None:
     assert float(weight(counts, unsupported, supported)) == pytest.approx(rate, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.03, 0.3])
 def test_intervals_hold_and_are_not_longer_than_those_of_label_shift(rate: float) -> None:
     draw = np.random.default_rng([2, int(100 * rate)])

@@ -39,6 +39,7 @@ def test_effects_are_as_defined() -> None:
     assert told(t_test(x, y[:4], "paired")).d == pytest.approx(differences.mean() / differences.std(ddof=1))
 
 
+@pytest.mark.slow
 def test_hedges_g_has_no_bias_in_small_groups() -> None:
     generator = np.random.default_rng(2)
     tests = [told(t_test(generator.normal(0.8, 1, 5), generator.normal(0, 1, 6), "student")) for _ in range(6000)]
@@ -46,6 +47,7 @@ def test_hedges_g_has_no_bias_in_small_groups() -> None:
     assert np.mean([test.d for test in tests]) > 0.84
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "sizes"), [(1.0, (15, 15)), (4.0, (8, 30)), (0.25, (8, 30))])
 def test_welch_holds_its_level_where_groups_differ(spread: float, sizes: tuple[int, int]) -> None:
     generator = np.random.default_rng(5)

@@ -86,6 +86,7 @@ def test_the_rate_is_that_of_estimate_on_the_export(store, make_project, tmp_pat
     assert line.enough == ((line.high - line.low) / 2 <= 0.02)
 
 
+@pytest.mark.slow
 def test_without_predictions_the_labels_stand_alone_and_more_make_the_interval_narrower(store, make_project, tmp_path):
     project = _loop(make_project, tmp_path, 420, table="silver = true", work="per_person = 9999\nhalf_width = 0.001")
     import_all(store, project)
@@ -240,6 +241,7 @@ def test_an_order_by_uncertainty_goes_on_counting_once_the_project_file_names_an
     assert {sample.id for sample in read(tmp_path / "out" / "labels.jsonl")} == chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("follows", [True, False])
 def test_suggestions_that_change_what_people_mark_are_told(store, make_project, tmp_path, follows):
     project = _loop(make_project, tmp_path, 300, "share = 0.5\n")

@@ -122,7 +122,9 @@ def _settle(lead: Person, key: str, whose: str) -> None:
     with lead.page.expect_response(re.compile(r"/api/assignments/\d+$")):
         lead.button(f"Settle {key}")
     lead.settled()
-    lead.page.locator(".subjects li", has_text=whose).get_by_role("button", name="Start from this").click()
+    lead.page.locator(".adjudicated button", has_text=whose).click()
+    while (undecided := lead.page.locator('.vote[data-state="open"]')).count():
+        undecided.first.get_by_role("button", name="Leave out").click()
     if key == "de-1":
         lead.page.locator("#response").focus()
         lead.page.keyboard.press("Escape")
@@ -130,7 +132,8 @@ def _settle(lead: Person, key: str, whose: str) -> None:
         for pressed in ("Tab", "Tab", "1"):  # the second mark becomes an entity
             lead.page.keyboard.press(pressed)
         lead.shot("settle")
-    lead.end("Hand in")
+    with lead.page.expect_response("**/api/lead/adjudications"):  # the next disagreement
+        lead.page.get_by_role("button", name="Hand in").click()
 
 
 def _exported(lead: Person, name: str) -> dict[str, bytes]:
@@ -312,7 +315,7 @@ def _label_studio(files: dict[str, bytes], ids: dict[str, str]) -> None:
     """UTF-16 units there, and the words beside them."""
     for task in json.loads(files["data.json"]):
         key = task["data"]["id"]
-        (anna,) = [one for one in task["annotations"] if one["completed_by"] == ids["Anna"]] or [None]
+        (anna,) = [one for one in task["annotations"] if one["annotator"] == ids["Anna"]] or [None]
         if anna is None:
             assert key not in ANNA
             continue

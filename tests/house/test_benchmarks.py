@@ -59,7 +59,7 @@ def test_start_up_is_within_its_bounds() -> None:
 
 @pytest.mark.slow
 def test_rates_are_simulated_and_counted() -> None:
-    main, *others, flagged = run("rates.py", "--studies", "20")
+    main, *others, drifts, flagged = run("rates.py", "--studies", "20")
     assert [row["estimator"] for row in main["rows"][:4]] == ["label-shift", "paper", "raw", "em"]
     assert {row["true rate"] for row in main["rows"]} >= {"0.5%", "3.0%", "50.0%"}
     for row in main["rows"]:
@@ -69,6 +69,7 @@ def test_rates_are_simulated_and_counted() -> None:
     by_name = {(row["estimator"], row["true rate"]): row for row in main["rows"]}
     assert by_name["paper", "3.0%"]["bias %"] > 100 > abs(by_name["label-shift", "3.0%"]["bias %"])
     assert [row["estimator"] for row in others[-1]["rows"][:2]] == ["label-shift", "ppi, 50 labels"]
+    assert {"unreliable %", "covered %", "of the reliable %"} <= drifts["rows"][0].keys()
     cases = {row["case"]: row for row in flagged["rows"]}
     assert {row["to flag"] for row in cases.values()} == {"yes", "no", "unseen"}
     assert cases["a profile of 5 texts"]["flagged %"] == 100

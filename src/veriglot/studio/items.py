@@ -414,7 +414,7 @@ def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
         row = tables.items.c
         statement = update(tables.items).where(row.id == bindparam("item")).values(position=bindparam("at"))
         tx.connection.execute(statement, moved)
-    if moved or next(tx.events(project_id, kind="ordered"), None) is None:
+    if moved or not [*tx.events(project_id, kind="ordered")]:  # read whole: a cursor is left open otherwise
         tx.record("ordered", project_id, payload={"items": len(moved), "random": work.random})
 
 

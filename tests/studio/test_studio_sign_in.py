@@ -267,3 +267,20 @@ def test_somebody_signs_in_and_goes_from_project_to_project(
         stranger.goto(running.url)
         stranger.get_by_role("link", name="Sign in").click()
         stranger.get_by_text("Nobody invited this address here").wait_for()
+
+
+def test_a_token_comes_over_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    from veriglot.http.server import CallRefused
+    from veriglot.studio import sign_in
+    from veriglot.studio.project import SignInEntry
+
+    issuer = "https://accounts.example.org"
+    endpoints = {"token_endpoint": f"{issuer}/token"}
+    monkeypatch.setattr(
+        sign_in, "_ask", lambda *_: sign_in._Provider(issuer=issuer, authorization_endpoint=f"{issuer}/in", **endpoints)
+    )
+    entry = SignInEntry(issuer, "veriglot")
+    assert sign_in._provider(entry).issuer == issuer
+    endpoints["token_endpoint"] = "http://accounts.example.org/token"
+    with pytest.raises(CallRefused, match="without TLS"):
+        sign_in._provider(entry)

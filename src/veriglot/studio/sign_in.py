@@ -165,6 +165,8 @@ def _provider(entry: SignInEntry) -> _Provider:
     provider: _Provider = _ask(f"{issuer}/.well-known/openid-configuration", _Provider)
     if provider.issuer.rstrip("/") != issuer:
         raise _failed(f"it calls itself {provider.issuer}")
+    if issuer.startswith("https:") and not provider.token_endpoint.startswith("https:"):
+        raise _failed("it gives tokens without TLS")  # which vouches for the token's signature
     return provider
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SILVER = ("french", "indonesian", "cantonese", "serbian", "latina", "malay", "persian")
 
 
+pytestmark = pytest.mark.slow  # published sets, read whole
+
+
 @pytest.fixture(scope="module")
 def cleaned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mfava") / "clean"

@@ -34,7 +34,7 @@ def count_tags(text: str) -> int:
     return len(whole) + len(re.findall(r"<[/\\]?(?=[A-Za-z])|<[/\\]?$", rest))
 
 
-@pytest.mark.parametrize("where", ["gold_dev", "silver"])
+@pytest.mark.parametrize("where", ["gold_dev", pytest.param("silver", marks=pytest.mark.slow)])
 def test_every_tag_is_accounted_for(shared_data: Path, where: str) -> None:
     _, report = read_all(shared_data / "mfava" / where)
     assert len(report.files) == {"gold_dev": 5, "silver": 24}[where]

@@ -32,9 +32,9 @@ ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio and Fi
     "tokens": 617_500,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
     "exported names": 1_330,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
     "options": 326,  # 300, and 12 an issue
-    "words of docs": 46_000,  # 40,000, and 1,500 an issue
+    "words of docs": 44_900,  # 40,000, and 1,500 an issue
     "words of the README": 900,
-    "words of Markdown": 60_500,
+    "words of Markdown": 58_000,
     "files with one importer": 32,  # the aim is 40
     "odd locals": 0,
     "old words": 0,

@@ -26,6 +26,10 @@ def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -
     page = visitor.go(f"/join/{house.link()}")
     assert page.locator("h1").inner_text() == f"Gold {HOSTILE}"
     assert HOSTILE in page.locator(".consent-text").inner_text()
+    page.locator(".gate select").select_option("es")
+    page.get_by_text("Traducción automática").wait_for()
+    page.locator(".gate select").select_option("en")
+    page.get_by_text("Traducción automática").wait_for(state="detached")
     join = page.get_by_role("button", name="Join")
     assert join.is_disabled()
     page.get_by_label("A name for yourself").fill("Kim ⚘")

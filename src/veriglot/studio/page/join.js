@@ -15,19 +15,21 @@ export const ownName = (tag) => {
   }
 };
 
-/** Choose the language of the interface. @param {{languages: string[], onChange: () => void}} props */
+/** Choose the language of the interface; below, whether its words are machine-made. @param {{languages: string[], onChange: () => void}} props */
 export const LanguageChoice = ({ languages, onChange }) => {
   const change = async (/** @type {Event} */ event) => {
     const tag = /** @type {HTMLSelectElement} */ (event.target).value;
     takeUp(await call("GET", `/api/words/${encodeURIComponent(tag)}`));
     onChange();
   };
-  if (languages.length < 2) return null;
+  const notice = html`<small>${t("translation.notice")}</small>`; // empty where a native speaker has checked the words
+  if (languages.length < 2) return notice;
   return html`<label class="field">
     <span>${t("join.language")}</span>
     <select value=${interfaceLanguage()} onChange=${change}>
       ${languages.map((tag) => html`<option key=${tag} value=${tag} lang=${tag}>${ownName(tag)}</option>`)}
     </select>
+    ${notice}
   </label>`;
 };
 

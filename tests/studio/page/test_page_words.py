@@ -16,7 +16,7 @@ PAGE = files("veriglot.studio") / "page"
 PLURALS = {
     "en": {"one", "other"}, "de": {"one", "other"}, "hi": {"one", "other"}, "tr": {"one", "other"},
     "ar": {"zero", "one", "two", "few", "many", "other"}, "ru": {"one", "few", "many", "other"},
-    "th": {"other"}, "zh": {"other"},
+    "th": {"other"}, "zh": {"other"}, "ja": {"other"}, "ko": {"other"}, "fa": {"one", "other"},
 }  # fmt: skip
 FORMS = {"zero", "one", "two", "few", "many", "other"}
 

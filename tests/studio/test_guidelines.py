@@ -198,3 +198,8 @@ def test_a_taxonomy_without_guidelines_lists_its_types(tmp_path: Path) -> None:
         "utf-8",
     )
     assert "critical_error" in guidelines(load(path), "en").html
+
+
+def test_each_language_of_the_interface_has_guidelines_of_fava() -> None:
+    words = {entry.name.removesuffix(".json") for entry in (files("veriglot.studio") / "words").iterdir()}
+    assert words == {tag for name, tag in _SHIPPED if name == "mfava"}

@@ -34,11 +34,12 @@ ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio and Fi
     "options": 326,  # 300, and 12 an issue
     "words of docs": 44_900,  # 40,000, and 1,500 an issue
     "words of the README": 900,
-    "words of Markdown": 58_000,
+    "words of Markdown": 50_500,  # translations of the studio's guidelines, 8,000 of 58,000 before, no longer count
     "files with one importer": 32,  # the aim is 40
     "odd locals": 0,
     "old words": 0,
 }
+TRANSLATED = re.compile(r"studio/guidelines/\w+\.(?!en\.)[\w-]+\.md$")  # data, as the words of the interface are
 GENERATED = {"docs/cli.md", "docs/languages.md", "docs/papers.md", "benchmarks/results.md"}
 
 # Files named by a noun that ends in -ing. Everything else that ends so is named by what it is doing.
@@ -127,7 +128,8 @@ def with_one_importer() -> list[str]:
 def words_in(pattern: str, left_out: set[str]) -> int:
     listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True)
     paths = listed.stdout.split() if listed.returncode == 0 else [str(p) for p in ROOT.glob(pattern)]
-    return sum(len((ROOT / path).read_text("utf-8").split()) for path in paths if path not in left_out)
+    counted = (path for path in paths if path not in left_out and not TRANSLATED.search(path))
+    return sum(len((ROOT / path).read_text("utf-8").split()) for path in counted)
 
 
 def options() -> int:

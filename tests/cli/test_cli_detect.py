@@ -211,7 +211,7 @@ def test_stop_ends_at_the_first_bad_row(veriglot: Command, tmp_path: Path) -> No
 def test_bad_rows_without_an_output_file_are_told_one_by_one(veriglot: Command) -> None:
     outcome = veriglot("detect", "-", *WORD_ABSENCE, "--quiet", stdin=BROKEN)
     assert outcome.code == 3
-    told = [re.match(r"veriglot: -, line (\d)", line) for line in outcome.err.splitlines()]
+    told = [re.match(r"veriglot: standard input, line (\d)", line) for line in outcome.err.splitlines()]
     assert [found and found.group(1) for found in told] == ["2", "3", "4"]
     assert [row["id"] for row in lines_of(outcome.out)] == ["a", "e"]
 

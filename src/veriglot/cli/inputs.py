@@ -257,10 +257,8 @@ def read_text(path: str) -> str:
     """
     try:
         data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputError("there is no such file", "Check the path.", path=path) from None
     except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", path=path) from error
+        raise InputError.of(error, path) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -129,7 +129,7 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
     for name, why in unread.items():
         skipped(f"{name} is left aside: {why}")
     if not inputs:
-        raise InputError("this folder holds no file that can be read", path=str(folder))
+        raise InputError("this folder holds no file that can be read", "Check the path.", path=str(folder))
     return inputs
 
 

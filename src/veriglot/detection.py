@@ -263,7 +263,7 @@ def detect_many(
     walked = any(hasattr(rows, name) for name in ("__iter__", "__getitem__", "collect", "to_batches"))
     if isinstance(rows, str | bytes | Mapping | Sample) or not walked:
         raise InputTypeError(
-            f"rows are a list, an iterator or a table, and this is one {type(rows).__name__}",
+            f"rows are a list, an iterator or a table, and this is a {type(rows).__name__}",
             'Use veriglot.read(FILE) for a file, [row] for one row, and dataset["test"] for a split.',
         )
     if on_error not in ("stop", "skip"):
@@ -352,7 +352,7 @@ def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Readin
     if isinstance(row, Sample):
         return row
     if not isinstance(row, Mapping):
-        raise InputTypeError(f"a dictionary or a Sample is expected, and this is one {type(row).__name__}", path=path)
+        raise InputTypeError(f"a dictionary or a Sample is expected, and this is a {type(row).__name__}", path=path)
     try:
         if not (reading and reading.columns) and row.keys() <= _FIELDS:
             given = {key: value for key, value in row.items() if value is not None}

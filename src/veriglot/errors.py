@@ -85,6 +85,14 @@ class MissingExtraError(UsageError):
         self.extra = extra
 
 
+_UNREADABLE: dict[type[OSError], tuple[str, str]] = {
+    FileNotFoundError: ("there is no such file", "Check the path."),
+    NotADirectoryError: ("there is no such file", "Check the path."),
+    IsADirectoryError: ("this is a folder, not a file", "Name a file in it."),
+    PermissionError: ("you are not allowed to read it", "Check the permissions (chmod)."),
+}
+
+
 class InputError(VeriglotError):
     """Input that cannot be read as what it should be, with the place where it stands.
 
@@ -110,6 +118,13 @@ class InputError(VeriglotError):
         places = (path, None if line is None else f"line {line}", field and f"field {field}")
         location = ", ".join(filter(None, places))
         super().__init__(f"{location}: {message}" if location else message, remedy)
+
+    @classmethod
+    def of(cls, error: OSError, path: object, remedy: str = "") -> InputError:
+        """The error of a file that the system does not let us read."""
+        known = _UNREADABLE.get(type(error))
+        reason, usual = known or (f"it cannot be read: {error.strerror or error}", "")
+        return cls(reason, remedy or usual, path=str(path))
 
     def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:
         """The same error with the parts of its place that were not known where it was raised."""

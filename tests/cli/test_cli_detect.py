@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,6 @@ from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Outcome
 
@@ -211,9 +211,46 @@ def test_stop_ends_at_the_first_bad_row(veriglot: Command, tmp_path: Path) -> No
 def test_bad_rows_without_an_output_file_are_told_one_by_one(veriglot: Command) -> None:
     outcome = veriglot("detect", "-", *WORD_ABSENCE, "--quiet", stdin=BROKEN)
     assert outcome.code == 3
-    told = [re.match(r"veriglot: -, line (\d)", line) for line in outcome.err.splitlines()]
+    told = [re.match(r"veriglot: standard input, line (\d)", line) for line in outcome.err.splitlines()]
     assert [found and found.group(1) for found in told] == ["2", "3", "4"]
     assert [row["id"] for row in lines_of(outcome.out)] == ["a", "e"]
+
+
+@pytest.mark.parametrize("name", ["header.csv", "empty.csv", "list.json", "none.jsonl"])
+@pytest.mark.parametrize("verb", ["detect", "evaluate", "convert"])
+def test_a_file_without_rows_ends_every_command_alike(verb: str, name: str, veriglot: Command, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text({"header.csv": "context,answer\n", "list.json": "[]", "none.jsonl": "\n \n"}.get(name, ""))
+    outcome = veriglot(verb, path)
+    assert outcome.code == 1
+    assert outcome.err == f"veriglot: {path}: it has no rows\n  Check that it is the right file.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--evidence", "It opened in 1897.", "--response-text", "x"), 1, "Give a text itself by --evidence-text"),
+        (("--evidence", ".", "--response-text", "x"), 1, ".: this is a folder, not a file"),
+        (("-", "--threshold", "high"), 2, "'--threshold': a number is expected\n"),
+        (("-", "--processes", "two"), 2, "'-j': a whole number is expected\n"),
+        (("-", "--processes", "-1"), 2, "it must be greater than or equal to 0\n"),
+    ],
+)
+def test_a_slip_is_answered_in_plain_words(words: tuple[str, ...], code: int, message: str, veriglot: Command) -> None:
+    outcome = veriglot("detect", *words)
+    assert outcome.code == code
+    assert message in outcome.err
+    assert "Errno" not in outcome.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's")
+def test_a_full_disk_says_what_to_do(process: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(encode({"evidence": "a", "response": "b"}) + b"\n")
+    with Path("/dev/full").open("wb") as full:
+        running = process("convert", tmp_path / "in.jsonl", stdout=full)
+        err = running.communicate(timeout=120)[1].decode()
+    assert running.returncode == 1
+    assert err.endswith("Make room, then rerun the command.\n")
 
 
 def test_a_row_that_the_detector_fails_over_gives_exit_code_3(veriglot: Command) -> None:

@@ -400,7 +400,9 @@ def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "empty"), (b"question,context,answer\n", "no row"), (b"PK\x03\x04xx", "Excel workbook"),
+        (b"", "it has no rows"), (b"question,context,answer\n", "it has no rows"), (b" \n[ ]\n", "it has no rows"),
+        (b"\x7fELF\0\0", "this is binary data"), (b"[1, 2", "not valid JSON"),
+        (b"PK\x03\x04xx", "Excel workbook"),
         ("context;answer\nМост открыт в 1897;Он открыт\n".encode("cp1251"), "neither UTF-8 nor cp1252"),
         ("上下文,回答\n大桥于1897年开放,大桥于1879年开放\n".encode("gb18030"), "neither UTF-8 nor cp1252"),
         (b"context,context2,answer\na,b\n", "Check for a quote"),

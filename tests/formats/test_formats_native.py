@@ -103,7 +103,7 @@ def test_what_detect_gives_is_written_as_the_command_writes_it(tmp_path: Path, n
     predictions = list(veriglot.detect_many(rows))
     veriglot.write(predictions, tmp_path / name)
     assert list(read_predictions(tmp_path / name)) == [prediction.record for prediction in predictions]
-    with pytest.raises(TypeError, match="a Sample or a Prediction is expected, and this is one dict"):
+    with pytest.raises(TypeError, match="a Sample or a Prediction is expected, and this is a dict"):
         veriglot.write(rows, tmp_path / name)  # type: ignore[arg-type]
 
 

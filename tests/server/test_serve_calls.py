@@ -41,9 +41,13 @@ def test_an_address_that_cannot_be_is_refused_before_anything_is_loaded() -> Non
     async def loaded(*_: object) -> None:
         pytest.fail("the app was started")
 
-    for host in ("192.0.2.1", "no.such.host.invalid"):  # of no machine (RFC 5737), of no network (RFC 6761)
-        with pytest.raises(VeriglotError, match=f"cannot listen at {host}:8322: .*give --host an address"):
-            run_server(server_of(loaded, ServerSettings(host=host, port=8322)), lambda: None)
+    def announced() -> None:
+        pytest.fail("an address that is refused was announced")
+
+    refused = {"192.0.2.1": "no address of this machine", "no.such.host.invalid": "no such host", "..": "no such host"}
+    for host, reason in refused.items():  # of no machine (RFC 5737), of no network (RFC 6761), of no name
+        with pytest.raises(VeriglotError, match=f"cannot listen at {host}:8322: .*{reason}.*give --host an address"):
+            run_server(server_of(loaded, ServerSettings(host=host, port=8322)), lambda: None, announced)
 
 
 def test_one_row(served: Loopback) -> None:

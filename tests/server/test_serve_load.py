@@ -209,7 +209,7 @@ def test_the_command_serves_and_leaves_when_told(tmp_path: Path) -> None:
         (["--host", "nowhere.invalid"], ".\n  Choose another with --port, or give --host an address of this machine"),
         (["--detectors", ","], "There is no name in --detectors."),
         (["--detectors", "magic"], "no detector named 'magic'"),
-        (["--processes", "1", "--port", "{taken}"], "address already in use.\n  Choose another with --port"),
+        (["--processes", "1", "--port", "{taken}"], "another program listens there.\n  Choose another with --port"),
     ],
 )
 def test_what_cannot_be_served_is_said(options: list[str], told: str, tmp_path: Path) -> None:

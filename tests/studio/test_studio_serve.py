@@ -76,7 +76,10 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         done = subprocess.run([*COMMAND, path, "-p", port], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert f"cannot listen at 127.0.0.1:{port}: address already in use.\n  Choose another with --port" in done.stderr
+    assert (
+        f"cannot listen at 127.0.0.1:{port}: another program listens there.\n  Choose another with --port"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
     assert "ERROR:" not in done.stderr, "the server beneath says nothing itself"
 

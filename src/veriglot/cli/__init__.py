@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -56,6 +57,11 @@ def _ended_by(error: BaseException) -> int:
             return code
         case OSError():
             message = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}."
+            remedies = {
+                errno.ENOSPC: "Make room, then rerun the command.",
+                errno.EACCES: "Check the permissions of the file and its folder.",
+            }
+            remedy = remedies.get(error.errno or 0, "")
         case _:
             message = f"Veriglot met an error that it does not know: {type(error).__name__}: {error}"
             remedy = "Type the command again with --debug to see where, and report it, please."

@@ -159,10 +159,20 @@ def _settings_file(command: Any, arguments: list[str]) -> str:
     return commented_toml(" ".join(names), getattr(command, "callback", None))
 
 
+_PLAIN = {  # what the type check says, and what a reader is told
+    "Value error, ": "",
+    "Input should be a valid number, unable to parse string as a number": "a number is expected",
+    "Input should be a valid integer, unable to parse string as an integer": "a whole number is expected",
+    "Input should be": "it must be",
+}
+
+
 def _refuse(error: Any) -> int:
     """Show what is wrong with the words on the command line."""
     context = getattr(error, "ctx", None)
-    message = error.format_message().replace("Value error, ", "")  # said by the type check, of no use to a reader
+    message = error.format_message()
+    for typed, plain in _PLAIN.items():
+        message = message.replace(typed, plain)
     if not message or message.lstrip().startswith("Usage:"):  # help was asked for by giving nothing
         print(message, file=sys.stderr)
         return EXIT_USAGE

@@ -135,7 +135,7 @@ _OPTIONS: dict[str, _Declared] = {
     "dry_run": Option(..., "Only print an estimate of the calls and tokens. Call no model and write no file."),
     "encoder": Option(..., "ONNX file of the sentence encoder.", "FILE"),
     "epochs": Option(..., "Passes over the data.", "N", min=1),
-    "fail_on": Option(..., "What makes the command fail."),
+    "fail_on": Option(..., "What makes the command fail.", "NAMES"),
     "format": Option(..., "Format of the input. Default: recognised from its content.", "NAME"),
     "host": Option(..., "Address to listen on; 0.0.0.0 for the network.", "ADDRESS"),
     "json": Option(..., "Print JSON."),
@@ -346,7 +346,8 @@ def _typer_parameter(parameter: Parameter, *, optional: bool) -> inspect.Paramet
         type_ = list[get_args(type_)[0]]  # type: ignore[misc]
         default = None if default == () else default
     if info.kind == "argument":
-        declared: Any = typer.Argument(metavar=info.metavar, show_default=False, help=help_)
+        name = (info.metavar or "").strip("[].")  # typer adds them
+        declared: Any = typer.Argument(metavar=name, show_default=False, help=help_)
     else:
         if default is ... and optional:
             default, help_ = None, f"{help_} Required, here or in the file of --config."

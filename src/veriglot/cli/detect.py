@@ -13,7 +13,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, Bar, say
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
-from veriglot.errors import EXIT_OVER_LIMIT, UnknownNameError, UsageError
+from veriglot.errors import EXIT_OVER_LIMIT, InputError, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping, sample_from
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
 from veriglot.storage.shards import SHARD, Shard
@@ -351,8 +351,14 @@ def _pair_sample(options: DetectOptions) -> Sample:
         raise UsageError(f"{options.file} is an input and would be overwritten.", "Name another output.")
     if [*files, options.response].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
-    passages = [*map(read_text, files), *options.evidence_text]
-    response = options.response_text if options.response is None else read_text(options.response)
+    try:
+        passages = [*map(read_text, files), *options.evidence_text]
+        response = options.response_text if options.response is None else read_text(options.response)
+    except InputError as error:
+        if " " not in (error.path or ""):
+            raise
+        remedy = "Give a text itself by --evidence-text or --response-text."
+        raise InputError(error.detail, remedy, path=error.path) from error
     assert response is not None
     evidence = tuple(map(Evidence, passages))
     return Sample(

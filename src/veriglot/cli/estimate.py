@@ -80,10 +80,9 @@ class EstimateOptions(Options):
 def estimate(options: EstimateOptions) -> int:
     """Estimate how often models hallucinate, per model and language, with intervals.
 
+    \b
     veriglot detect answers.jsonl -o marked.jsonl --words
-
     veriglot evaluate labelled.jsonl -o profile.json
-
     veriglot estimate marked.jsonl --samples answers.jsonl --profile profile.json
 
     A rate is the share of units that the evidence does not support. Where the data cannot support a number, its status

@@ -104,13 +104,13 @@ class EvaluateOptions(Options):
 def evaluate(options: EvaluateOptions) -> int:
     """Measure a detector against labels: figures for each language with 95% intervals, and the error profile.
 
-    A detector:     veriglot evaluate gold.jsonl --detector grounding -o profile.json
-
-    Predictions:    veriglot evaluate gold.jsonl --predictions marked.jsonl --unit char
-
-    Calibrate:      veriglot evaluate mine.jsonl --calibrate mine.json, then --calibration mine.json
-
-    Once more:      veriglot evaluate gold.jsonl --config c.toml (counts = "c.json"); veriglot evaluate c.json --seed 2
+    \b
+    veriglot evaluate gold.jsonl -o profile.json
+    veriglot evaluate gold.jsonl --predictions marked.jsonl --unit char
+    veriglot evaluate mine.jsonl --calibrate mine.json
+    veriglot evaluate gold.jsonl --calibration mine.json
+    veriglot evaluate gold.jsonl --config c.toml    # counts = "c.json"
+    veriglot evaluate c.json --seed 2               # figures anew, without judging
 
     Intervals come from a bootstrap of whole texts within each language; tables show them for five or more texts. No
     figure includes samples without labels or samples that the detector did not score; the command shows how many there

@@ -129,7 +129,7 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
     for name, why in unread.items():
         skipped(f"{name} is left aside: {why}")
     if not inputs:
-        raise InputError("this folder holds no file that can be read", path=str(folder))
+        raise InputError("this folder holds no file that can be read", "Check the path.", path=str(folder))
     return inputs
 
 
@@ -257,10 +257,8 @@ def read_text(path: str) -> str:
     """
     try:
         data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputError("there is no such file", "Check the path.", path=path) from None
     except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", path=path) from error
+        raise InputError.of(error, path) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -95,10 +95,13 @@ def serve(options: ServeOptions) -> None:
     if not names:
         raise UsageError("There is no name in --detectors.", "Type veriglot doctor to see those that are known.")
     batcher = Batcher(partial(Selection, names), limits, processes=options.processes)
-    print(f"Serving {', '.join(names)} at {settings.address} (Ctrl+C stops it).", file=sys.stderr, flush=True)
-    if not settings.is_local and not settings.keys:
-        say("everybody who reaches this server may call it; give --keys to change that.")
-    run(batcher, settings)
+
+    def announce() -> None:
+        print(f"Serving {', '.join(names)} at {settings.address} (Ctrl+C stops it).", file=sys.stderr, flush=True)
+        if not settings.is_local and not settings.keys:
+            say("everybody who reaches this server may call it; give --keys to change that.")
+
+    run(batcher, settings, announce)
 
 
 def _keys(path: Path | None) -> tuple[str, ...]:

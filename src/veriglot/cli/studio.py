@@ -700,9 +700,12 @@ def serve(
         studios.close()
         raise
     names = ", ".join(studio.project.name for studio in studios)
-    print(f"Serving {names} at {settings.address} (Ctrl+C stops it).", file=sys.stderr)
-    for studio in studios:
-        _warn_of_links(dead_links(studio.store, studio.project))
-    if public_url is None and not settings.is_local:
-        say("links and cookies travel unencrypted; put a proxy with HTTPS in front and set --public-url.")
-    run(studios, settings)
+
+    def announce() -> None:
+        print(f"Serving {names} at {settings.address} (Ctrl+C stops it).", file=sys.stderr)
+        for studio in studios:
+            _warn_of_links(dead_links(studio.store, studio.project))
+        if public_url is None and not settings.is_local:
+            say("links and cookies travel unencrypted; put a proxy with HTTPS in front and set --public-url.")
+
+    run(studios, settings, announce)

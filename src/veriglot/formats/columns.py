@@ -752,7 +752,8 @@ def _tell(plan: _Plan, reading: Reading) -> None:
         ids = "" if "id" in plan.parts or named else ", id from the line"
         encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
         by_bytes = "" if encoding == "utf-8" else f" (it is in {encoding} by its bytes)"
-        _LOG.info("%s: read as %s%s%s", reading.source.path, text, ids, by_bytes)
+        where = f", line {reading.line}" if named and reading.line else ""
+        _LOG.info("%s%s: read as %s%s%s", reading.source.path, where, text, ids, by_bytes)
     named.update(plan.parts.items())
 
 
@@ -766,10 +767,9 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
     first = next(_expanded(iter([Record(1, row)])), None) if _is_one_object(head.container, head) else None
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
-        for part in columns.keys() - plan.parts.keys():
-            if columns[part]:
-                keys = ", ".join(_flat(row))
-                raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
+        for part in (each for each in columns if columns[each] and each not in plan.parts):
+            keys = ", ".join(_flat(row))
+            raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
     return plan
 
 

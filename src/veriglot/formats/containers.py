@@ -474,8 +474,8 @@ class Source:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
-        self.file = None if self.path == "-" else Path(path)
+        self.file = None if str(path) == "-" else Path(path)
+        self.path = "standard input" if self.file is None else str(path)
         self.recoded = False
         self._consumed = False
         self._begun = b""  # what was read of standard input
@@ -580,10 +580,8 @@ class Source:
             return io.BufferedReader(_Unpacked(self.path, fileobj=whole)) if self._begun.startswith(_GZIP) else whole
         try:
             stream = self.file.open("rb")
-        except FileNotFoundError as error:
-            raise InputError("there is no such file", path=self.path, remedy="Check the path.") from error
         except OSError as error:
-            raise InputError(f"it cannot be opened: {error.strerror}", path=self.path) from error
+            raise InputError.of(error, self.path) from error
         if not stream.peek(2).startswith(_GZIP):
             return stream
         stream.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import msgspec
 
@@ -38,6 +38,8 @@ _LOG = logging.getLogger(__name__)
 
 
 _ENOUGH = 0.5
+_SAVE = "Save the rows as CSV, JSON lines or Parquet"
+_NO_ROWS = InputError("it has no rows", remedy="Check that it is the right file.")
 
 
 class Guess(NamedTuple):
@@ -68,8 +70,32 @@ def guess(path: str | Path) -> Guess:
 def _head(source: Source) -> Head:
     head = source.look()
     if head.container == "empty":
-        raise InputError("the file is empty", path=source.path, remedy="Check that it is the right file.")
+        raise _NO_ROWS.at(path=source.path)
     return head
+
+
+def _refuse(source: Source, head: Head) -> NoReturn:
+    """Raise the error of a source that is in no known format."""
+    if b"\0" in source.head and source.encoding == "utf-8" and head.container not in {"parquet", "arrow"}:
+        raise InputError("this is binary data, not text", path=source.path, remedy=f"{_SAVE}.")
+    if head.keys >= {"id", "status", "detector"}:
+        remedy = "Name the samples that they were made of."
+        raise InputError("this holds predictions, not samples", path=source.path, remedy=remedy)
+    if head.keys:
+        try:
+            check_columns(head, {})
+        except InputError as error:
+            if "\ufffd" in error.detail:
+                source.refuse_encoding()
+            raise error.at(path=source.path) from error
+    if not head.keys:
+        first = next(read_container(head.container, source), None)
+        if first is None:
+            raise _NO_ROWS.at(path=source.path)
+        if isinstance(first, FailedRow):
+            raise first.as_error()
+    remedy = f"{_SAVE}, or name the format (--format of convert, format= in Python): {', '.join(FORMATS.names())}."
+    raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=remedy)
 
 
 def _guess_source(source: Source) -> Guess:
@@ -83,18 +109,7 @@ def _guess_source(source: Source) -> Guess:
         if sniffed is not None and sniffed.confidence >= _ENOUGH and (not best or sniffed.confidence > best.confidence):
             best = Guess(name, sniffed.why, sniffed.confidence, head.container)
     if best is None:
-        if head.keys >= {"id", "status", "detector"}:
-            remedy = "Name the samples that they were made of."
-            raise InputError("this holds predictions, not samples", path=source.path, remedy=remedy)
-        if head.keys:
-            try:
-                check_columns(head, {})
-            except InputError as error:
-                if "\ufffd" in error.detail:
-                    source.refuse_encoding()
-                raise error.at(path=source.path) from error
-        remedy = f"Name it (--format of convert, format= in Python): {', '.join(FORMATS.names())}."
-        raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=remedy)
+        _refuse(source, head)
     return best
 
 
@@ -241,12 +256,11 @@ def read_rows(
             else:
                 file_report.samples += 1
             yield row
-        if guessed.format == "columns" and not file_report.samples + file_report.bad:
+        if not file_report.samples + file_report.bad:
+            if source.file is None or str(path) == source.path:
+                raise _NO_ROWS.at(path=source.path)
             file_report.bad += 1
-            empty = InputError(
-                "it has columns, but no row", path=source.path, remedy="Check that it is the right file."
-            )
-            yield FailedRow.of(empty)
+            yield FailedRow.of(_NO_ROWS.at(path=source.path))
 
 
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:

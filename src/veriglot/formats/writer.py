@@ -313,7 +313,7 @@ class Writer:
         record = getattr(record, "record", record)  # of what `veriglot.detect` gives
         if not isinstance(record, Sample | Prediction):
             raise InputTypeError(
-                f"a Sample or a Prediction is expected, and this is one {type(record).__name__}",
+                f"a Sample or a Prediction is expected, and this is a {type(record).__name__}",
                 "Write what veriglot.read or veriglot.detect_many gives.",
             )
         if isinstance(record, Prediction):

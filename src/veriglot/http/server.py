@@ -6,6 +6,7 @@ Nothing about proxies, hosts or schemes is believed that the settings do not say
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import logging
@@ -13,6 +14,7 @@ import os
 import signal
 import socket
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -486,35 +488,51 @@ def _drop_query(record: logging.LogRecord) -> bool:
     return True
 
 
-def _try_address(host: str, port: int) -> None:
-    """Meet the error of an address before the detectors are loaded."""
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        with socket.socket(family, kind, protocol) as trial:
+_REFUSED = {
+    errno.EADDRINUSE: "another program listens there",
+    errno.EADDRNOTAVAIL: "it is no address of this machine",
+    errno.EACCES: "you are not allowed to use that port",
+}
+
+
+def _listening(host: str, port: int, sockets: ExitStack) -> list[socket.socket]:
+    """Sockets that listen at an address: its error is met before the detectors are loaded."""
+    try:
+        every = []
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            every.append(sockets.enter_context(socket.socket(family, kind, protocol)))
             if os.name == "posix":  # as asyncio does it: a port that was just left can be taken
-                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                every[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            trial.bind(address)
+                every[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            every[-1].bind(address)
+            every[-1].listen()
+        return every
+    except (OSError, UnicodeError) as error:  # the second: a name with a part that is empty or too long
+        code = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
+        reason = "there is no such host" if code is None else _REFUSED.get(code, os.strerror(code).lower())
+        raise VeriglotError(
+            f"The server cannot listen at {host}:{port}: {reason}.",
+            "Choose another with --port, or give --host an address of this machine; 0.0.0.0 is for the network.",
+        ) from error
 
 
-def run_server(server: uvicorn.Server, close: Callable[[], None]) -> None:
+def run_server(server: uvicorn.Server, close: Callable[[], None], announce: Callable[[], None]) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first, then comes `close`.
+
+    `announce` is called once the address is taken.
 
     Raises:
         VeriglotError: the address cannot be listened at.
     """
     # uvicorn raises the signal again once it has stopped; without this, a clean end would look like a killed process
     signal.signal(signal.SIGTERM, lambda *_: None)
-    host, port = server.config.host, server.config.port
     try:
-        _try_address(host, port)
-        server.run()
-    except (SystemExit, OSError) as error:  # the first is how uvicorn ends while it handles the error of the address
-        refused = error if isinstance(error, OSError) else error.__context__
-        reason = getattr(refused, "strerror", None) or "the address is refused"
-        raise VeriglotError(
-            f"The server cannot listen at {host}:{port}: {reason.rpartition(': ')[2].lower()}.",
-            "Choose another with --port, or give --host an address of this machine; 0.0.0.0 is for the network.",
-        ) from error
+        with ExitStack() as stack:
+            sockets = _listening(server.config.host, server.config.port, stack)
+            announce()
+            server.run(sockets)
+    except SystemExit as error:  # how uvicorn ends if the app does not start, which it has logged
+        raise VeriglotError("The server could not start.", "The lines above say why.") from error
     finally:
         close()

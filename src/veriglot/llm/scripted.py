@@ -130,7 +130,7 @@ def _read(path: Path) -> tuple[Rule, ...]:
         data = path.read_bytes()
         content = msgspec.toml.decode(data) if kind == "TOML" else msgspec.json.decode(data)
     except OSError as error:
-        raise InputError(f"The script cannot be read: {error.strerror}", path=str(path)) from error
+        raise InputError.of(error, path) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"The script is no {kind}: {error}", path=str(path)) from error
     return _checked(content["rules"] if isinstance(content, dict) and [*content] == ["rules"] else content, str(path))

@@ -73,7 +73,7 @@ def read_json_record(path: Path, kind: type[StructT], remedy: str) -> StructT:
     except InputError as error:
         raise InputError(error.detail, path=str(path), field=error.field, remedy=remedy) from None
     except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", path=str(path), remedy=remedy) from error
+        raise InputError.of(error, path, remedy) from error
 
 
 @contextmanager

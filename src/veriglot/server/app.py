@@ -529,12 +529,14 @@ def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
     return server
 
 
-def serve(batcher: Batcher, settings: Serving) -> None:
+def serve(batcher: Batcher, settings: Serving, announce: Callable[[], None]) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); what was accepted is answered first.
+
+    `announce` is called once the address is taken.
 
     Raises:
         VeriglotError: the address cannot be listened at, or the processes cannot be kept alive.
     """
-    run_server(detection_server(batcher, settings), batcher.close)
+    run_server(detection_server(batcher, settings), batcher.close, announce)
     if batcher.failure is not None:
         raise batcher.failure

@@ -39,7 +39,7 @@ from veriglot.studio.web import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     import uvicorn
 
@@ -145,10 +145,12 @@ def studio_server(studios: Studios, settings: Settings) -> uvicorn.Server:
     return server_of(Guard(_make_app(studios, settings), settings, error_response, "/api/"), settings)
 
 
-def serve(studios: Studios, settings: Settings) -> None:
+def serve(studios: Studios, settings: Settings, announce: Callable[[], None]) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first.
+
+    `announce` is called once the address is taken.
 
     Raises:
         VeriglotError: the address cannot be listened at.
     """
-    run_server(studio_server(studios, settings), studios.close)
+    run_server(studio_server(studios, settings), studios.close, announce)

@@ -42,6 +42,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "registry.json"
     path.write_text(json.dumps({"models": models, "mirrors": {}}), "utf-8")
     monkeypatch.setenv("VERIGLOT_MODELS", str(path))
+    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "weights"))  # never the user's own
     return tmp_path
 
 

@@ -69,7 +69,7 @@ class Pace:
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.began = self._told = self.clock()
+        self.began = self._last_line = self.clock()
 
     def add(self, part: Part, process: int | None) -> None:
         """A part is done; by no process where an earlier run had made it."""
@@ -100,11 +100,11 @@ class Pace:
     def due_line(self, total: Callable[[], int | None]) -> str | None:
         """How far the run is, once a minute; None in between. `total` counts the rows of the input, the first time."""
         now = self.clock()
-        if now - self._told < _EVERY:
+        if now - self._last_line < _EVERY:
             return None
-        if self._told == self.began:
+        if self._last_line == self.began:
             self.total = total()
-        self._told = now
+        self._last_line = now
         return self.line
 
     @property

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import PurePath
 
-    from veriglot.pipeline.engine import Engine, OutputJob
+    from veriglot.pipeline.engine import Description, Engine, OutputJob
+    from veriglot.storage.parts import Part
 
     Rows = Callable[[], Iterable[Sample | FailedRow]]
     Pairs = Iterable[tuple[Sample, Prediction]]
@@ -88,6 +89,11 @@ class DetectOptions(Options):
         "Judge only this part of the rows, such as 3/16, in jobs on several machines that share the input. veriglot"
         " merge joins the outputs of all parts. Default: all rows.",
         "K/N",
+    )
+    engine: Literal["local", "ray"] = Option(
+        "local",
+        "What judges the rows. ray takes the cluster of RAY_ADDRESS, or starts one on this machine, and makes a folder"
+        " of Parquet parts, which veriglot merge joins.",
     )
     on_error: Literal["stop", "skip"] = "skip"
     overwrite: bool = False
@@ -164,6 +170,8 @@ def detect(options: DetectOptions) -> int:
     A pipe:      produce | veriglot detect - | consume
 
     Part 3 of 16:   veriglot detect answers.jsonl --shard 3/16 -o parts/3.jsonl
+
+    A cluster:   RAY_ADDRESS=head:6379 veriglot detect answers/ --engine ray -o marked/
     """
     from veriglot.pipeline.engine import Engine
 
@@ -172,6 +180,7 @@ def detect(options: DetectOptions) -> int:
     for name in set(options.limits) - _LIMITS.keys():
         raise UnknownNameError("verdict to fail on", name, _LIMITS)
     assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
+    _check_ray(options)
     _check_shard(options)
     account = Account(quiet=options.quiet)
     if options.is_pair:
@@ -185,6 +194,10 @@ def detect(options: DetectOptions) -> int:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
     inputs = find_inputs(options.inputs, skipped=account.warn, columns=options.columns)
     known_tag(options.language)  # a wrong name is to be known before the detector loads
+    if options.engine == "ray":
+        _on_ray(options, inputs, account)
+        code = account.close()
+        return _verdict(options, account.tally) or code
     jobs = jobs_for(inputs, options.processes)
     with Engine(options.recipe, jobs=jobs) as engine:
         if options.file is None and options.folder is None:
@@ -206,6 +219,19 @@ def _check_shard(options: DetectOptions) -> None:
         raise UsageError(f"{SHARD} makes one .jsonl or .parquet file.", "Name it with -o, another for each part.")
 
 
+def _check_ray(options: DetectOptions) -> None:
+    """Refuse --engine ray where it makes no folder of parts."""
+    if options.engine != "ray":
+        return
+    if options.is_pair or STDIN in options.inputs:
+        raise UsageError(f"{_ON_RAY} goes with files, which a rerun can read again.", "Name files or folders.")
+    if options.shard is not None:
+        raise UsageError(f"{_ON_RAY} and {SHARD} exclude each other.", f"Leave out {SHARD}.")
+    if options.folder is None:
+        raise UsageError(f"{_ON_RAY} makes a folder of Parquet parts.", "Name it with -o; its name ends in /.")
+
+
+_ON_RAY = "--engine ray"
 _LIMITS = {"unsupported": "marked", "not-checked": "not checked"}
 
 
@@ -449,26 +475,69 @@ def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], e
 def _checkpoint(
     options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, rows_anew: Rows
 ) -> Checkpoint:
-    from veriglot.formats.columns import columns_from
-
-    stated = sorted(columns_from(options.columns).items())
     return Checkpoint(
         output,
         inputs=[file.path for file in inputs],
         signature=engine.description.signature,
-        options={
-            "--detector": options.detector,
-            "--threshold": engine.description.threshold,
-            "--words": options.words,
-            **({} if options.level == "response" else {"--level": options.level}),
-            "--language": known_tag(options.language),
-            **({} if options.shard is None else {SHARD: str(options.part)}),
-            **({"--map": ",".join(f"{part}={column}" for part, column in stated)} if stated else {}),
-        },
+        options=_stated(options, engine.description),
         finish=_finisher(kind_of(output, _KINDS), rows_anew, options.title),
         maker="detector",
         restart=options.overwrite,
     )
+
+
+def _stated(options: DetectOptions, detector: Description) -> dict[str, bool | int | float | str | None]:
+    """The options that change the rows, as a manifest has them."""
+    from veriglot.formats.columns import columns_from
+
+    columns = sorted(columns_from(options.columns).items())
+    return {
+        "--detector": options.detector,
+        "--threshold": detector.threshold,
+        "--words": options.words,
+        **({} if options.level == "response" else {"--level": options.level}),
+        "--language": known_tag(options.language),
+        **({} if options.shard is None else {SHARD: str(options.part)}),
+        **({"--map": ",".join(f"{part}={column}" for part, column in columns)} if columns else {}),
+    }
+
+
+def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -> None:
+    from veriglot.formats.reader import read_predictions
+    from veriglot.formats.writer import predictions_as_parquet
+    from veriglot.pipeline.ray_engine import Cluster, Pace, text_bytes
+    from veriglot.storage.parts import PartFolder
+
+    assert options.folder is not None
+    with Cluster(options.recipe, predictions_as_parquet, processes=options.processes or 0) as cluster:
+        folder = PartFolder(
+            options.folder,
+            read=read_predictions,
+            size=text_bytes,
+            inputs=[file.path for file in inputs],
+            signature=cluster.description.signature,
+            options=_stated(options, cluster.description),
+            restart=options.overwrite,
+        )
+        pace = Pace(cluster.processes, done_before=0 if options.overwrite else folder.rows)
+        rows = _rows(options, inputs, account, alone=len(inputs) == 1)
+        with Bar(shown=not options.quiet, total=lambda: count_rows(inputs), resumes=True) as bar:
+
+            def seen(part: Part, process: int | None) -> None:
+                pace.add(part, process)
+                pace.deaths = cluster.deaths
+                bar.advance(part.end - part.start)
+                for row in part.failed:
+                    account.add_failed(row, written=True)
+                if not sys.stderr.isatty() and (line := pace.due_line(lambda: count_rows(inputs))):
+                    account.warn(line)
+
+            tally = folder.run(
+                rows, lambda blocks, into: cluster.make(blocks, into, seen=seen), stop=options.on_error == "stop"
+            )
+    if pace.rows:
+        account.warn(pace.summary)
+    account.take(tally, [])
 
 
 class _Spool:

@@ -35,6 +35,7 @@ _GIVES = {
     "vectors": "distilling word vectors from a sentence encoder, in training",
     "studio": "the annotation studio's server (veriglot studio serve)",
     "serve": "detection over HTTP, with a page (veriglot serve)",
+    "ray": "detection on a Ray cluster",
     "postgres": "a PostgreSQL database for the studio, in place of its SQLite file",
     "ct2": "translation by models of CTranslate2 (ct2:<folder>)",
     "oracles": "what tests of agreement are held against",

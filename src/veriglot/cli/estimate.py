@@ -31,7 +31,9 @@ class EstimateOptions(Options):
     """The options of `veriglot estimate`."""
 
     predictions: list[str] = Argument(
-        ..., "PREDICTIONS...", "Predictions of one detector: files of JSON lines or Parquet; - is standard input."
+        ...,
+        "PREDICTIONS...",
+        "Predictions of one detector: files of JSON lines or Parquet, folders of parts, or - for standard input.",
     )
     samples: tuple[str, ...] = Option(
         ...,

@@ -22,7 +22,9 @@ _KINDS = {".jsonl": "jsonl", ".parquet": "parquet"}
 @command
 def merge(
     shards: list[str] = Argument(
-        ..., "SHARD...", "Outputs of `veriglot detect --shard`, all of one run, in any order."
+        ...,
+        "SHARD...",
+        "Outputs of `veriglot detect --shard`, all of one run, in any order; or the one folder of --engine ray.",
     ),
     *,
     output: str = Help(..., "A .jsonl or .parquet file."),
@@ -43,7 +45,7 @@ def merge(
     target = Path(output)
     parquet = kind_of(target, _KINDS) == "parquet"
     paths = [path for path in map(Path, shards) if not path.name.endswith(".failed.jsonl")]  # of parts/*.jsonl
-    require_files(map(str, paths))
+    require_files(str(path) for path in paths if not path.is_dir())
     account = Account(quiet=quiet)
     finish = _write_parquet if parquet else None
     account.take(merge_shards(paths, target, lines=_lines, finish=finish, overwrite=overwrite), [])
@@ -52,7 +54,8 @@ def merge(
 
 def _lines(path: Path) -> Iterator[bytes]:
     """The rows of an output, as JSON."""
-    return map(encode, read_predictions(path)) if path.suffix.lower() == ".parquet" else JsonLines(path).lines()
+    rows = path.is_dir() or path.suffix.lower() == ".parquet"
+    return map(encode, read_predictions(path)) if rows else JsonLines(path).lines()
 
 
 def _write_parquet(done: Path, target: Path) -> None:

@@ -16,6 +16,7 @@ from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_conta
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow, without_traces
+from veriglot.storage.parts import finished_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -312,11 +313,16 @@ def _as_named(source: Source, name: str) -> Guess:
 
 
 def read_predictions(path: str | Path) -> Iterator[Prediction]:
-    """Predictions of a file, or of standard input ("-"), streamed in order.
+    """Predictions of a file, of a folder of parts, or of standard input ("-"), streamed in order.
 
     Raises:
+        UsageError: it is a folder that holds no predictions, or not all of them.
         InputError: the file does not exist; or the first row that is not a prediction, with path, line and field.
     """
+    if Path(path).is_dir():
+        for part in finished_parts(Path(path)):
+            yield from read_predictions(Path(path) / part.id)
+        return
     source = Source(path)
     container = source.look().container
     if container == "empty":

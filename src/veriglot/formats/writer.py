@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-__all__ = ["Writer", "write"]
+__all__ = ["Writer", "predictions_as_parquet", "write"]
 
 _ROW_GROUP = 1024
 
@@ -105,15 +105,13 @@ class _ParquetSink(_Sink):
             self._write_rows()
 
     def _write_rows(self) -> None:
-        import pyarrow as pa
-
         rows, self._rows = self._rows, []
         try:
             if rows:
-                self._writer.write_table(pa.Table.from_pylist(rows, schema=self._schema))
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+                self._writer.write_table(_arrow_table(rows, self._schema))
+        except InputError as error:
             self.abandon()
-            raise InputError(f"Parquet cannot hold a value: {error}", path=str(self._target)) from error
+            raise error.at(path=str(self._target)) from error
 
     def close(self) -> None:
         self._write_rows()
@@ -124,6 +122,30 @@ class _ParquetSink(_Sink):
         self._rows = []
         self._writer.close()
         self._partial.unlink(missing_ok=True)
+
+
+def predictions_as_parquet(predictions: Sequence[Prediction]) -> bytes:
+    """The content of a Parquet file of predictions.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
+    """
+    schema, buffer = _arrow_schema(Prediction), io.BytesIO()
+    with parquet_module().ParquetWriter(buffer, schema, compression="zstd") as writer:
+        for start in range(0, len(predictions), _ROW_GROUP):
+            rows = [msgspec.to_builtins(prediction) for prediction in predictions[start : start + _ROW_GROUP]]
+            writer.write_table(_arrow_table(rows, schema))
+    return buffer.getvalue()
+
+
+def _arrow_table(rows: list[Any], schema: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pylist(rows, schema=schema)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        raise InputError(f"Parquet cannot hold a value: {error}") from error
 
 
 def _arrow_schema(kind: type[msgspec.Struct]) -> Any:

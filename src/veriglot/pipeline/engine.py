@@ -35,9 +35,12 @@ __all__ = [
     "Description",
     "Engine",
     "OutputJob",
+    "Refusal",
     "Service",
     "cores",
+    "failed_answer",
     "judge",
+    "load",
     "run_jobs",
 ]
 
@@ -161,7 +164,7 @@ def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
     except Exception as error:
         if len(samples) == 1:
             about = Description.of(maker)
-            return [_failed(samples[0], about, _reason(error, about.kind))]
+            return [failed_answer(samples[0], about, _reason(error, about.kind))]
     return [answer for sample in samples for answer in judge(maker, [sample])]
 
 
@@ -189,7 +192,7 @@ def _judge_until_interrupted(maker: Detector | Scorer, samples: Sequence[Sample]
     return answers
 
 
-def _failed(sample: Sample, about: Description, reason: str) -> Prediction | Score:
+def failed_answer(sample: Sample, about: Description, reason: str) -> Prediction | Score:
     """The record of a sample that could not be judged, and why."""
     record: type[Any] = Score if about.kind == "scorer" else Prediction
     answer: Prediction | Score = record(
@@ -223,12 +226,29 @@ def _reason(error: Exception, kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Refusal:
+class Refusal:
     """Why a worker could not make its detector. Errors themselves do not all survive pickling."""
 
     message: str
     remedy: str
     exit_code: int
+
+    def as_error(self) -> VeriglotError:
+        """The same as an error."""
+        error = VeriglotError(self.message, remedy=self.remedy)
+        error.exit_code = self.exit_code
+        return error
+
+
+def load(recipe: bytes) -> tuple[Any, Description | Refusal]:
+    """Make the detector of a pickled recipe; gives it and what it says of itself, or None and why there is none."""
+    try:
+        maker: Detector | Scorer = pickle.loads(recipe)()  # noqa: S301  # written by our own parent process
+        return maker, Description.of(maker)
+    except VeriglotError as error:
+        return None, Refusal(error.message, error.remedy, error.exit_code)
+    except Exception as error:
+        return None, Refusal(f"The detector cannot be made: {type(error).__name__}: {error}", "", 1)
 
 
 def _serve(connection: Connection, recipe: bytes) -> None:
@@ -236,14 +256,7 @@ def _serve(connection: Connection, recipe: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")
-    hello: Description | _Refusal
-    try:
-        detector: Detector | Scorer = pickle.loads(recipe)()  # noqa: S301  # written by our own parent process
-        hello = Description.of(detector)
-    except VeriglotError as error:
-        hello = _Refusal(error.message, error.remedy, error.exit_code)
-    except Exception as error:
-        hello = _Refusal(f"The detector cannot be made: {type(error).__name__}: {error}", "", 1)
+    detector, hello = load(recipe)
     try:
         connection.send(hello)
         while isinstance(hello, Description):
@@ -445,10 +458,8 @@ class Service:
                 self._take(worker, message)
 
     def _take(self, worker: _Worker, message: Any) -> None:
-        if isinstance(message, _Refusal):
-            error = VeriglotError(message.message, remedy=message.remedy)
-            error.exit_code = message.exit_code
-            raise error
+        if isinstance(message, Refusal):
+            raise message.as_error()
         if isinstance(message, Description):
             worker.ready = True
             self.description = message
@@ -479,7 +490,7 @@ class Service:
             return
         if share.end - share.start == 1 and share.deaths >= 1:
             reason = f"the worker process died twice over this sample ({_how(code)})"
-            share.fill([_failed(share.samples[0], self.description, reason)])
+            share.fill([failed_answer(share.samples[0], self.description, reason)])
             return
         self._waiting.extendleft(reversed(share.after_death()))
 

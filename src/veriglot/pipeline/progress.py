@@ -59,9 +59,9 @@ class Bar:
         if kind is KeyboardInterrupt and self._hint:
             say("Interrupted. What is done is kept: the same command goes on from there.")
 
-    def advance(self) -> None:
-        """One more row is done."""
-        self._rows += 1
+    def advance(self, rows: int = 1) -> None:
+        """So many more rows are done."""
+        self._rows += rows
         if self._bar is not None:
             assert self._task is not None
             self._bar.update(self._task, completed=self._rows)

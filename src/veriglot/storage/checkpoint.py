@@ -337,6 +337,21 @@ class Tally:
         """Predictions with at least one span."""
         return sum(count for (_, verdict), count in self.verdicts.items() if verdict == "unsupported")
 
+    @property
+    def by_language(self) -> dict[str, dict[str, int]]:
+        """`verdicts` as a manifest has them: language to verdict to count."""
+        verdicts: dict[str, dict[str, int]] = {}
+        for (language, verdict), count in sorted(self.verdicts.items()):
+            verdicts.setdefault(language, {})[verdict] = count
+        return verdicts
+
+    def add_counts(self, statuses: Mapping[str, int], verdicts: Mapping[str, Mapping[str, int]], failed: int) -> None:
+        """Add what a manifest says."""
+        self.statuses.update(statuses)
+        for language, counts in verdicts.items():
+            self.verdicts.update({(language, verdict): count for verdict, count in counts.items()})
+        self.failed += failed
+
     def add(self, record: object) -> None:
         """Count one finished row: a prediction, or any other record."""
         self.statuses[getattr(record, "status", "done")] += 1
@@ -439,6 +454,12 @@ class Checkpoint:
         self._lock: Lock | None = None
         self._earlier: float | None = 0.0  # seconds of earlier calls; None where they did not say
         self._began = self._saved = 0.0
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the output is made from; known from `open` until it is finished."""
+        assert self._manifest is not None, "the output is not open"
+        return self._manifest
 
     def check(self) -> None:
         """Whether `open` may take the output, without taking it: cheap, so that a wrong call stops before any work.
@@ -612,10 +633,7 @@ class Checkpoint:
         intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
         if before.finished and intact and not anew:
             self.finished = True
-            self.tally.statuses.update(before.statuses)
-            for language, counts in before.verdicts.items():
-                self.tally.verdicts.update({(language, verdict): count for verdict, count in counts.items()})
-            self.tally.failed = before.failed
+            self.tally.add_counts(before.statuses, before.verdicts, before.failed)
             self.tally.reused = self.tally.rows
             if self.finish is not None:
                 self.rows.path.unlink(missing_ok=True)
@@ -663,12 +681,9 @@ class Checkpoint:
     def _save(self, *, finished: bool) -> None:
         assert self._manifest is not None
         self._saved = time.monotonic()
-        verdicts: dict[str, dict[str, int]] = {}
-        for (language, verdict), count in sorted(self.tally.verdicts.items()):
-            verdicts.setdefault(language, {})[verdict] = count
         self._manifest = msgspec.structs.replace(
             self._manifest,
-            verdicts=verdicts,
+            verdicts=self.tally.by_language,
             rows=self.tally.statuses.total(),
             failed=self.tally.failed,
             statuses=dict(sorted(self.tally.statuses.items())),

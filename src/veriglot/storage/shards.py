@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from veriglot.errors import UsageError
 from veriglot.storage.checkpoint import FailedRow, JsonLines, Manifest, Tally
 from veriglot.storage.files import Lock, beside, open_whole, partial_path, write_json
+from veriglot.storage.parts import finished_parts, whole_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -90,11 +91,13 @@ class _Part:
 
     @classmethod
     def of(cls, path: Path) -> _Part:
-        """Read the manifest beside an output.
+        """Read the manifest beside an output, or that of a folder of parts, which is the only shard of its run.
 
         Raises:
             UsageError: it is no shard, not finished, or was changed.
         """
+        if path.is_dir():
+            return cls(path, Shard(1, 1), whole_manifest(path))
         manifest = Manifest.load(path)
         shard = manifest.options.get(SHARD) if manifest is not None else None
         if manifest is None or not isinstance(shard, str):
@@ -117,7 +120,11 @@ class _Part:
     def rows(self, lines: Callable[[Path], Iterator[bytes]]) -> Iterator[bytes | FailedRow]:
         """Its rows in order."""
         finished = lines(self.path)
-        failed = map(msgspec.json.Decoder(FailedRow).decode, JsonLines(beside(self.path, ".failed.jsonl")).lines())
+        failed: Iterator[FailedRow]
+        if self.path.is_dir():
+            failed = chain.from_iterable(part.failed for part in finished_parts(self.path))
+        else:
+            failed = map(msgspec.json.Decoder(FailedRow).decode, JsonLines(beside(self.path, ".failed.jsonl")).lines())
         due = next(failed, None)
         for number in count():
             if due is not None and due.row == number:
@@ -200,10 +207,7 @@ def merge(
         raise UsageError(f"{output} is a shard and would be overwritten.", "Name another output.")
     tally = Tally()
     for part in parts:
-        for language, counts in part.manifest.verdicts.items():
-            tally.verdicts.update({(language, verdict): number for verdict, number in counts.items()})
-        tally.statuses.update(part.manifest.statuses)
-        tally.failed += part.manifest.failed
+        tally.add_counts(part.manifest.statuses, part.manifest.verdicts, part.manifest.failed)
     with Lock(output):
         whole = msgspec.structs.replace(parts[0].whole, finished=False, output_bytes=0)
         if not overwrite and (before := Manifest.load(output)) is not None:
@@ -240,16 +244,13 @@ def _write(rows: Iterator[bytes | FailedRow], output: Path, finish: Callable[[Pa
 
 def _merged(parts: Sequence[_Part], tally: Tally, output: Path) -> Manifest:
     """The manifest that a run without shards has at its end."""
-    verdicts: dict[str, dict[str, int]] = {}
-    for (language, verdict), number in sorted(tally.verdicts.items()):
-        verdicts.setdefault(language, {})[verdict] = number
     seconds = [part.manifest.seconds for part in parts]
     return msgspec.structs.replace(
         parts[0].whole,
         rows=tally.statuses.total(),
         failed=tally.failed,
         statuses=dict(sorted(tally.statuses.items())),
-        verdicts=verdicts,
+        verdicts=tally.by_language,
         output_bytes=output.stat().st_size,
         seconds=None if None in seconds else round(sum(filter(None, seconds)), 3),
     )

@@ -1,0 +1,456 @@
+"""Ray as the engine: actors on the machines of a cluster judge blocks of rows, which become the parts of a folder.
+
+The calling process alone reads the input and writes the parts, so a part cannot be written twice, and the machines
+share no file system. An actor holds one block at a time. What it held when it died is tried again: the block, then
+pieces of it, then each sample alone, so that a sample that kills is alone with its third death.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import MissingExtraError, VeriglotError
+from veriglot.pipeline.engine import Description, Refusal, cores, failed_answer, judge, load
+from veriglot.storage.parts import Block, Outcome, Part, PartFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from veriglot.records import Prediction, Sample
+
+__all__ = ["Cluster", "Pace", "text_bytes"]
+
+_ADDRESS = "RAY_ADDRESS"  # Ray's own variable: which cluster; none starts one on this machine
+_TRIES = 3  # deaths over a sample before it fails
+_DEATHS_AT_START = 3  # in a row, no actor becoming ready between them: the fault is not in the samples
+_STORE = 64 << 20  # bytes an actor of Ray's memory for blocks, on a cluster of our own
+_EVERY = 60.0  # seconds between the lines of a log
+_SHOWN = 3  # reasons in a line
+
+
+def text_bytes(sample: Sample) -> int:
+    """Bytes of the text of a sample in UTF-8."""
+    texts = [sample.response, sample.question or "", *(passage.text for passage in sample.evidence)]
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+
+@dataclass
+class Pace:
+    """How fast a run is and what fails, for progress and for the summary.
+
+    Attributes:
+        processes: how many actors there are.
+        total: rows of the input; None where they were not counted.
+        rows: rows done by this run.
+        done_before: rows that earlier runs had done.
+        deaths: actors that died.
+        reasons: failed rows by reason.
+        by_process: rows done, by actor.
+        cpu_seconds: CPU time of judging and encoding.
+        clock: tells the seconds.
+    """
+
+    processes: int
+    total: int | None = None
+    rows: int = 0
+    done_before: int = 0
+    deaths: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    by_process: Counter[int] = field(default_factory=Counter)
+    cpu_seconds: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self._last_line = self.clock()
+
+    def add(self, part: Part, process: int | None) -> None:
+        """A part is done; by no process where an earlier run had made it."""
+        self.reasons.update(part.outcome.reasons)
+        self.reasons.update(row.message for row in part.failed)
+        if process is None:
+            self.done_before += part.end - part.start
+            return
+        self.rows += part.end - part.start
+        self.by_process[process] += part.end - part.start
+        self.cpu_seconds += part.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since it began."""
+        return max(self.clock() - self.began, 1e-9)
+
+    @property
+    def skew(self) -> float:
+        """Rows of the busiest actor over the mean; 1 where all did the same."""
+        return max(self.by_process.values(), default=0) * self.processes / self.rows if self.rows else 1.0
+
+    @property
+    def core_hours(self) -> float:
+        """Core-hours a million rows: wall time times actors, each of one core."""
+        return self.seconds * self.processes / 3600 / self.rows * 1e6 if self.rows else 0.0
+
+    def due_line(self, total: Callable[[], int | None]) -> str | None:
+        """How far the run is, once a minute; None in between. `total` counts the rows of the input, the first time."""
+        now = self.clock()
+        if now - self._last_line < _EVERY:
+            return None
+        if self._last_line == self.began:
+            self.total = total()
+        self._last_line = now
+        return self.line
+
+    @property
+    def line(self) -> str:
+        """How far the run is."""
+        done = self.done_before + self.rows
+        parts = [f"{done:,}{'' if self.total is None else f' of {self.total:,}'} rows"]
+        if self.rows:
+            rate = self.rows / self.seconds
+            parts.append(f"{rate:,.1f} rows/s")
+            if self.total is not None:
+                parts.append(f"{math.ceil((self.total - done) / rate / 60):,} min left")
+            parts.append(f"skew {self.skew:.2f}")
+        return ", ".join([*parts, *self._troubles])
+
+    @property
+    def summary(self) -> str:
+        """What the run took."""
+        parts = [f"{self.rows:,} rows in {self.seconds:,.1f} s on {self.processes:,} processes"]
+        if self.rows:
+            parts.append(
+                f"{self.rows / self.seconds:,.1f} rows/s, skew {self.skew:.2f}; a million rows take"
+                f" {self.core_hours:,.2f} core-hours, {self.cpu_seconds / self.rows * 1e6 / 3600:,.2f} of them CPU time"
+                " of judging"
+            )
+        return "; ".join([*parts, *self._troubles])
+
+    @property
+    def _troubles(self) -> Iterator[str]:
+        if self.deaths:
+            yield f"{self.deaths:,} deaths"
+        if self.reasons:
+            common = [f"{count:,} x {reason}" for reason, count in self.reasons.most_common(_SHOWN)]
+            more = len(self.reasons) - len(common)
+            yield f"{self.reasons.total():,} failed ({'; '.join(common)}{f'; {more:,} other reasons' if more else ''})"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Predictions of a share: encoded as a part where the share is a whole block."""
+
+    predictions: list[Any]
+    data: bytes | None
+    outcome: Outcome
+    seconds: float
+
+
+class _Judge:
+    """The actor: makes its detector once, and judges."""
+
+    def __init__(self, recipe: bytes, encode: bytes) -> None:
+        self._detector, self._about = load(recipe)
+        self._encode = pickle.loads(encode)  # noqa: S301  # written by our own driver
+
+    def describe(self) -> Description | Refusal:
+        """What the detector says of itself, or why there is none."""
+        return self._about
+
+    def judge(self, samples: Sequence[Sample], whole: bool) -> _Answer:
+        """Judge samples; `whole` says that they are all of a block, whose part is encoded here."""
+        began = time.process_time()
+        predictions = judge(self._detector, samples)
+        data = self._encode(predictions) if whole else None
+        outcome = Outcome.of(predictions)
+        return _Answer([] if data is not None else predictions, data, outcome, time.process_time() - began)
+
+
+@dataclass(eq=False)
+class _Task:
+    """A block on its way to be a part."""
+
+    block: Block
+    samples: list[Sample]
+    predictions: list[Prediction | None] = field(default_factory=list)
+    part: Part | None = None
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.predictions = [None] * len(self.samples)
+
+    def finish(self, part: Part) -> None:
+        """It is written; its rows go, as it may wait long for an earlier one."""
+        self.part = part
+        self.samples, self.predictions, self.block.rows = [], [], []
+
+
+@dataclass(frozen=True)
+class _Share:
+    """`[start, end)` of the samples of a block; `deaths` is how many actors died over them."""
+
+    task: _Task
+    start: int
+    end: int
+    deaths: int = 0
+
+    @property
+    def samples(self) -> list[Sample]:
+        return self.task.samples[self.start : self.end]
+
+    @property
+    def whole(self) -> bool:
+        return self.end - self.start == len(self.task.samples)
+
+    def after_death(self) -> list[_Share]:
+        """What to try next: pieces of the block, then single samples."""
+        size = self.end - self.start
+        step = math.ceil(math.sqrt(size)) if self.deaths == 0 else 1
+        bounds = [*range(self.start, self.end, step), self.end] if size else [self.start, self.end]
+        return [_Share(self.task, first, last, self.deaths + 1) for first, last in pairwise(bounds)]
+
+
+@dataclass(eq=False)
+class _Actor:
+    number: int
+    handle: Any
+    ready: bool = False
+    share: _Share | None = None
+
+
+class Cluster:
+    """Actors that judge, one for each core. A context manager; leaving it stops them.
+
+    Args:
+        make: makes the detector; it is pickled, like `encode`.
+        encode: predictions as the content of a part.
+        processes: number of actors; 0 takes every core of the cluster.
+
+    Attributes:
+        description: what the detector says of itself.
+        processes: number of actors.
+        deaths: how many actors died.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        VeriglotError: there is no cluster at RAY_ADDRESS, or the detector cannot be made.
+    """
+
+    description: Description
+
+    def __init__(
+        self, make: Callable[[], Any], encode: Callable[[Sequence[Prediction]], bytes], *, processes: int = 0
+    ) -> None:
+        self._recipe, self._encode = pickle.dumps(make), encode
+        self._ray, self._ours = _connected(processes)
+        self.processes = processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.deaths = self._deaths_at_start = self._numbers = 0
+        self._class = self._ray.remote(_Judge)
+        self._actors: list[_Actor] = []
+        self._calls: dict[Any, _Actor] = {}  # what each actor has in hand
+        self._waiting: deque[_Share] = deque()
+        try:
+            for _ in range(self.processes):
+                self._start()
+            while not any(actor.ready for actor in self._actors):
+                self._listen()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the actors, and the cluster where it was started here; what they hold is given up."""
+        for actor in self._actors:
+            self._ray.kill(actor.handle)
+        self._actors.clear()
+        self._calls.clear()
+        if self._ours:
+            self._ray.shutdown()
+
+    def make(
+        self, blocks: Iterator[Block], folder: PartFolder, *, seen: Callable[[Part, int | None], None]
+    ) -> Iterator[Part]:
+        """Make the parts of blocks, and yield them in order. No more blocks are in memory than there are actors.
+
+        Args:
+            blocks: read only when an actor is idle. Where reading raises, what was begun is finished first.
+            folder: where the parts go.
+            seen: called for each part as soon as it is there, with the number of the actor that finished it; None
+                where an earlier run had made it.
+
+        Raises:
+            VeriglotError: actors die while they load the detector, or a part cannot be encoded.
+        """
+        begun: deque[_Task] = deque()
+        fault: Exception | None = None
+        more = True
+        while more or begun:
+            while more and self._hungry:
+                try:
+                    block = next(blocks, None)
+                except VeriglotError as error:
+                    block, fault = None, error
+                if block is None:
+                    more = False
+                    break
+                begun.append(task := _Task(block, block.samples))
+                if (part := folder.listed(block)) is not None:
+                    task.finish(part)
+                    seen(part, None)
+                else:
+                    self._waiting.append(_Share(task, 0, len(task.samples)))
+                    self._hand_out()
+            while begun and (finished := begun[0].part) is not None:
+                begun.popleft()
+                yield finished
+            if not begun:
+                continue
+            for share, answer, number in self._listen():
+                if (part := self._part(share, answer, folder)) is not None:
+                    share.task.finish(part)
+                    seen(part, number)
+            self._hand_out()
+        if fault is not None:
+            raise fault
+
+    def _part(self, share: _Share, answer: _Answer, folder: PartFolder) -> Part | None:
+        """The part of a block, if this answer is the last that it lacked."""
+        task = share.task
+        task.seconds += answer.seconds
+        if answer.data is not None:
+            return folder.write(task.block, answer.data, answer.outcome, task.seconds)
+        task.predictions[share.start : share.end] = answer.predictions
+        predictions = [prediction for prediction in task.predictions if prediction is not None]
+        if len(predictions) < len(task.samples):
+            return None
+        return folder.write(task.block, self._encode(predictions), Outcome.of(predictions), task.seconds)
+
+    @property
+    def _hungry(self) -> bool:
+        return not self._waiting and any(actor.ready and actor.share is None for actor in self._actors)
+
+    def _start(self) -> None:
+        self._numbers += 1
+        settings = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+        handle = self._class.options(**settings).remote(self._recipe, pickle.dumps(self._encode))
+        actor = _Actor(self._numbers, handle)
+        self._actors.append(actor)
+        self._calls[handle.describe.remote()] = actor
+
+    def _hand_out(self) -> None:
+        for actor in self._actors:
+            if self._waiting and actor.ready and actor.share is None:
+                actor.share = share = self._waiting.popleft()
+                self._calls[actor.handle.judge.remote(share.samples, share.whole)] = actor
+
+    def _listen(self) -> list[tuple[_Share, _Answer, int]]:
+        """Wait until an actor is ready, has an answer, or is dead; gives the answers, each with the actor's number."""
+        from ray.exceptions import RayError, RayTaskError
+
+        calls, _ = self._ray.wait(list(self._calls))
+        answers = []
+        for call in calls:
+            actor = self._calls.pop(call)
+            try:
+                message = self._ray.get(call)
+            except RayTaskError as error:  # raised by the actor, which lives
+                cause = error.cause
+                raise (
+                    cause if isinstance(cause, VeriglotError) else VeriglotError(f"A worker failed: {cause}")
+                ) from None
+            except RayError as error:
+                lost = self._bury(actor, error)
+                answers += [] if lost is None else [(*lost, actor.number)]
+                continue
+            if isinstance(message, Refusal):
+                raise message.as_error()
+            if isinstance(message, Description):
+                self._welcome(actor, message)
+            elif actor.share is not None:
+                answers.append((actor.share, message, actor.number))
+                actor.share = None
+        return answers
+
+    def _welcome(self, actor: _Actor, description: Description) -> None:
+        before = getattr(self, "description", description)
+        if before.signature != description.signature:
+            raise VeriglotError(
+                f"The machines have different detectors: {before.signature} and {description.signature}.",
+                remedy="Install the same version of Veriglot and the same models on each.",
+            )
+        self.description = description
+        self._deaths_at_start = 0
+        actor.ready = True
+
+    def _bury(self, actor: _Actor, error: Exception) -> tuple[_Share, _Answer] | None:
+        """Put a new actor in the place of a dead one, and what it held back in the queue.
+
+        Returns:
+            A sample over which the last try was this one, with its failure.
+        """
+        self._ray.kill(actor.handle)  # it may be only out of reach
+        self._actors.remove(actor)
+        self.deaths += 1
+        if not actor.ready:
+            self._deaths_at_start += 1
+        if self._deaths_at_start < _DEATHS_AT_START:
+            self._start()
+        elif not self._actors:
+            raise VeriglotError(
+                f"Workers die while they load the detector: {str(error).strip().splitlines()[0]}",
+                remedy="Install the same version of Veriglot on every machine of the cluster, and check the memory.",
+            )
+        share = actor.share
+        if share is None:
+            return None
+        if share.deaths + 1 < _TRIES:
+            self._waiting.extendleft(reversed(share.after_death()))
+            return None
+        reason = f"its worker died {_TRIES} times over this sample ({type(error).__name__})"
+        failed = [failed_answer(sample, self.description, reason) for sample in share.samples]
+        return share, _Answer(failed, None, Outcome(), 0.0)
+
+
+def _connected(processes: int) -> tuple[Any, bool]:
+    """The module `ray`, connected to the cluster of RAY_ADDRESS or to a new one here; and whether we connected it.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        VeriglotError: nothing answers there.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("--engine ray", "ray") from error
+    if ray.is_initialized():
+        return ray, False
+    address = os.environ.get(_ADDRESS)
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        if address:
+            ray.init(address, **quiet)
+        else:  # said outright: Ray would look for the traces of an older cluster, and wait for it
+            count = processes or cores()
+            ray.init(
+                "local", num_cpus=count, object_store_memory=count * _STORE + (128 << 20), include_dashboard=False,
+                _node_ip_address="127.0.0.1", **quiet,
+            )  # fmt: skip
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise VeriglotError(
+            f"There is no Ray cluster at {address or 'this machine'}: {str(error).strip().splitlines()[0]}",
+            remedy=f"Check {_ADDRESS}, or unset it to start a cluster on this machine.",
+        ) from error
+    return ray, True

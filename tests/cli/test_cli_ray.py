@@ -1,0 +1,186 @@
+"""`veriglot detect --engine ray`: the rows of the local engine, whatever dies on the way."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+import rows as made_rows
+from rows import samples
+
+from veriglot.formats.reader import read_predictions
+from veriglot.records import Evidence, Sample, encode
+from veriglot.storage import parts
+from veriglot.storage.parts import finished_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from conftest import Outcome
+
+    Command = Callable[..., Outcome]
+
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install '.[ray]'")
+DETECTORS = Path(made_rows.__file__).parent
+RAY = ("--engine", "ray", "--processes", 2)
+
+
+def write_input(path: Path, rows: list[Sample]) -> Path:
+    """The rows, of which the 4th cannot be read and the last has the id of the first."""
+    lines = [encode(row) for row in [*rows, rows[0]]]
+    lines[3] = b"{"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+@pytest.fixture(scope="module")
+def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `word_absence:Dies` counts deaths."""
+    return tmp_path_factory.mktemp("marks")
+
+
+@pytest.fixture(scope="module")
+def ray(marks: Path) -> Iterator[Any]:
+    """One cluster for all tests, as starting it takes seconds; the command takes a connection that is there."""
+    from veriglot.pipeline.ray_engine import _connected
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORD_ABSENCE_MARKS", str(marks))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(DETECTORS), os.environ.get("PYTHONPATH", "")]))
+        patch.delenv("RAY_ADDRESS", raising=False)
+        module, _ = _connected(2)
+        yield module
+        module.shutdown()
+
+
+@pytest.fixture
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_MOST_ROWS", 20)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-",), "goes with files"),
+        (("--evidence-text", "a", "--response-text", "b"), "goes with files"),
+        (("{input}", "-o", "out.jsonl"), "makes a folder of Parquet parts"),
+        (("{input}",), "makes a folder of Parquet parts"),
+        (("{input}", "-o", "out/", "--shard", "1/2"), "exclude each other"),
+    ],
+)
+def test_what_makes_no_folder_of_parts_is_refused(
+    veriglot: Command, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
+    outcome = veriglot("detect", *(word.format(input=source) for word in words), "--engine", "ray")
+    assert outcome.code == 2
+    assert message in " ".join(outcome.err.split())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
+def test_without_ray_the_extra_is_named(veriglot: Command, tmp_path: Path) -> None:
+    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
+    outcome = veriglot("detect", source, "-o", f"{tmp_path}/out/", *RAY)
+    assert outcome.code != 0
+    assert "[ray]" in outcome.err
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray", "_small_parts")
+@pytest.mark.parametrize("detector", ["word_absence:WordAbsence", "grounding"])
+def test_the_output_is_that_of_the_local_engine_byte_for_byte(veriglot: Command, tmp_path: Path, detector: str) -> None:
+    source = write_input(tmp_path / "in.jsonl", list(samples(110)))
+    words = ("detect", source, "--detector", detector, "--words")
+    local, folder, merged = tmp_path / "local.jsonl", tmp_path / "out", tmp_path / "merged.jsonl"
+    assert veriglot(*words, "-o", local, "--processes", 1).code == 3
+    outcome = veriglot(*words, "-o", f"{folder}/", *RAY)
+    assert outcome.code == 3, outcome.err
+    assert "core-hours" in outcome.err
+    assert list(read_predictions(folder)) == list(read_predictions(local))
+    assert veriglot("merge", folder, "-o", merged).code == 3
+    assert merged.read_bytes() == local.read_bytes()
+    assert beside(merged, ".failed.jsonl").read_bytes() == beside(local, ".failed.jsonl").read_bytes()
+    told, same = (msgspec.json.decode(beside(path, ".progress").read_bytes()) for path in (merged, local))
+    assert {**told, "seconds": 0} == {**same, "seconds": 0}
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*")}
+    assert "all of them had been done" in veriglot(*words, "-o", f"{folder}/", *RAY).err
+    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*")} == before
+    refused = veriglot(*words, "--threshold", "0.7", "-o", f"{folder}/", *RAY)
+    assert refused.code == 2
+    assert "is now" in refused.err
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray", "_small_parts")
+def test_a_row_that_kills_its_worker_is_one_failed_row(veriglot: Command, tmp_path: Path, marks: Path) -> None:
+    rows = list(samples(60))
+    evidence = (Evidence("the river"),)
+    rows[30] = Sample("poison", "die", evidence=evidence)
+    rows[50] = Sample("chance", "once", evidence=evidence)
+    source = write_input(tmp_path / "in.jsonl", rows)
+    folder = tmp_path / "out"
+    outcome = veriglot("detect", source, "--detector", "word_absence:Dies", "-o", f"{folder}/", *RAY)
+    assert outcome.code == 3, outcome.err
+    assert "4 deaths" in outcome.err
+    predictions = {prediction.id: prediction for prediction in read_predictions(folder)}
+    assert [id_ for id_, prediction in predictions.items() if prediction.status == "failed"] == ["poison"]
+    assert "died 3 times over this sample" in (predictions["poison"].reason or "")
+    assert list(predictions) == [row.id for number, row in enumerate(rows) if number != 3]
+    assert (marks / "poison").exists()
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray")
+@pytest.mark.parametrize(
+    ("detector", "message"),
+    [("word_absence:DiesAtStart", "die while they load"), ("word_absence:Nobody", "Nobody")],
+)
+def test_a_detector_that_cannot_be_made_ends_the_run(
+    veriglot: Command, tmp_path: Path, detector: str, message: str
+) -> None:
+    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
+    outcome = veriglot("detect", source, "--detector", detector, "-o", f"{tmp_path}/out/", *RAY)
+    assert outcome.code not in {0, 3}
+    assert message in " ".join(outcome.err.split())
+    assert not (tmp_path / "out").exists()
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_driver_that_is_killed_loses_and_redoes_nothing(
+    process: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    source = write_input(tmp_path / "in.jsonl", list(samples(4_100)))
+    folder = tmp_path / "out"
+    words = ("detect", source, "--detector", "word_absence:Slow", "-o", f"{folder}/", *RAY)
+    running = process(*words)
+    begun = time.monotonic()
+    while not list(folder.glob("part-*.parquet")) and running.poll() is None and time.monotonic() - begun < 100:
+        time.sleep(0.02)
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
+    assert before
+    again = process(*words)
+    _, err = again.communicate(timeout=200)
+    assert again.returncode == 3, err
+    after = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
+    assert before.items() <= after.items()
+    assert [part.start for part in finished_parts(folder)] == [0, 2_000, 4_000]
+    assert [prediction.id for prediction in read_predictions(folder)] == [
+        row.id for number, row in enumerate(samples(4_100)) if number != 3
+    ]

@@ -277,6 +277,7 @@ def write_report(
     subtitle: Sequence[str],
     sections: Sequence[Section],
     tables: Mapping[str, Table],
+    texts: Mapping[str, str] | None = None,
     lead: Markup | None = None,
     cells: Mapping[str, Any] | None = None,
     wide: bool = False,
@@ -292,6 +293,7 @@ def write_report(
         subtitle: what stands under it, each on its own.
         sections: the parts.
         tables: those that can be saved from the page as CSV, by name.
+        texts: further files to save from it, by name.
         lead: a first section with the id `findings`, without a heading; it comes with the shapes of scatter charts.
         cells: what the page shows of the cell of a heat map at hand, by its place (column-row).
         wide: whether the page takes more than the usual width.
@@ -301,11 +303,12 @@ def write_report(
         OSError: the file cannot be written.
     """
     data = {name: {"csv": table.to_csv(), "file": f"{name}.csv"} for name, table in tables.items()}
+    more = {"texts": texts, "cells": cells}
     text = _render(
         "report.html", title, folder="assets", scripts=(*_REPORT_SCRIPTS, *["site.js"] * public),
         styles=(*_REPORT_STYLES, *["site.css"] * public), subtitle=subtitle,
         sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None, public=public,
-        data=_script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
+        data=_script_safe({"tables": data} | {name: each for name, each in more.items() if each is not None}),
     )  # fmt: skip
     with opened(path) as file:
         file.write(text)

@@ -386,8 +386,9 @@ def leaders(view: View) -> Iterator[Sentence]:
     ranked = {rank.model for rank in ranks}
     where = f" over the {view.shared_words}" if view.unlike_means else ""
     if not any(view.is_clear(row) for pair, row in view.tests.items() if ranked.issuperset(pair)):
-        tested = "No corrected test parts" if view.tests else "No test compared"
-        yield (f"{tested} any two of the {len(ranks)} models{where}: none is shown to hallucinate less than another.",)
+        over = " over languages" if len(view.languages) > 1 else ""
+        tested = f"No corrected test{over} parts" if view.tests else "No test compared"
+        yield (f"{tested} any two of the {len(ranks)} models{where}: none is shown to hallucinate least.",)
         return
     for word, low, top in (("least", True, ranks[0]), ("most", False, ranks[-1])):
         rows = {

@@ -86,7 +86,7 @@ def plans(draw: Callable[..., Any]) -> Plan:
         draw(st.integers(0, 10**6)),
         draw(st.sampled_from(estimators + [Estimator.PPI] * (labelled > 0))),
         tuple(draw(st.lists(st.sampled_from([0.0, 0.02, 0.1, 0.12, 0.3, 0.6]), min_size=1, max_size=4))),
-        tuple(draw(st.lists(st.sampled_from([3, 12, 12, 30]), min_size=1, max_size=3))),
+        tuple(draw(st.lists(st.sampled_from([3, 10, 10, 20]), min_size=1, max_size=3))),
         draw(st.sampled_from([0.0, 0.0, 0.05, 0.6])),
         draw(st.sampled_from([None, None, 0.0, 0.1])),
         draw(st.sampled_from([0.8, 0.8, 0.4])),
@@ -161,9 +161,7 @@ def _response(
     labelled = not unjudged and generator.random() < plan.labelled
     places = [(5 * index, 5 * index + 4) for index in range(WORDS)]
     asked = {"question": f"q{tag}{query}", "meta": {"query": f"q{tag}{query}", "finish": "stop"}}
-    sample = Sample(
-        id_, text, language=tag, evidence=(Evidence("words"),), generator=Generator(name, seed=1), **asked
-    )  # type: ignore[arg-type]
+    sample = Sample(id_, text, language=tag, evidence=(Evidence("words"),), generator=Generator(name, seed=1), **asked)  # type: ignore[arg-type]
     if unjudged:
         prediction = Prediction(id_, Status.TOO_LONG, "marker@1", reason="it is too long")
     else:
@@ -171,9 +169,7 @@ def _response(
         words = tuple(Word(*place, 0.9 if mark else 0.2) for place, mark in zip(places, marked, strict=True))
         prediction = Prediction(id_, Status.SCORED, "marker@1", 0.5, spans, words, language=tag)
     gold = tuple(Span(*place, "hallucination") for place, bad in zip(places, wrong, strict=True) if bad)
-    label = Sample(
-        id_, text, language=tag, annotations=(Annotation("gold", Kind.HUMAN, "hat", spans=gold),), **asked
-    )  # type: ignore[arg-type]
+    label = Sample(id_, text, language=tag, annotations=(Annotation("gold", Kind.HUMAN, "hat", spans=gold),), **asked)  # type: ignore[arg-type]
     return sample, prediction, Row(name, tag, int(wrong.sum()), int(marked.sum()), not unjudged, labelled), label
 
 

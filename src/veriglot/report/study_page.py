@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from veriglot.records import Evidence, Pointer, Rate, Span
     from veriglot.study.results import Average, Cell, Comparison, Example, Model, RankInterval, StudyResults
 
+    _Rows = list[tuple[Markup, list[Cell]]]
+
 __all__ = ["write_study"]
 
 
@@ -497,12 +499,19 @@ _BAD = {"refused": 0.1, "repetitive": 0.1, "truncated": 0.2, "empty": 0.02}
 _LEAST = {"detectable": 0.9, "right_language": 0.9}
 
 
-def _grouped_cells(view: View) -> tuple[list[tuple[Markup, list[Cell]]], list[tuple[Markup, list[Cell]]]]:
+def _grouped_cells(view: View) -> tuple[_Rows, _Rows]:
     """The cells of each model, and of each language."""
     cells = view.results.cells
     models = [(_html("model", name), [cell for cell in cells if cell.model == name]) for name in view.models]
     languages = [(_language(view, tag), [cell for cell in cells if cell.language == tag]) for tag in view.languages]
     return models, languages
+
+
+def _by_both(models: _Rows, languages: _Rows, chart: Callable[[_Rows, str], Markup]) -> dict[str, Markup]:
+    """A chart by model and one by language; one of a single row only where the other would be so too."""
+    both = {"By model": (models, "Model"), "By language": (languages, "Language")}
+    several = {name: part for name, part in both.items() if len(part[0]) > 1} or {"By model": both["By model"]}
+    return {name: chart(*part) for name, part in several.items()}
 
 
 def _responses(view: View) -> Section:
@@ -520,7 +529,7 @@ def _responses(view: View) -> Section:
         for cell in view.cells
         for most in (cell.quality.most_frequent_language,)
     ]
-    charts = [_coverage(models, "Model"), _coverage(languages, "Language")] if len(slots) > 1 else []
+    charts = _by_both(models, languages, _coverage) if len(slots) > 1 else {}
     body = _html(
         "responses",
         slots,
@@ -543,7 +552,7 @@ def _outcomes(cells: Sequence[Cell]) -> dict[str, int]:
     return {name: times for name, times in outcomes.items() if times or name == _SCORED}
 
 
-def _coverage(rows: Iterable[tuple[Markup, Sequence[Cell]]], head: str) -> Markup:
+def _coverage(rows: _Rows, head: str) -> Markup:
     strips = []
     for label, cells in rows:
         outcomes = _outcomes(cells)
@@ -576,8 +585,8 @@ def _profile(view: View) -> Section | None:
     if not types:
         return None
     models, languages = _grouped_cells(view)
-    charts = [_type_chart(models, types, "Model", view), _type_chart(languages, types, "Language", view)]
-    body = _html("profile", view, types, total[types[0]], charts if len(types) > 1 else [])
+    charts = _by_both(models, languages, lambda rows, head: _type_chart(rows, types, head, view))
+    body = _html("profile", view, types, total[types[0]], charts if len(types) > 1 else {})
     return Section("types", "Type profile", "Types", (body,), ("types",))
 
 
@@ -585,7 +594,7 @@ def _all_types(cells: Iterable[Cell]) -> Counter[str]:
     return sum((Counter(cell.types) for cell in cells), Counter[str]())
 
 
-def _type_chart(rows: Iterable[tuple[Markup, Sequence[Cell]]], types: Sequence[str], head: str, view: View) -> Markup:
+def _type_chart(rows: _Rows, types: Sequence[str], head: str, view: View) -> Markup:
     strips = []
     for label, cells in rows:
         counts = _all_types(cells)

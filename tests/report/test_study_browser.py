@@ -61,6 +61,10 @@ const made = [];
 const create = URL.createObjectURL.bind(URL);
 URL.createObjectURL = (blob) => { made.push(blob); return create(blob); };
 HTMLAnchorElement.prototype.click = function () { seen.file = this.download; };
+seen.copied = all("[data-copy]").filter(visible).map((button) => button.dataset.copy);
+one('[data-csv="methods.md"]').click();
+seen.methods = seen.file;
+made.pop();
 one('[data-csv="ranks"]').click();
 made[0].text().then((text) => {
   seen.csv = text;
@@ -118,6 +122,8 @@ def test_a_table_is_saved_as_it_is(used: dict[str, Any]) -> None:
     assert used["file"] == "ranks.csv"
     assert lines[0] == ",".join(table.columns)
     assert len(lines) == 1 + len(table.rows)
+    assert used["methods"] == "methods.md"
+    assert used["copied"] == ["methods-text", "signature"], "without references there is no BibTeX"
     assert used["buttons"] >= len(study_tables(study_figures()))
 
 

@@ -53,7 +53,7 @@ KINDS = {
     "unreliable": r"(\d+) of (\d+) rates are unreliable, and stand in no mean, rank or comparison; each says why\.",
     "calls": r"(\d+) of (\d+) planned responses do not exist: the calls failed\.",
     "unjudged": r"(\d+) of (\d+) responses were not judged and are in no rate\.",
-    "odd": r"m\d: many responses (?:decline|are in another|repeat|were cut).+ \((.+): (\d+)%\)\.",
+    "odd": r"Many responses (decline to answer|are in another .+ for|repeat themselves|were cut .+): of (.+)\.",
     "raw": r"The rates are raw: they hold the detector's false alarms and miss what it misses\.",
 }
 ON_THE_PAGE = (  # what stands elsewhere on the page and depends on the figures
@@ -103,12 +103,13 @@ def checked(plan: Plan) -> set[str]:
     truth = Truth(results, rows)
     truth.rates_agree()
     sentences = [node.text for node in page.root.all("ul", "findings")[0].all("li")]
-    assert sentences == ["".join(parts) for parts in findings(View(results))]
-    assert set(map("".join, leaders(View(results)))) <= set(sentences)  # those of a board
+    assert sentences == list(findings(View(results)))
+    assert set(leaders(View(results))) <= set(sentences)  # those of a board
     warnings = [node.text for aside in page.root.all("aside", "warnings") for node in aside.all("li")]
     kinds = [truth.holds(text) for text in (*sentences, *warnings)]
     assert {"overall", "no mean"} & set(kinds)
     truth.page_agrees(page)
+    truth.methods_tell_what_was_done(plan)
     return set(kinds)
 
 
@@ -326,10 +327,49 @@ class Truth:
         assert (int(match[1]), int(match[2])) == (sum(not row.judged for row in self.rows), len(self.rows))
 
     def _odd(self, match: re.Match[str]) -> None:
-        assert int(match[2]) > 10
+        share = {
+            "decline to answer": lambda quality: quality.refused,
+            "repeat themselves": lambda quality: quality.repetitive,
+            "were cut at the token limit": lambda quality: quality.truncated,
+        }.get(match[1], lambda quality: None if quality.right_language is None else 1 - quality.right_language)
+        shares = {
+            (cell.model, cell.language): value
+            for cell in self.results.cells
+            if cell.coverage.answered and (value := share(cell.quality)) is not None and value > 0.1
+        }
+        named = re.findall(r"(m\d) \((?:(\d) languages, most in )?(\w+): (\d+)%\)", match[2])
+        assert {model for model, *_ in named} == {model for model, _ in shares}
+        for model, languages, language, most in named:
+            own = {tag: value for (name, tag), value in shares.items() if name == model}
+            assert len(own) == int(languages or 1)
+            assert f"{max(own.values()):.0%}" == f"{own[self.name[language]]:.0%}" == f"{most}%"
 
     def _raw(self, _: re.Match[str]) -> None:
         assert self.results.estimator == "raw"
+
+    def methods_tell_what_was_done(self, plan: Plan) -> None:
+        """What is told and cited was done, and what was done is told; counts are those of the responses."""
+        text = " ".join(self.results.methods)
+        cited = [reference.text for reference in self.results.references]
+        used = {rate.estimator.value for cell in self.results.cells for rate in cell.rates}
+        assert ("prediction-powered" in text) == any("Angelopoulos" in name for name in cited) == ("ppi" in used)
+        assert any("Saerens" in name for name in cited) == ("em" in used)
+        assert any("Rogan" in name for name in cited) == ("label-shift" in used)
+        assert ("Holm" in text) == any("Holm" in name for name in cited) == bool(self.results.comparisons)
+        assert ("interval of a rank" in text) == any("Mogstad" in name for name in cited) == bool(self.results.ranks)
+        assert any("Islam" in name for name in cited) == ("paper" in used or "Figure" in text or "replicates" in text)
+        assert len({match.group() for match in citations(text)}) == len(self.results.references)
+        planned, judged = (
+            sum(cell.coverage.planned for cell in self.results.cells),
+            sum(row.judged for row in self.rows),
+        )
+        counts = f"Of {planned} planned responses, {len(self.rows)} exist and {judged} were judged."
+        if plan.failed is None:
+            counts = f"The responses were given, not made by this run: {len(self.rows)}, of which {judged} were judged."
+        assert counts in text
+        labelled = sum(row.labelled for row in self.rows)
+        assert (f"{labelled} judged response" in text) == ("ppi" in used)
+        assert self.results.signature in text
 
     def page_agrees(self, page: Page) -> None:
         """What stands outside the findings and depends on figures."""
@@ -352,6 +392,10 @@ class Truth:
             assert chart.all("caption")[0].text.startswith("Mean of each estimator") or (
                 "stacked" in chart.classes and single
             )
+
+
+def citations(text: str) -> list[re.Match[str]]:
+    return list(re.finditer(r"[A-Z]\w+(?: et al\.| and [A-Z]\w+)?, (?:19|20)\d\d[ab]?(?=[;)])", text))
 
 
 def disjoint(first: Rate, second: Rate | object) -> bool:

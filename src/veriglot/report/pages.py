@@ -114,7 +114,7 @@ def _templates() -> Environment:
         "ends": lambda estimate: interval(estimate.low, estimate.high),
     }  # fmt: skip
     environment.globals |= {"count": count, "slot_of": slot_of, "language_with_tag": language_with_tag}
-    environment.globals |= {"meanings": _meanings, "direction": direction}
+    environment.globals |= {"meanings": _meanings, "direction": direction, "named": _named}
     return environment
 
 
@@ -122,6 +122,22 @@ def _finalize(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, Markup) else printable(str(value))
+
+
+_LONG_NAME = 24  # code points, beyond which a name may be broken
+
+
+def _named(text: str, names: Sequence[str]) -> Markup:
+    """A text in which each of these names keeps its own direction, and is broken only where it is too long."""
+    pattern = "|".join(map(re.escape, sorted(filter(None, names), key=len, reverse=True)))
+    parts = re.split(rf"(?<!\w)({pattern})(?!\w)", text) if pattern else [text]
+    marked = (
+        Markup('<bdi class="model{}">{}</bdi>').format(" long" * (len(part) > _LONG_NAME), printable(part))
+        if index % 2
+        else printable(part)
+        for index, part in enumerate(parts)
+    )
+    return Markup("").join(marked)
 
 
 def macro(name: str, template: str = "macros.html") -> Callable[..., Markup]:

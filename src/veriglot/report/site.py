@@ -161,7 +161,7 @@ def _overview(boards: Sequence[Board]) -> Section:
 def _leads(board: Board) -> list[str]:
     """The sentences that stand above a board."""
     if isinstance(board.results, StudyResults):
-        return ["".join(parts) for parts in leaders(View(board.results))]
+        return list(leaders(View(board.results)))
     return findings(bench_tables.View(board.results))
 
 

@@ -335,19 +335,16 @@ def rank_reach(rank: RankInterval) -> str:
 # Findings: sentences that the figures and the corrected tests imply, and no more. `tests/report` holds them to it.
 
 
-Sentence = tuple[str, ...]
-"""Text, the name of a model, text, and so on in turn."""
-
 _LISTED = 6  # pairs of models that a sentence names
 
 
-def findings(view: View) -> Iterator[Sentence]:
+def findings(view: View) -> Iterator[str]:
     """What a study shows, the most important first."""
     for reason, cells in view.contradicted.items():
-        yield (f"Rates contradict each other in {'; '.join(cells)}: {reason}",)
+        yield f"Rates contradict each other in {'; '.join(cells)}: {reason}"
     if view.by_labels:
-        yield (view.recommendation,)
-    yield (_overall_words(view),)
+        yield view.recommendation
+    yield _overall_words(view)
     yield from leaders(view)
     yield from _pairs(view)
     yield from _by_language(view)
@@ -356,10 +353,10 @@ def findings(view: View) -> Iterator[Sentence]:
         yield (
             f"The detector marks {percent(means['raw'])} of the {view.units}; corrected for what it misses and marks"
             f" wrongly, that is {percent(means[view.results.estimator])} (means over the"
-            f" {count(cells_used, 'cell')} with a reliable corrected rate).",
+            f" {count(cells_used, 'cell')} with a reliable corrected rate)."
         )
     if view.unlike_means:
-        yield (view.unlike_means,)
+        yield view.unlike_means
 
 
 def _overall_words(view: View) -> str:
@@ -378,7 +375,7 @@ def _overall_words(view: View) -> str:
     )
 
 
-def leaders(view: View) -> Iterator[Sentence]:
+def leaders(view: View) -> Iterator[str]:
     """Which model hallucinates least, and which most, as far as ranks and corrected tests agree on it."""
     ranks = sorted((rank for rank in view.results.ranks if rank.language == ALL), key=lambda rank: rank.rank)
     if len(ranks) < 2:
@@ -388,7 +385,7 @@ def leaders(view: View) -> Iterator[Sentence]:
     if not any(view.is_clear(row) for pair, row in view.tests.items() if ranked.issuperset(pair)):
         over = " over languages" if len(view.languages) > 1 else ""
         tested = f"No corrected test{over} parts" if view.tests else "No test compared"
-        yield (f"{tested} any two of the {len(ranks)} models{where}: none is shown to hallucinate least.",)
+        yield f"{tested} any two of the {len(ranks)} models{where}: none is shown to hallucinate least."
         return
     for word, low, top in (("least", True, ranks[0]), ("most", False, ranks[-1])):
         rows = {
@@ -399,16 +396,19 @@ def leaders(view: View) -> Iterator[Sentence]:
             worst = max(row.p_adjusted for row in rows.values() if row is not None)
             others = f"{less} than each other one" if len(rows) > 1 else f"{less} than the other one"
             tests = f"; in tests of pairs, {others}" if where else f": {others}"
-            text = f" hallucinates {word} of the {len(ranks)} models{where}{_mean_of(view, top.model)}{tests}"
-            yield ("", top.model, f"{text} (corrected p at most {ceil(1000 * worst) / 1000:.3f}).")
+            text = (
+                f"{top.model} hallucinates {word} of the {len(ranks)} models{where}{_mean_of(view, top.model)}{tests}"
+            )
+            yield f"{text} (corrected p at most {ceil(1000 * worst) / 1000:.3f})."
         elif sum(rank.rank == top.rank for rank in ranks) == 1:
             rivals = [rank.model for rank in ranks if rank.model != top.model]
             rivals = [name for name in rivals if not view.is_clear(rows[name]) or _reaches(ranks, name, top)]
-            text = f" has the {'lowest' if low else 'highest'} mean rate{where}{_mean_of(view, top.model)}"
+            text = f"{top.model} has the {'lowest' if low else 'highest'} mean rate{where}{_mean_of(view, top.model)}"
             if rivals:
-                yield ("", top.model, f"{text}, but the data do not exclude that it is ", *_alternating(rivals, "."))
+                either = " or ".join([", ".join(rivals[:-1]), rivals[-1]] if len(rivals) > 1 else rivals)
+                yield f"{text}, but the data do not exclude that it is {either}."
             else:
-                yield ("", top.model, f"{text}, with rank {rank_reach(top)} not excluded.")
+                yield f"{text}, with rank {rank_reach(top)} not excluded."
         if len(ranks) == 2:
             return  # what is said of one is said of both
 
@@ -425,17 +425,13 @@ def _mean_of(view: View, model: str) -> str:
     return f", {percent(average.mean)} {interval(average.low, average.high)}".rstrip()
 
 
-def _alternating(names: Sequence[str], end: str) -> Iterator[str]:
-    for index, name in enumerate(names):
-        yield from (name, end if index == len(names) - 1 else " or " if index == len(names) - 2 else ", ")
-
-
-def _pairs(view: View) -> Iterator[Sentence]:
+def _pairs(view: View) -> Iterator[str]:
     """How many differences are beyond chance, over languages and within them, and which, if these are few."""
     single = [row for row in view.results.comparisons if row.language != ALL]
-    over = [(*pair, "") for pair, row in view.tests.items() if view.is_clear(row)]
+    over = [f"{first} less than {second}" for (first, second), row in view.tests.items() if view.is_clear(row)]
     within = [
-        (*((row.first, row.second)[:: 1 if row.difference < 0 else -1]), f" in {view.language(row.language)}")
+        f"{' less than '.join((row.first, row.second)[:: 1 if row.difference < 0 else -1])} in"
+        f" {view.language(row.language)}"
         for row in single
         if view.is_clear(row)
     ]
@@ -447,14 +443,11 @@ def _pairs(view: View) -> Iterator[Sentence]:
         if not every or (not clear and not start):
             continue
         verb = f"{one_is if every == 1 else many_are} beyond chance {below}"
-        parts = [f"{start}{len(clear):,} of {every:,} {verb}"]
-        for first, second, tail in clear if len(clear) <= _LISTED else ():
-            parts[-1] += ": " if len(parts) == 1 else "; "
-            parts += [first, " less than ", second, tail]
-        yield (*parts[:-1], f"{parts[-1]}.")
+        named = f": {'; '.join(clear)}" if 0 < len(clear) <= _LISTED else ""
+        yield f"{start}{len(clear):,} of {every:,} {verb}{named}."
 
 
-def _by_language(view: View) -> Iterator[Sentence]:
+def _by_language(view: View) -> Iterator[str]:
     averages = [each for each in view.results.by_language if each.name in view.shared_languages]
     ends = [(percent(each.mean), view.language(each.name)) for each in averages]
     if len(ends) < 2 or ends[0][0] == ends[-1][0]:
@@ -462,7 +455,7 @@ def _by_language(view: View) -> Iterator[Sentence]:
     over = "" if len(averages) == len(view.languages) else f", over the {view.shared_words}"
     yield (
         f"By language{over}, mean rates go from {ends[0][0]} in {ends[0][1]} to {ends[-1][0]} in {ends[-1][1]}; no test"
-        " compares languages.",
+        " compares languages."
     )
 
 
@@ -621,7 +614,7 @@ def _notes(view: View) -> list[str]:
 def _markdown(view: View) -> str:
     """Title, table, what is unreliable and why, and the signature."""
     lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(_caption(view)), ""]
-    lines += [*(f"- {escape_markdown(''.join(parts))}" for parts in findings(view)), ""]
+    lines += [*(f"- {escape_markdown(text)}" for text in findings(view)), ""]
     lines += [_rate_table(view).to_markdown(), *(f"- {escape_markdown(text)}" for text in _notes(view))]
     return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
 

@@ -343,10 +343,17 @@ def _models(view: View) -> Section | None:
             "overall": _comparison_table(view, overall.values()),
             "within": _comparison_table(view, within) if 0 < len(within) <= _LISTED else None,
         },
-        "; ".join(dict.fromkeys(c.method for c in view.results.comparisons)),
+        _tests(view.results.comparisons),
         len(within),
     )
     return Section("models", "Models", "Models", (body,), ("models", "ranks", "comparisons", "settings"))
+
+
+def _tests(comparisons: Sequence[Comparison]) -> str:
+    """The tests, and what they are corrected for; the table has what each of them leaves out."""
+    parts = [comparison.method.partition("; ") for comparison in comparisons]
+    names = dict.fromkeys(part.split(",")[0].split(" (")[0] for part, _, _ in parts)
+    return "; ".join([" or ".join(names), *dict.fromkeys(correction for _, _, correction in parts if correction)])
 
 
 def _rank_chart(ranks: Sequence[RankInterval], caption: str) -> Markup:

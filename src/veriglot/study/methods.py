@@ -237,6 +237,7 @@ def _and(names: Sequence[str]) -> str:
 # Assumptions and warnings.
 
 
+_MODELS = 5  # that a warning names
 _ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
     (0.1, lambda quality: quality.refused, "decline to answer"),
     (0.1, lambda quality: None if quality.right_language is None else 1 - quality.right_language,
@@ -312,16 +313,23 @@ def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator
 
 
 def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
-    """What many answers of a model are like, where that bears on its rates: one line for each model and oddity."""
-    for model in dict.fromkeys(cell.model for cell in cells):
-        own = [cell for cell in cells if cell.model == model and cell.coverage.answered]
-        for bound, share, what in _ODDITIES:
-            shares = [(value, cell.language) for cell in own if (value := share(cell.quality)) is not None]
-            shares = [(value, tag) for value, tag in shares if value > bound]
-            if shares:
-                most, tag = max(shares, key=lambda pair: (pair[0], pair[1]))
-                where = _named([tag]) if len(shares) == 1 else f"{len(shares)} languages, most in {_named([tag])}"
-                yield f"{model}: many responses {what} ({where}: {most:.0%})."
+    """What many answers are like, where that bears on rates: one line for each oddity, with the models it is of."""
+    for bound, share, what in _ODDITIES:
+        shares = [
+            (value, cell) for cell in cells if cell.coverage.answered and (value := share(cell.quality)) is not None
+        ]
+        by_model: dict[str, list[tuple[float, str]]] = {}
+        for value, cell in shares:
+            if value > bound:
+                by_model.setdefault(cell.model, []).append((value, cell.language))
+        texts = []
+        for model, own in sorted(by_model.items(), key=lambda pair: -max(pair[1])[0]):
+            most, tag = max(own)
+            where = _named([tag]) if len(own) == 1 else f"{len(own)} languages, most in {_named([tag])}"
+            texts.append(f"{model} ({where}: {most:.0%})")
+        if texts:
+            more = f" and {_count(len(texts) - _MODELS, 'more model')}" if len(texts) > _MODELS else ""
+            yield f"Many responses {what}: of {', '.join(texts[:_MODELS])}{more}."
 
 
 def _named(tags: Sequence[str]) -> str:

@@ -148,7 +148,8 @@ def test_no_screen_has_to_scroll_sideways(chromium: str, tmp_path: Path, width: 
 
 
 BEYOND = """() => Array.from(document.querySelectorAll("main *")).filter((part) =>
-  !part.closest(".scroller, svg, .unseen") && part.getBoundingClientRect().right > innerWidth + 1).map((part) => part.outerHTML.slice(0, 80))"""
+  !part.closest(".scroller, svg, .unseen") && part.getBoundingClientRect().right > innerWidth + 1
+).map((part) => part.outerHTML.slice(0, 80))"""
 
 
 def test_a_phone_shows_all_within_its_width_and_paper_is_light_without_controls(

@@ -108,7 +108,7 @@ def _responses(results: StudyResults, config: Config, plan: Plan) -> Iterator[st
         entry = config.asked
         once = "Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once"
         how = once if entry.design == "subsets" else "Every query was asked with every seed"
-        yield f"{how} (seeds {', '.join(map(str, entry.seeds))})."
+        yield f"{how} ({'seeds' if len(entry.seeds) > 1 else 'seed'} {_and([*map(str, entry.seeds)])})."
         yield f"Of {_count(planned, 'planned response')}, {answered:,} exist and {judged:,} were judged."
     else:
         yield f"The responses were given, not made by this run: {answered:,}, of which {judged:,} were judged."
@@ -168,12 +168,12 @@ def _estimation(results: StudyResults, config: Config, estimated: Estimated, cit
             f" it {cite('paper')}."
         )
         if own is Estimator.PPI:
-            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against `ppi`."
+            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against ppi."
 
 
 def _estimator(estimator: Estimator, results: StudyResults, estimated: Estimated, cite: _Citations) -> str:
     """What an estimator does, its paper, and for `ppi` whose labels it took."""
-    text = ESTIMATORS[estimator].description
+    text = ESTIMATORS[estimator].description.replace("`", "")
     if estimator is not Estimator.PPI:
         papers = cite(estimator.value) if estimator.value in _known_references() else ""
         return f"{text[:-1]} {papers}.".replace(" .", ".")

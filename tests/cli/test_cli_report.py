@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,23 @@ def test_the_page_goes_into_the_folder_of_the_run(veriglot: Command, run: Path, 
     assert (outcome.code, outcome.out.strip()) == (0, str(run / "report.html"))
     write_study(study_figures(), tmp_path / "same.html")
     assert (run / "report.html").read_bytes() == (tmp_path / "same.html").read_bytes()
+
+
+def test_one_file_makes_the_page_again_byte_for_byte_and_the_page_holds_it(
+    veriglot: Command, run: Path, tmp_path: Path
+) -> None:
+    assert veriglot("report", run).code == 0
+    page = (run / "report.html").read_bytes()
+    alone = tmp_path / "alone" / "results.json"
+    alone.parent.mkdir()
+    data = re.search(rb'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    texts = json.loads(data[1])["texts"]
+    alone.write_text(texts["results.json"], "utf-8")
+    assert veriglot("report", alone).code == 0
+    assert (alone.parent / "report.html").read_bytes() == page
+    assert texts["rates.tex"] == study_table(study_figures(), "latex")
+    assert b'data-csv="results.json"' in page
 
 
 def test_the_file_of_results_will_do(veriglot: Command, run: Path) -> None:

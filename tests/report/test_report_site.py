@@ -13,16 +13,14 @@ import msgspec
 import pytest
 from bench_random import Plan, random_bench
 from browser import visit
-from hypothesis import given
-from hypothesis import strategies as st
 from study_figures import study_figures
 
 from veriglot.errors import UsageError
 from veriglot.report.bench_findings import findings
 from veriglot.report.bench_tables import View as BenchView
-from veriglot.report.site import study_leaders, write_site
+from veriglot.report.site import write_site
 from veriglot.report.study import View
-from veriglot.study.results import Model, RankInterval, StudyResults
+from veriglot.study.results import Model, StudyResults
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,28 +176,3 @@ def test_a_reader_filters_and_sorts(chromium: str, site: Path, tmp_path: Path) -
     known = [value for value in numbers if value is not None]
     assert known == sorted(known, reverse=True)
     assert numbers[len(known) :] == [None] * (len(numbers) - len(known))  # what is unreliable stays last
-
-
-@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), max_size=6))
-def test_a_study_names_no_leader_that_its_ranks_do_not_show(reaches: list[tuple[int, int]]) -> None:
-    names = [f"m{index}" for index in range(len(reaches))]
-    ranks = tuple(RankInterval(n, "*", low, low, low + more) for n, (low, more) in zip(names, reaches, strict=True))
-    sentences = study_leaders(msgspec.structs.replace(_STUDY, ranks=ranks))
-    first = {rank.model for rank in ranks if rank.low == 1}
-    if not first:
-        assert not sentences
-        return
-    (sentence,) = sentences
-    named = set(re.findall(r"m\d", sentence))
-    if "hallucinates least of" in sentence:
-        assert named == first
-        assert next(rank for rank in ranks if rank.model in first).high == 1
-    elif sentence.startswith("No model"):
-        assert first == set(names)
-        assert not named
-    else:
-        assert named == first
-        assert sentence.startswith(f"{len(first)} model{'s' if len(first) > 1 else ''} of {len(ranks)} may have")
-
-
-_STUDY = study_figures(languages=("en", "de"))

@@ -20,6 +20,8 @@ from veriglot.study.results import Example
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playwright.sync_api import Browser
+
 pytestmark = pytest.mark.slow
 
 # Uses the page as a reader does and notes what happens.
@@ -61,6 +63,10 @@ const made = [];
 const create = URL.createObjectURL.bind(URL);
 URL.createObjectURL = (blob) => { made.push(blob); return create(blob); };
 HTMLAnchorElement.prototype.click = function () { seen.file = this.download; };
+seen.copied = all("[data-copy]").filter(visible).map((button) => button.dataset.copy);
+one('[data-csv="methods.md"]').click();
+seen.methods = seen.file;
+made.pop();
 one('[data-csv="ranks"]').click();
 made[0].text().then((text) => {
   seen.csv = text;
@@ -118,6 +124,8 @@ def test_a_table_is_saved_as_it_is(used: dict[str, Any]) -> None:
     assert used["file"] == "ranks.csv"
     assert lines[0] == ",".join(table.columns)
     assert len(lines) == 1 + len(table.rows)
+    assert used["methods"] == "methods.md"
+    assert used["copied"] == ["methods-text", "signature"], "without references there is no BibTeX"
     assert used["buttons"] >= len(study_tables(study_figures()))
 
 
@@ -137,6 +145,31 @@ def test_the_theme_changes(used: dict[str, Any]) -> None:
 def test_no_screen_has_to_scroll_sideways(chromium: str, tmp_path: Path, width: int) -> None:
     page_width, window = use(chromium, tmp_path, width)["widths"]
     assert page_width <= window
+
+
+BEYOND = """() => Array.from(document.querySelectorAll("main *")).filter((part) =>
+  !part.closest(".scroller, svg, .unseen") && part.getBoundingClientRect().right > innerWidth + 1
+).map((part) => part.outerHTML.slice(0, 80))"""
+
+
+def test_a_phone_shows_all_within_its_width_and_paper_is_light_without_controls(
+    browser: Browser, tmp_path: Path
+) -> None:
+    names = ("نموذج-النسر-7b", "通义模型-14b", "company/a-very-long-name-of-a-model-2026-instruct-fp8", *"abcdefghi")
+    models = tuple(msgspec.structs.replace(MODELS[0], name=name) for name in names)
+    write_study(study_figures(models), tmp_path / "study.html")
+    page = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    page.goto((tmp_path / "study.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(BEYOND) == []
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    shown = "(name) => Array.from(document.querySelectorAll(name)).filter((part) => part.checkVisibility()).length"
+    assert page.evaluate(shown, ".tool, .choice, .contents, .inspector") == 0
+    cut = "Array.from(document.querySelectorAll('.scroller'), (part) => getComputedStyle(part).overflowX)"
+    assert set(page.evaluate(cut)) == {"visible"}
+    page.close()
 
 
 def test_it_prints_with_every_figure_of_the_heat_map(chromium: str, tmp_path: Path) -> None:

@@ -156,6 +156,36 @@ def test_latex_is_balanced_and_escaped() -> None:
         assert table.count(r"\\") >= len(study_tables(results)[name].rows)
 
 
+def test_latex_of_a_large_study_is_in_parts_that_fit_a_page() -> None:
+    models = tuple(msgspec.structs.replace(MODELS[0], name=name) for name in ("a_b", "نموذج", *"cdefgh"))
+    languages = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "ru", "uk", "tr", "ar", "fa", "he", "hi", "bn",
+                 "ur", "ta", "th", "vi", "id", "zh-Hans", "ja", "ko", "sw")  # fmt: skip
+    results = study_figures(models, languages)
+    text = study_table(results, "latex")
+    assert "XeLaTeX" in text
+    assert "XeLaTeX" not in study_table(study_figures(), "latex")
+    parts = re.findall(r"\\begin\{table\*\}\n(.*?)\\end\{table\*\}", text, re.DOTALL)
+    assert [re.findall(r"\\label\{(.+?)\}", part) for part in parts] == [[f"tab:rates-{n}"] for n in (1, 2, 3, 4)]
+    shown = set()
+    for number, part in enumerate(parts, start=1):
+        lines = [line.removesuffix(r" \\") for line in part.splitlines() if line.endswith(r"\\")]
+        head, *rows = [re.split(r"(?<!\\) & ", line) for line in lines]
+        columns = re.search(r"\\begin\{tabular\}\{(l c*|lc*)\}", part)
+        assert columns is not None
+        assert {len(row) for row in (head, *rows)} == {len(columns[1])}
+        assert len(head) <= 1 + 6 + 1
+        assert len(rows) <= 2 * (24 + 1)
+        shown |= {(row[0], model) for row in rows for model in head[1:] if not row[0].startswith("{")}
+        caption = part[part.index(r"\caption{") :].splitlines()[0]
+        for what in (f"part {number} of 4", "Share of words (in \\%)", "by label-shift", "95\\% intervals", "n = "):
+            assert what in caption, caption
+        assert "Unreliable: " in caption
+        bare = re.sub(r"\\[\\%&#$_{}]", "", part)
+        assert bare.count("{") == bare.count("}")
+        assert not re.search(r"(?<!\\)[%_#^~]", part)
+    assert len({name for name, _ in shown} - {"Mean", ""}) == len(languages)
+
+
 def test_a_plain_table_in_markdown() -> None:
     text = study_table(study_figures(), "markdown", table="correlations")
     assert text.splitlines()[0].startswith("| name | of |")

@@ -11,7 +11,7 @@ from veriglot.cli.inputs import kind_of
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.records import decode_json
 from veriglot.records.settings import read_json_record
-from veriglot.report.tables import open_console, write_csv
+from veriglot.report.tables import open_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -131,11 +131,11 @@ def _kind(output: str | None, default: str) -> str:
 
 
 def _write_all(results: StudyResults, format_: str | None, output: str | None) -> None:
-    from veriglot.report.study import study_tables
+    from veriglot.report.study import write_tables
 
     if format_ not in {None, "csv"} or output in {None, "-"}:
         raise UsageError("`--table all` writes every table as CSV into a folder.", "Type: --table all --output FOLDER")
-    for path in write_csv(study_tables(results), output or ""):
+    for path in write_tables(results, output or ""):
         print(path)
 
 

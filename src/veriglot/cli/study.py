@@ -12,7 +12,7 @@ from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import EXIT_ROWS_FAILED
 from veriglot.formats.reader import read
 from veriglot.pipeline.progress import Watch
-from veriglot.report.tables import Table, open_console, write_csv
+from veriglot.report.tables import Table, open_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -184,13 +184,13 @@ def _print_rehearsal(rehearsal: Rehearsal) -> None:
 
 def render(results: StudyResults, folder: Folder) -> None:
     """Write tables and report into the folder of a run, so that a kill leaves the old ones or the new ones."""
-    from veriglot.report.study import study_tables
+    from veriglot.report.study import write_tables
     from veriglot.report.study_page import write_study
 
     partial = folder.path / "partial"
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
     partial.mkdir()
-    write_csv(study_tables(results), partial / "tables")
+    write_tables(results, partial / "tables")
     write_study(results, partial / "report.html")
     shutil.rmtree(folder.tables, ignore_errors=True)
     (partial / "tables").replace(folder.tables)

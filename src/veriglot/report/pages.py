@@ -114,7 +114,7 @@ def _templates() -> Environment:
         "ends": lambda estimate: interval(estimate.low, estimate.high),
     }  # fmt: skip
     environment.globals |= {"count": count, "slot_of": slot_of, "language_with_tag": language_with_tag}
-    environment.globals |= {"meanings": _meanings, "direction": direction}
+    environment.globals |= {"meanings": _meanings, "direction": direction, "named": _named}
     return environment
 
 
@@ -122,6 +122,22 @@ def _finalize(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, Markup) else printable(str(value))
+
+
+_LONG_NAME = 24  # code points, beyond which a name may be broken
+
+
+def _named(text: str, names: Sequence[str]) -> Markup:
+    """A text in which each of these names keeps its own direction, and is broken only where it is too long."""
+    pattern = "|".join(map(re.escape, sorted(filter(None, names), key=len, reverse=True)))
+    parts = re.split(rf"(?<!\w)({pattern})(?!\w)", text) if pattern else [text]
+    marked = (
+        Markup('<bdi class="model{}">{}</bdi>').format(" long" * (len(part) > _LONG_NAME), printable(part))
+        if index % 2
+        else printable(part)
+        for index, part in enumerate(parts)
+    )
+    return Markup("").join(marked)
 
 
 def macro(name: str, template: str = "macros.html") -> Callable[..., Markup]:
@@ -277,6 +293,7 @@ def write_report(
     subtitle: Sequence[str],
     sections: Sequence[Section],
     tables: Mapping[str, Table],
+    texts: Mapping[str, str] | None = None,
     lead: Markup | None = None,
     cells: Mapping[str, Any] | None = None,
     wide: bool = False,
@@ -292,6 +309,7 @@ def write_report(
         subtitle: what stands under it, each on its own.
         sections: the parts.
         tables: those that can be saved from the page as CSV, by name.
+        texts: further files to save from it, by name.
         lead: a first section with the id `findings`, without a heading; it comes with the shapes of scatter charts.
         cells: what the page shows of the cell of a heat map at hand, by its place (column-row).
         wide: whether the page takes more than the usual width.
@@ -301,11 +319,12 @@ def write_report(
         OSError: the file cannot be written.
     """
     data = {name: {"csv": table.to_csv(), "file": f"{name}.csv"} for name, table in tables.items()}
+    more = {"texts": texts, "cells": cells}
     text = _render(
         "report.html", title, folder="assets", scripts=(*_REPORT_SCRIPTS, *["site.js"] * public),
         styles=(*_REPORT_STYLES, *["site.css"] * public), subtitle=subtitle,
         sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None, public=public,
-        data=_script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
+        data=_script_safe({"tables": data} | {name: each for name, each in more.items() if each is not None}),
     )  # fmt: skip
     with opened(path) as file:
         file.write(text)

@@ -22,10 +22,10 @@ from veriglot.report.bench import board_table, write_bench
 from veriglot.report.bench_findings import findings, reading
 from veriglot.report.charts import HeatScale
 from veriglot.report.pages import Fold, Section, macro, opened, write_report
-from veriglot.report.study import ALL, View, rank_reach, study_tables
+from veriglot.report.study import ALL, View, leaders, paper_texts, rank_reach, study_tables, write_tables
 from veriglot.report.study_page import write_study
 from veriglot.report.tables import Cell, Table, as_json, write_csv
-from veriglot.report.text_layout import count, interval, percent, printable, shortened
+from veriglot.report.text_layout import count, interval, percent, printable
 from veriglot.study.results import StudyResults
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from veriglot.report.pages import Part
     from veriglot.report.tables import Value
 
-__all__ = ["study_leaders", "write_site"]
+__all__ = ["write_site"]
 
 Results = StudyResults | BenchResults
 
@@ -128,13 +128,13 @@ def _write_run(board: Board, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(board.results, StudyResults):
         write_study(board.results, folder / "index.html")
-        tables = study_tables(board.results)
+        written = write_tables(board.results, folder / "tables")
     else:
         write_bench(board.results, folder / "index.html")
-        tables = bench_tables.bench_tables(board.results)
+        written = write_csv(bench_tables.bench_tables(board.results), folder / "tables")
     with opened(folder / "results.json") as file:
         file.write(as_json(board.results))
-    return [folder / "index.html", folder / "results.json", *write_csv(tables, folder / "tables")]
+    return [folder / "index.html", folder / "results.json", *written]
 
 
 def _overview(boards: Sequence[Board]) -> Section:
@@ -161,7 +161,7 @@ def _overview(boards: Sequence[Board]) -> Section:
 def _leads(board: Board) -> list[str]:
     """The sentences that stand above a board."""
     if isinstance(board.results, StudyResults):
-        return study_leaders(board.results)
+        return list(leaders(View(board.results)))
     return findings(bench_tables.View(board.results))
 
 
@@ -181,9 +181,8 @@ def _section(board: Board) -> Section:
         view = View(board.results)
         parts = [_protocol(view), *parts, *_for_paper(_study_board(board, view))]
         if view.shared_languages and view.unlike_means:
-            shared = count(len(view.shared_languages), "language")
-            parts.append(f"Means and ranks are over the {shared} in which every model has a reliable rate.")
-        names = list(study_tables(board.results))
+            parts.append(f"Means and ranks are over the {view.shared_words}.")
+        names = [*(f"{name}.csv" for name in study_tables(board.results)), *paper_texts(board.results)]
     else:
         bench = bench_tables.View(board.results)
         for level in bench.levels:
@@ -191,8 +190,8 @@ def _section(board: Board) -> Section:
             rows = [(board.link(str(row[0])), *row[1:]) for row in table.rows]
             parts += _for_paper(Table(table.title, table.columns, rows, look=_BOARD))
         parts.append(Fold("How to read it", [reading(bench)]))
-        names = list(bench_tables.bench_tables(board.results))
-    files = [*folded, *(f"{board.name}/tables/{name}.csv" for name in names)]
+        names = [f"{name}.csv" for name in bench_tables.bench_tables(board.results)]
+    files = [*folded, *(f"{board.name}/tables/{name}" for name in names)]
     parts += [_html("downloads", board.name, files), _html("signed", board.results.signature)]
     return Section(board.address, title, title if len(title) <= 40 else f"{title[:39]}…", parts)
 
@@ -212,23 +211,6 @@ def _for_paper(table: Table) -> Iterator[Table]:
 
 
 # Studies: models by languages.
-
-
-def study_leaders(results: StudyResults) -> list[str]:
-    """Which model hallucinates least, as far as its ranks over all languages say so; nothing where there are none."""
-    ranks = [rank for rank in results.ranks if rank.language == ALL]
-    first = [rank for rank in ranks if rank.low == 1]
-    if not first:
-        return []
-    over = count(len(View(results).shared_languages), "language")
-    if len(first) == 1 and first[0].high == 1:
-        return [f"{first[0].model} hallucinates least of {len(ranks)} models, over {over}."]
-    if len(first) == len(ranks):
-        return [
-            f"No model is shown to hallucinate least: the intervals part none of the {len(ranks)} from the first rank."
-        ]
-    names = shortened([rank.model for rank in sorted(first, key=lambda rank: rank.rank)], 6)
-    return [f"{count(len(first), 'model')} of {len(ranks)} may have the first rank, over {over}: {names}."]
 
 
 def _protocol(view: View) -> str:

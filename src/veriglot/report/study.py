@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from math import ceil
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +19,33 @@ from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
 from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
-from veriglot.report.tables import Table, Value, as_json, escape_markdown
+from veriglot.report.tables import Table, Value, as_json, escape_markdown, write_csv
 from veriglot.report.text_layout import by_wording, count, interval, number, percent, points, printable, signed
+from veriglot.storage.files import open_whole
+from veriglot.study.methods import bibtex, methods_document
 from veriglot.study.rates import contradictions
 from veriglot.study.results import BY_COMPARED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
-    from veriglot.study.results import Average, Cell, RankInterval, StudyResults
+    from veriglot.study.results import Average, Cell, Comparison, RankInterval, StudyResults
 
-__all__ = ["ALL", "View", "profile_table", "rank_reach", "render_study", "study_table", "study_tables"]
+__all__ = [
+    "ALL",
+    "View",
+    "findings",
+    "leaders",
+    "paper_texts",
+    "profile_table",
+    "rank_reach",
+    "render_study",
+    "study_table",
+    "study_tables",
+    "write_tables",
+]
 
 
 ALL = "*"
@@ -102,6 +118,20 @@ class View:
             if self.is_sound(rate) or rate.reason == "; ".join(contradictions(rate))
         ]
 
+    def shared_means(self, estimators: Sequence[str], models: Sequence[str]) -> tuple[dict[str, float] | None, int]:
+        """The plain mean of each estimator over the cells where the study's own is reliable, and how many these are.
+
+        Only cells with a figure by each count; one that the study's own excludes is a figure too. The means are None
+        where there is no such cell.
+        """
+        cells = [(model, tag) for model in models for tag in self.languages if self.is_sound(self.rate(model, tag))]
+        rates = ([self.rate(model, tag, name) for name in estimators] for model, tag in cells)
+        complete = [values for values in map(self.figures, rates) if len(values) == len(estimators)]
+        if not complete:
+            return None, 0
+        means = (fmean(values) for values in zip(*complete, strict=True))
+        return dict(zip(estimators, means, strict=True)), len(complete)
+
     @staticmethod
     def doubt(rate: Rate) -> str:
         """What an estimator gave where the data do not support it: `(13.2%?)`."""
@@ -170,6 +200,32 @@ class View:
         return tuple(tag for tag in self.languages if self._reliable_in and all(tag in t for t in self._reliable_in))
 
     @property
+    def shared_words(self) -> str:
+        """The languages that ranks and the mean of all are over, in words."""
+        ranked, every = len(self._reliable_in), "every model"
+        if ranked < len(self.models):
+            every = f"each of the {ranked} models that have any" if ranked > 1 else "the only model that has any"
+        shared = len(self.shared_languages)
+        return f"{count(shared, 'language') if shared else 'no language'} with a reliable rate of {every}"
+
+    @cached_property
+    def tests(self) -> dict[tuple[str, str], Comparison]:
+        """The comparison of each two models, the lower one first: over languages, or in the only one that both have."""
+        rows: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
+        for row in self.results.comparisons:
+            rows[row.first, row.second].append(row)
+        tests = {}
+        for (first, second), own in rows.items():
+            over = [row for row in own if row.language == ALL] or own
+            if len(over) == 1:
+                tests[(first, second) if over[0].difference < 0 else (second, first)] = over[0]
+        return tests
+
+    def is_clear(self, row: Comparison | None) -> bool:
+        """Whether a corrected test parts the two."""
+        return row is not None and row.p_adjusted < 1 - self.results.confidence and row.difference != 0
+
+    @property
     def recommendation(self) -> str:
         """What to quote where the study has labels of its own responses, in words."""
         return (
@@ -184,10 +240,9 @@ class View:
             return None
         few, many = min(map(len, self._reliable_in)), max(map(len, self._reliable_in))
         reach = f"{few}" if few == many else f"{few} to {many}"
-        shared = len(self.shared_languages)
-        ranks = "No language has a rate of every model, so there are no ranks and no mean of all."
-        if shared:
-            ranks = f"Ranks and the mean of all are over {count(shared, 'language')} that every model has a rate in."
+        ranks = f"Ranks and the mean of all are over the {self.shared_words}."
+        if not self.shared_languages:
+            ranks = f"There is {self.shared_words}, so no ranks over languages and no mean of all."
         return (
             f"Do not order the models by their means: they are not of the same languages ({reach} of"
             f" {len(self.languages)}), as only reliable rates count. {ranks}"
@@ -275,6 +330,133 @@ class View:
 def rank_reach(rank: RankInterval) -> str:
     """The ranks that the data do not exclude: `2`, `1–3`."""
     return str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
+
+
+# Findings: sentences that the figures and the corrected tests imply, and no more. `tests/report` holds them to it.
+
+
+_LISTED = 6  # pairs of models that a sentence names
+
+
+def findings(view: View) -> Iterator[str]:
+    """What a study shows, the most important first."""
+    for reason, cells in view.contradicted.items():
+        yield f"Rates contradict each other in {'; '.join(cells)}: {reason}"
+    if view.by_labels:
+        yield view.recommendation
+    yield _overall_words(view)
+    yield from leaders(view)
+    yield from _pairs(view)
+    yield from _by_language(view)
+    means, cells_used = view.shared_means(["raw", view.results.estimator], view.models)
+    if view.results.estimator != "raw" and means:
+        yield (
+            f"The detector marks {percent(means['raw'])} of the {view.units}; corrected for what it misses and marks"
+            f" wrongly, that is {percent(means[view.results.estimator])} (means over the"
+            f" {count(cells_used, 'cell')} with a reliable corrected rate)."
+        )
+    if view.unlike_means:
+        yield view.unlike_means
+
+
+def _overall_words(view: View) -> str:
+    overall = view.results.overall
+    if overall.mean is None:
+        why = f"There is {view.shared_words}" if view.unlike_means else "No rate is reliable"
+        return f"{why}, so there is no mean of all."
+    base = next((base for base in (100, 1000) if overall.mean * base >= 1), 10_000) if overall.mean else 100
+    wrong = round(base * overall.mean)
+    ends = interval(overall.low, overall.high)
+    rate = f"{percent(overall.mean)}{f', {view.level} interval {ends}' if ends else ''}"
+    return (
+        f"Of {base:,} {view.units} that the models wrote, about {wrong:,} {'is' if wrong == 1 else 'are'} not"
+        f" supported by the evidence ({rate}, mean of"
+        f" {count(overall.cells, 'reliable rate')}{f' in the {view.shared_words}' if overall.unreliable else ''})."
+    )
+
+
+def leaders(view: View) -> Iterator[str]:
+    """Which model hallucinates least, and which most, as far as ranks and corrected tests agree on it."""
+    ranks = sorted((rank for rank in view.results.ranks if rank.language == ALL), key=lambda rank: rank.rank)
+    if len(ranks) < 2:
+        return
+    ranked = {rank.model for rank in ranks}
+    where = f" over the {view.shared_words}" if view.unlike_means else ""
+    if not any(view.is_clear(row) for pair, row in view.tests.items() if ranked.issuperset(pair)):
+        over = " over languages" if len(view.languages) > 1 else ""
+        tested = f"No corrected test{over} parts" if view.tests else "No test compared"
+        yield f"{tested} any two of the {len(ranks)} models{where}: none is shown to hallucinate least."
+        return
+    for word, low, top in (("least", True, ranks[0]), ("most", False, ranks[-1])):
+        rows = {
+            other: view.tests.get((top.model, other) if low else (other, top.model)) for other in ranked - {top.model}
+        }
+        if all(map(view.is_clear, rows.values())) and top.low == top.high:
+            less = "less" if low else "more"
+            worst = max(row.p_adjusted for row in rows.values() if row is not None)
+            others = f"{less} than each other one" if len(rows) > 1 else f"{less} than the other one"
+            tests = f"; in tests of pairs, {others}" if where else f": {others}"
+            text = (
+                f"{top.model} hallucinates {word} of the {len(ranks)} models{where}{_mean_of(view, top.model)}{tests}"
+            )
+            yield f"{text} (corrected p at most {ceil(1000 * worst) / 1000:.3f})."
+        elif sum(rank.rank == top.rank for rank in ranks) == 1:
+            rivals = [rank.model for rank in ranks if rank.model != top.model]
+            rivals = [name for name in rivals if not view.is_clear(rows[name]) or _reaches(ranks, name, top)]
+            text = f"{top.model} has the {'lowest' if low else 'highest'} mean rate{where}{_mean_of(view, top.model)}"
+            if rivals:
+                either = " or ".join([", ".join(rivals[:-1]), rivals[-1]] if len(rivals) > 1 else rivals)
+                yield f"{text}, but the data do not exclude that it is {either}."
+            else:
+                yield f"{text}, with rank {rank_reach(top)} not excluded."
+        if len(ranks) == 2:
+            return  # what is said of one is said of both
+
+
+def _reaches(ranks: Sequence[RankInterval], name: str, top: RankInterval) -> bool:
+    return any(rank.model == name and rank.low <= top.rank <= rank.high for rank in ranks)
+
+
+def _mean_of(view: View, model: str) -> str:
+    """`, 7.4% [6.1, 8.9]`; nothing where means are not of the same languages."""
+    average = view.average(model)
+    if view.unlike_means or average is None:
+        return ""
+    return f", {percent(average.mean)} {interval(average.low, average.high)}".rstrip()
+
+
+def _pairs(view: View) -> Iterator[str]:
+    """How many differences are beyond chance, over languages and within them, and which, if these are few."""
+    single = [row for row in view.results.comparisons if row.language != ALL]
+    over = [f"{first} less than {second}" for (first, second), row in view.tests.items() if view.is_clear(row)]
+    within = [
+        f"{' less than '.join((row.first, row.second)[:: 1 if row.difference < 0 else -1])} in"
+        f" {view.language(row.language)}"
+        for row in single
+        if view.is_clear(row)
+    ]
+    below = f"(corrected p below {1 - view.results.confidence:.2g})"
+    kinds = [(over, len(view.tests), "", "pair of models differs", "pairs of models differ")] * (len(view.models) > 2)
+    if len({row.language for row in single}) > 1:
+        kinds.append((within, len(single), "Within single languages, ", "difference is", "differences are"))
+    for clear, every, start, one_is, many_are in kinds:
+        if not every or (not clear and not start):
+            continue
+        verb = f"{one_is if every == 1 else many_are} beyond chance {below}"
+        named = f": {'; '.join(clear)}" if 0 < len(clear) <= _LISTED else ""
+        yield f"{start}{len(clear):,} of {every:,} {verb}{named}."
+
+
+def _by_language(view: View) -> Iterator[str]:
+    averages = [each for each in view.results.by_language if each.name in view.shared_languages]
+    ends = [(percent(each.mean), view.language(each.name)) for each in averages]
+    if len(ends) < 2 or ends[0][0] == ends[-1][0]:
+        return
+    over = "" if len(averages) == len(view.languages) else f", over the {view.shared_words}"
+    yield (
+        f"By language{over}, mean rates go from {ends[0][0]} in {ends[0][1]} to {ends[-1][0]} in {ends[-1][1]}; no test"
+        " compares languages."
+    )
 
 
 def _sentence(text: str) -> str:
@@ -432,18 +614,75 @@ def _notes(view: View) -> list[str]:
 def _markdown(view: View) -> str:
     """Title, table, what is unreliable and why, and the signature."""
     lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(_caption(view)), ""]
+    lines += [*(f"- {escape_markdown(text)}" for text in findings(view)), ""]
     lines += [_rate_table(view).to_markdown(), *(f"- {escape_markdown(text)}" for text in _notes(view))]
     return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
 
 
+_COLUMNS, _ROWS = 6, 24  # models and languages of one table on paper
+
+
 def _latex(view: View) -> str:
-    """A `table*` for a paper: rates over their intervals and coverage."""
-    caption = f"{view.results.title}. {_caption(view)}" + (_LATEX_DOUBT if view.unreliable else "")
+    """Rates over their intervals as a `table*` for a paper, as several where one would be too wide or too long."""
+    columns = [view.models[at : at + _COLUMNS] for at in range(0, max(len(view.models), 1), _COLUMNS)]
+    rows = [view.languages[at : at + _ROWS] for at in range(0, max(len(view.languages), 1), _ROWS)]
+    blocks = [(models, languages) for models in columns for languages in rows]
+    text = ""
+    for index, block in enumerate(blocks, start=1):
+        part, label = (f", part {index} of {len(blocks)}", f"-{index}") if len(blocks) > 1 else ("", "")
+        caption = f"{view.results.title}{part}. {_latex_caption(view)}"
+        text += _rate_table(view, *block, coverage=False).to_latex_float(caption=caption, label=f"tab:rates{label}")
     lines = (f"% {' '.join(printable(text).split())}\n" for text in (*_notes(view), view.results.signature))
-    return _rate_table(view).to_latex_float(caption=caption, label="tab:rates") + "".join(lines)
+    return text + "".join(lines)
 
 
-_LATEX_DOUBT = " Unreliable: not a rate and in no mean; in parentheses what the estimator gave."
+def _latex_caption(view: View) -> str:
+    """What a reader of the printed table must know, without a page beside it."""
+    judged, planned = view.judged_of_planned
+    responses = [rate.responses for rate in view.own_rates] or [0]
+    coverage = sorted(rate.coverage for rate in view.own_rates) or [1.0]
+    in_cell = " to ".join(dict.fromkeys(f"{n:,}" for n in (min(responses), max(responses))))
+    covered = " to ".join(dict.fromkeys(percent(share, 0) for share in (coverage[0], coverage[-1])))
+    own = view.results.estimator
+    text = (
+        f"Share of {view.units} (in %) that the evidence does not support, estimated by {own}"
+        f" ({view.estimator_words(own)}), with {view.level} intervals in brackets. n = {judged:,} judged of"
+        f" {count(planned, 'planned response')} ({in_cell} in a cell{'' if view.all_judged else f', {covered} of it'});"
+        f" detected by {', '.join(view.results.detectors) or 'an unnamed detector'}. Means are unweighted, of"
+        " reliable rates."
+    )
+    doubt = " Unreliable: the data do not support a rate; in parentheses stands what the estimator gave."
+    return text + doubt * bool(view.unreliable)
+
+
+def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
+    """Write every table as CSV, `rates.tex`, and the methods as `methods.md` and `references.bib`.
+
+    Args:
+        results: of the study.
+        folder: where to write; it is made where there is none.
+
+    Returns:
+        The files.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    paths = write_csv(study_tables(results), folder)
+    for name, text in paper_texts(results).items():
+        paths.append(Path(folder) / name)
+        with open_whole(paths[-1]) as file:
+            file.write(text.encode())
+    return paths
+
+
+def paper_texts(results: StudyResults) -> dict[str, str]:
+    """What a paper takes from a study beside its tables, by the name of the file."""
+    return {
+        "methods.md": methods_document(results),
+        **({"references.bib": bibtex(results)} if results.references else {}),
+        "rates.tex": study_table(results, "latex"),
+    }
 
 
 # On the terminal.
@@ -501,25 +740,29 @@ def profile_table(view: View) -> Table:
     return Table("Rates by two profiles, ± over seeds", heads, rows)
 
 
-def _rate_table(view: View) -> Table:
+def _rate_table(
+    view: View, models: Sequence[str] = (), languages: Sequence[str] = (), *, coverage: bool = True
+) -> Table:
+    """Rates of these models in these languages (none: of all), with means at the last of each."""
+    models, languages = models or view.models, languages or view.languages
+    last_column, last_row = models[-1:] == view.models[-1:], languages[-1:] == view.languages[-1:]
     rows: list[tuple[Value | TableCell, ...]] = []
-    for tag in view.languages:
-        rates = (_rate_cell(view.rate(name, tag)) for name in view.models)
-        rows.append((TableCell(view.language(tag), f"({tag})"), *rates, _mean_cell(view.average(tag))))
-    means = (_mean_cell(view.average(name)) for name in view.models)
-    rows.append(("Mean", *means, _mean_cell(view.results.overall)))
-    return Table("", ("Language", *view.models, "Mean"), rows, totals=1)
+    for tag in languages:
+        rates = (_rate_cell(view.rate(name, tag), coverage=coverage) for name in models)
+        rows.append((TableCell(view.language(tag), f"({tag})"), *rates, *[_mean_cell(view.average(tag))] * last_column))
+    if last_row:
+        means = [_mean_cell(view.average(name)) for name in models]
+        rows.append(("Mean", *means, *[_mean_cell(view.results.overall)] * last_column))
+    return Table("", ("Language", *models, *["Mean"] * last_column), rows, totals=int(last_row))
 
 
-def _rate_cell(rate: Rate | None) -> TableCell:
+def _rate_cell(rate: Rate | None, *, coverage: bool) -> TableCell:
     if rate is None:
         return TableCell("not estimated", kind="absent")
-    coverage = f"cov. {percent(rate.coverage, 0)}"
+    below = f"\ncov. {percent(rate.coverage, 0)}" * coverage
     if View.is_sound(rate):
-        return TableCell(
-            percent(rate.rate), f"{interval(rate.low, rate.high) or 'no interval'}\n{coverage}", kind="strong"
-        )
-    return TableCell("unreliable", f"{View.doubt(rate)}\n{coverage}", kind="doubtful")
+        return TableCell(percent(rate.rate), f"{interval(rate.low, rate.high) or 'no interval'}{below}", kind="strong")
+    return TableCell("unreliable", f"{View.doubt(rate)}{below}", kind="doubtful")
 
 
 def _mean_cell(average: Average | None) -> TableCell:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,10 +17,11 @@ import numpy as np
 
 from veriglot.metrics.reference import merged_runs
 from veriglot.metrics.spans import covered
+from veriglot.records import encode
 from veriglot.report.charts import Axis, HeatScale, Mark, Point, Strip, share_chart, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
-from veriglot.report.study import ALL, View, profile_table, rank_reach, study_tables
+from veriglot.report.study import ALL, View, findings, paper_texts, profile_table, rank_reach, study_tables
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import (
@@ -36,6 +38,7 @@ from veriglot.report.text_layout import (
     segments,
     signed,
 )
+from veriglot.study.methods import bibtex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from veriglot.datasets.quality import Quality
     from veriglot.records import Evidence, Pointer, Rate, Span
     from veriglot.study.results import Average, Cell, Comparison, Example, Model, RankInterval, StudyResults
+
+    _Rows = list[tuple[Markup, list[Cell]]]
 
 __all__ = ["write_study"]
 
@@ -64,16 +69,18 @@ def write_study(results: StudyResults, path: str | Path) -> None:
     """
     view = View(results)
     tables = study_tables(results)
-    languages = _languages(view) if len(view.languages) > 1 else None
+    texts = paper_texts(results)
+    with suppress(UnicodeEncodeError):  # a text that no file can hold
+        texts["results.json"] = encode(results).decode() + "\n"
     sections = (
-        _rates(view), _models(view), languages, _correction(view), _two_profiles(view), _panels(view), _relations(view),
-        _profile(view), _responses(view), _examples(view), _method(view, tables),
+        _rates(view), _models(view), _languages(view), _correction(view), _two_profiles(view), _panels(view),
+        _relations(view),        _profile(view), _responses(view), _examples(view), _method(view, tables, texts),
     )  # fmt: skip
     write_report(
         path,
         title=results.title,
         subtitle=(
-            f"Hallucination rates of {len(view.models)} models in {len(view.languages)} languages",
+            f"Hallucination rates of {count(len(view.models), 'model')} in {count(len(view.languages), 'language')}",
             f"share of {view.units}",
             f"estimator {results.estimator}",
             f"{view.level} intervals",
@@ -81,7 +88,8 @@ def write_study(results: StudyResults, path: str | Path) -> None:
         ),
         sections=[section for section in sections if section is not None],
         tables=tables,
-        lead=_findings(view),
+        texts=texts,
+        lead=_html("findings", view, *view.judged_of_planned, list(findings(view))),
         cells=_cell_facts(view),
         wide=len(view.models) > 6,
     )
@@ -94,52 +102,6 @@ def _html(name: str, *values: Any, **named: Any) -> Markup:
 
 def _language(view: View, tag: str) -> Markup:
     return _html("language_of", view, tag)
-
-
-# The findings, which claim no more than the intervals.
-
-
-def _findings(view: View) -> Markup:
-    means, cells = _shared_means(view, ["raw", view.results.estimator], view.models)
-    judged, planned = view.judged_of_planned
-    return _html("findings", view, judged, planned, list(_extremes(view)), means, cells)
-
-
-def _extremes(view: View) -> Iterator[dict[str, Any]]:
-    """The first and the last model: by rank, where means are of other languages for each model, else by mean."""
-    ranks = sorted((rank for rank in view.results.ranks if rank.language == ALL), key=lambda rank: rank.rank)
-    averages = [average for average in view.results.by_model if average.mean is not None]
-    ordered = [rank.model for rank in ranks] if view.unlike_means else [average.name for average in averages]
-    if len(ordered) < 2:
-        return
-    for word, name, possible in (
-        ("least", ordered[0], [rank.model for rank in view.results.ranks if rank.language == ALL and rank.low == 1]),
-        ("most", ordered[-1], [r.model for r in view.results.ranks if r.language == ALL and r.high == len(ranks)]),
-    ):
-        yield {
-            "word": word,
-            "name": name,
-            "average": None if view.unlike_means else view.average(name),
-            "certain": name in possible,
-            "others": [other for other in possible if other != name],
-        }
-        if len(ordered) == 2 and len(possible) == 2:
-            return  # who hallucinates most is open by the same data
-
-
-def _shared_means(view: View, estimators: Sequence[str], models: Sequence[str]) -> tuple[dict[str, float] | None, int]:
-    """The plain mean of each estimator over the cells where the study's own is reliable, and how many cells these are.
-
-    Only cells with a figure by each count; one that the study's own excludes is a figure too. The means are None where
-    there is no such cell.
-    """
-    cells = [(model, tag) for model in models for tag in view.languages if view.is_sound(view.rate(model, tag))]
-    rates = ([view.rate(model, tag, name) for name in estimators] for model, tag in cells)
-    complete = [values for values in map(view.figures, rates) if len(values) == len(estimators)]
-    if not complete:
-        return None, 0
-    means = (sum(values) / len(complete) for values in zip(*complete, strict=True))
-    return dict(zip(estimators, means, strict=True)), len(complete)
 
 
 # Rates: languages by models, means, corrections by estimator, each cell with its interval.
@@ -187,7 +149,10 @@ def _facts(view: View, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _languages(view: View) -> Section:
+def _languages(view: View) -> Section | None:
+    """The mean of each language; None where one row, or equal ones, would be no chart."""
+    if not _differ(each.mean for each in view.results.by_language):
+        return None
     chart = _mean_chart(view, view.results.by_language, "Language", "models")
     return Section("languages", "Languages", "Languages", (_html("language_part", chart),), ("languages",))
 
@@ -215,6 +180,11 @@ def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> 
     return strip_table(strips, axis, caption=caption, heads=heads)
 
 
+def _differ(values: Iterable[float | None]) -> bool:
+    """Whether a chart of these would show anything: two values that are not the same."""
+    return len({round(value, 6) for value in values if value is not None}) > 1
+
+
 def _estimate(value: float, low: float | None, high: float | None, look: str, title: str) -> Mark:
     interval = None if low is None or high is None else (low, high)
     return Mark("estimate", value, look=look, title=title, interval=interval)
@@ -238,6 +208,7 @@ def _correction(view: View) -> Section | None:
     ]
     table = Table("Every estimate", ("Model", "Language", *names), rows)
     points = list(_against_raw(view))
+    points = points if len(points) >= _ONE_PLOT and _differ(point.x for point in points) else []
     axis = Axis.of([value for point in points if not point.doubtful for value in (point.x, point.y)])
     body = _html("correction", view, names, _SHAPE_OF, _estimator_chart(view, names), points, axis, table)
     return Section("correction", "Raw beside corrected", "Raw and corrected", (body,), ("rates",))
@@ -245,7 +216,7 @@ def _correction(view: View) -> Section | None:
 
 def _estimator_chart(view: View, names: list[str]) -> Markup | None:
     own = view.results.estimator
-    means = {model: _shared_means(view, names, [model]) for model in view.models}
+    means = {model: view.shared_means(names, [model]) for model in view.models}
     axis = Axis.of([value for values, _ in means.values() if values for value in values.values()])
     strips = []
     for model, (values, cells) in means.items():
@@ -257,7 +228,7 @@ def _estimator_chart(view: View, names: list[str]) -> Markup | None:
         texts = {name: percent(values[name]) for name in names}
         figures = (_html("figure", text) if name == own else text for name, text in texts.items())
         strips.append(Strip(_html("model", model), marks, (*figures, str(cells))))
-    if not strips:
+    if not _differ(value for values, _ in means.values() if values for value in values.values()):
         return None
     heads = ("Model", "Rate", *names, "Languages")
     caption = f"Mean of each estimator over the languages in which {own} is reliable"
@@ -285,6 +256,7 @@ def _two_profiles(view: View) -> Section | None:
     ]
     if view.profiles_agree is None:
         return None
+    drawn = drawn if len(drawn) >= _ONE_PLOT else []
     axis = Axis.of([value for point in drawn if not point.doubtful for value in (point.x, point.y)])
     body = _html("two_profiles", view, drawn, axis, profile_table(view))
     return Section("two-profiles", "Two error profiles", "Two profiles", (body,), ("profiles", "correlations"))
@@ -298,8 +270,10 @@ def _rate_words(view: View, rate: Rate | None) -> Markup:
     return _html("flag", doubt=view.doubt(rate))
 
 
-def _panels(view: View) -> Section:
-    """Every language with its models, and every model with its languages, on one axis."""
+def _panels(view: View) -> Section | None:
+    """Every language with its models, and every model with its languages, on one axis; None for a single rate."""
+    if len(view.own_rates) < 2:
+        return None
     raw = view.results.estimator != "raw" and "raw" in view.estimators
     ends = [rate.high if rate.high is not None else rate.rate for rate in view.own_rates if view.is_sound(rate)]
     marked = view.figures(view.rate(rate.model or "", rate.language, "raw") for rate in view.own_rates)
@@ -315,7 +289,10 @@ def _panels(view: View) -> Section:
         panel(_html("model", model), "Language", [(model, tag, name) for tag, name in languages.items()])
         for model in view.models
     ]
-    panels = {"By language": by_language if len(view.models) > 1 else [], "By model": by_model}
+    panels = {
+        "By language": by_language if len(view.models) > 1 else [],
+        "By model": by_model if len(languages) > 1 else [],
+    }
     body = _html("panels", view, raw, panels)
     return Section("panels", "Each language and each model", "Each one", (body,), ("rates",))
 
@@ -339,23 +316,25 @@ _LISTED = 60
 """Comparisons within languages that are listed; more of them are for a program to read."""
 
 
-def _models(view: View) -> Section:
-    """Means, rank intervals and comparisons of the models."""
+def _models(view: View) -> Section | None:
+    """Means, rank intervals and comparisons of the models; None for a single one."""
+    if len(view.models) < 2:
+        return None
     by_language: dict[str, list[RankInterval]] = {}
     for rank in view.results.ranks:
         by_language.setdefault(rank.language, []).append(rank)
     overall_ranks = by_language.pop(ALL, [])
     settled = any(rank.low > 1 or rank.high < len(overall_ranks) for rank in overall_ranks)
     shared, every = len(view.shared_languages), len(view.languages)
-    over = "Rank over all languages"
-    if shared not in {0, every}:
-        over = f"Rank over the {shared} of {every} languages in which every model has a reliable rate"
+    over = "Rank over all languages" if shared == every else f"Rank over the {view.shared_words} (of {every})"
     overall = {(c.first, c.second): c for c in view.results.comparisons if c.language == ALL}
     within = [c for c in view.results.comparisons if c.language != ALL]
     body = _html(
         "model_part",
         view,
-        _mean_chart(view, view.results.by_model, "Model", "languages"),
+        _mean_chart(view, view.results.by_model, "Model", "languages")
+        if _differ(each.mean for each in view.results.by_model)
+        else None,
         over,
         _rank_chart(overall_ranks, over) if settled else None,
         _rank_table(view, by_language) if by_language else None,
@@ -364,10 +343,17 @@ def _models(view: View) -> Section:
             "overall": _comparison_table(view, overall.values()),
             "within": _comparison_table(view, within) if 0 < len(within) <= _LISTED else None,
         },
-        "; ".join(dict.fromkeys(c.method for c in view.results.comparisons)),
+        _tests(view.results.comparisons),
         len(within),
     )
     return Section("models", "Models", "Models", (body,), ("models", "ranks", "comparisons", "settings"))
+
+
+def _tests(comparisons: Sequence[Comparison]) -> str:
+    """The tests, and what they are corrected for; the table has what each of them leaves out."""
+    parts = [comparison.method.partition("; ") for comparison in comparisons]
+    names = dict.fromkeys(part.split(",")[0].split(" (")[0] for part, _, _ in parts)
+    return "; ".join([" or ".join(names), *dict.fromkeys(correction for _, _, correction in parts if correction)])
 
 
 def _rank_chart(ranks: Sequence[RankInterval], caption: str) -> Markup:
@@ -440,7 +426,7 @@ def _p_text(p: float) -> str:
 _SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")
 _SLOTS = ("blue", "rust", "moss", "violet", "teal", "rose", "ochre", "indigo", "red", "slate")
 _ONE_PLOT = 3
-"""Models that a plot of models needs to be worth drawing."""
+"""Points that a scatter needs to be worth drawing."""
 
 
 def _relations(view: View) -> Section | None:
@@ -454,6 +440,7 @@ def _relations(view: View) -> Section | None:
             where = f"{cell.model}, {view.language(cell.language)}"
             name = f"{where}: {view.rate_text(rate)}, {cell.length:.1f} {view.units}"
             shares.append(Point(cell.length, rate.rate, name, *looks[cell.model], doubtful=not view.is_sound(rate)))
+    shares = shares if _differ(point.x for point in shares) else []  # else every response is as long as the others
     amounts = [point._replace(y=point.x * point.y) for point in shares]
     heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
     rows = [
@@ -494,7 +481,7 @@ def _by_model(
         if value is not None and average.mean is not None:
             title = f"{average.name}: {value:g} {name}, mean rate {percent(average.mean)}"
             drawn.append(Point(value, average.mean, title, *looks[average.name], label=average.name))
-    if len(drawn) < _ONE_PLOT:
+    if len(drawn) < _ONE_PLOT or not _differ(point.x for point in drawn):
         return None
     x, y = Axis.of([point.x for point in drawn]), Axis.of([point.y for point in drawn])
     reach, height = 0.3 * (x.high - x.low), 0.06 * (y.high - y.low)
@@ -519,12 +506,19 @@ _BAD = {"refused": 0.1, "repetitive": 0.1, "truncated": 0.2, "empty": 0.02}
 _LEAST = {"detectable": 0.9, "right_language": 0.9}
 
 
-def _grouped_cells(view: View) -> tuple[list[tuple[Markup, list[Cell]]], list[tuple[Markup, list[Cell]]]]:
+def _grouped_cells(view: View) -> tuple[_Rows, _Rows]:
     """The cells of each model, and of each language."""
     cells = view.results.cells
     models = [(_html("model", name), [cell for cell in cells if cell.model == name]) for name in view.models]
     languages = [(_language(view, tag), [cell for cell in cells if cell.language == tag]) for tag in view.languages]
     return models, languages
+
+
+def _by_both(models: _Rows, languages: _Rows, chart: Callable[[_Rows, str], Markup]) -> dict[str, Markup]:
+    """A chart by model and one by language; one of a single row only where the other would be so too."""
+    both = {"By model": (models, "Model"), "By language": (languages, "Language")}
+    several = {name: part for name, part in both.items() if len(part[0]) > 1} or {"By model": both["By model"]}
+    return {name: chart(*part) for name, part in several.items()}
 
 
 def _responses(view: View) -> Section:
@@ -542,7 +536,7 @@ def _responses(view: View) -> Section:
         for cell in view.cells
         for most in (cell.quality.most_frequent_language,)
     ]
-    charts = [_coverage(models, "Model"), _coverage(languages, "Language")] if len(slots) > 1 else []
+    charts = _by_both(models, languages, _coverage) if len(slots) > 1 else {}
     body = _html(
         "responses",
         slots,
@@ -565,7 +559,7 @@ def _outcomes(cells: Sequence[Cell]) -> dict[str, int]:
     return {name: times for name, times in outcomes.items() if times or name == _SCORED}
 
 
-def _coverage(rows: Iterable[tuple[Markup, Sequence[Cell]]], head: str) -> Markup:
+def _coverage(rows: _Rows, head: str) -> Markup:
     strips = []
     for label, cells in rows:
         outcomes = _outcomes(cells)
@@ -598,8 +592,8 @@ def _profile(view: View) -> Section | None:
     if not types:
         return None
     models, languages = _grouped_cells(view)
-    charts = [_type_chart(models, types, "Model", view), _type_chart(languages, types, "Language", view)]
-    body = _html("profile", view, types, total[types[0]], charts if len(types) > 1 else [])
+    charts = _by_both(models, languages, lambda rows, head: _type_chart(rows, types, head, view))
+    body = _html("profile", view, types, total[types[0]], charts if len(types) > 1 else {})
     return Section("types", "Type profile", "Types", (body,), ("types",))
 
 
@@ -607,7 +601,7 @@ def _all_types(cells: Iterable[Cell]) -> Counter[str]:
     return sum((Counter(cell.types) for cell in cells), Counter[str]())
 
 
-def _type_chart(rows: Iterable[tuple[Markup, Sequence[Cell]]], types: Sequence[str], head: str, view: View) -> Markup:
+def _type_chart(rows: _Rows, types: Sequence[str], head: str, view: View) -> Markup:
     strips = []
     for label, cells in rows:
         counts = _all_types(cells)
@@ -745,8 +739,8 @@ def _pointer_row(pointer: Pointer, passage: Evidence, first: int, rank: int, mar
     }
 
 
-def _method(view: View, tables: Mapping[str, Table]) -> Section:
-    """Methods, assumptions, the models as they were asked, words, downloads and the signature."""
+def _method(view: View, tables: Mapping[str, Table], texts: Iterable[str]) -> Section:
+    """Methods with references, assumptions, the models as they were asked, words, downloads and the signature."""
     heads = ("Model", "Family", "Asked with", "Parameters (billions)", "Declared languages")
     rows = []
     for model in view.results.models:
@@ -760,5 +754,6 @@ def _method(view: View, tables: Mapping[str, Table]) -> Section:
                 "–" if model.languages is None else f"{model.languages:,}",
             )
         )
-    body = _html("method", view, tables, Table("What the study file declares", heads, rows))
+    references = bibtex(view.results)
+    body = _html("method", view, tables, list(texts), references, Table("What the study file declares", heads, rows))
     return Section("methods", "Methods and assumptions", "Methods", (body,), ("settings",))

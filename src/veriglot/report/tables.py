@@ -143,7 +143,7 @@ class Table:
     def to_latex_float(self, *, caption: str, label: str) -> str:
         """A `table*` of centred columns for the package booktabs; the detail of a cell stands under it."""
         lines = [
-            _BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
+            _BOOKTABS, *self._scripts(caption), r"\begin{table*}", r"\centering", r"\small",
             rf"\begin{{tabular}}{{l{'c' * len(self.columns[1:])}}}", r"\toprule",
             _latex_row(map(_escape_latex, self.columns)), r"\midrule",
         ]  # fmt: skip
@@ -158,6 +158,12 @@ class Table:
             lines.append(_latex_row(rf"{{\scriptsize {detail}}}" if detail else "" for detail in details))
         lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escape_latex(caption)}}}", rf"\label{{{label}}}"]
         return "\n".join([*lines, r"\end{table*}", ""])
+
+    def _scripts(self, caption: str) -> list[str]:
+        """A comment where pdfLaTeX has no letters for a name."""
+        text = "".join([caption, *map(str, self.columns), *(str(value) for row in self.rows for value in row)])
+        other = any(char.isalpha() and char > "\u024f" for char in text)
+        return ["% compile with XeLaTeX or LuaLaTeX and a font of these scripts: pdfLaTeX lacks their letters"] * other
 
     def print(self, console: Console | None = None) -> None:
         """Print the table with its title, as several where the terminal is too narrow for all columns.

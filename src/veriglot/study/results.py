@@ -21,10 +21,7 @@ from veriglot.metrics.spans import ranges, segmenter
 from veriglot.rates.comparison import Difference, adjust, average, compare, correlate, rank_intervals, t_test
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import (
-    ErrorProfile,
-    Estimator,
     Interval,
-    Kind,
     Prediction,
     Rate,
     Reliability,
@@ -32,7 +29,6 @@ from veriglot.records import (
     Status,
     encode,
 )
-from veriglot.records.languages import language_name
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, signature
 from veriglot.study.rates import Estimated, ProfileComparison, Rated, language_of
@@ -54,6 +50,7 @@ __all__ = [
     "Example",
     "Model",
     "RankInterval",
+    "Reference",
     "StudyResults",
     "assemble",
 ]
@@ -197,6 +194,13 @@ class Example(Record):
     prediction: Prediction
 
 
+class Reference(Record):
+    """A paper that the methods cite: as a line of a list of references, and as an entry of a BibTeX file."""
+
+    text: str
+    bibtex: str
+
+
 class StudyResults(Record):
     """All of a study's results.
 
@@ -212,6 +216,7 @@ class StudyResults(Record):
         ranks, comparisons, correlations: as their records say.
         examples: the most confident marks, some per language.
         methods, assumptions, warnings: paragraphs in words, for the reader of the report.
+        references: what the methods cite.
         signature: one line that says how all of it was made.
         profiles: rates by two profiles of a detector, where the study file has a `compare_profile`.
     """
@@ -236,6 +241,7 @@ class StudyResults(Record):
     warnings: tuple[str, ...]
     signature: str
     profiles: tuple[ProfileComparison, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 # What a pass over responses and predictions sees beside the counts of units: status, quality, types, examples.
@@ -482,7 +488,7 @@ def _size_tests(name: str, pairs: Sequence[tuple[str, str]], cells: Cells, level
     """Of (large, small) models: over the replicates of all, as in the paper, then over the means of each family."""
     shared = sorted(set.intersection(*(_sound_in(cells, model) for pair in pairs for model in pair)))
     large, small = ([_replicate_means(cells, pair[side], shared) for pair in pairs] for side in (0, 1))
-    name += f" in {_count(len(shared), 'language')} (standardised difference, Hedges' g)"
+    name += f" in {len(shared)} language{'s' * (len(shared) != 1)} (standardised difference, Hedges' g)"
     test = t_test([*chain.from_iterable(large)], [*chain.from_iterable(small)], "student", confidence=level)
     if test is not None:
         method = "student t-test over detectors and seeds"
@@ -511,167 +517,14 @@ def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list
     return [sum(rates[key]) / len(languages) for key in sorted(rates, key=str) if len(rates[key]) == len(languages)]
 
 
-# Methods, assumptions and warnings in words.
-
-
-_ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
-    (0.1, lambda quality: quality.refused, "decline to answer"),
-    (0.1, lambda quality: None if quality.right_language is None else 1 - quality.right_language,
-     "are in another language than the one that was asked for"),
-    (0.1, lambda quality: quality.repetitive, "repeat themselves"),
-    (0.1, lambda quality: quality.truncated, "were cut at the token limit"),
-)  # fmt: skip
-
-
-def methods_in_words(config: Config, plan: Plan, estimated: Estimated) -> tuple[str, ...]:
-    """One paragraph for each step."""
-    study = config.study
-    return (
-        _responses(config, plan),
-        *(_detector(judging.description.name, judging.description.threshold, judging.profile) for judging in
-          estimated.judgings),
-        *(ESTIMATORS[estimator].description for estimator in config.estimators),
-        f"Rates are shares of units ({study.unit}). Intervals are at the level {study.confidence:g} and carry the"
-        " uncertainty of the study's responses and of the detector's error profile, both by cluster: responses to one"
-        f" query count as one. They come from {study.draws:,} draws with the seed {study.seed}.",
-        "Means of models and languages are unweighted means of their reliable cells, of the estimates before these are"
-        " cut to shares from 0 to 1, since the mean of cut ones would be too high near 0; ± is the sample standard"
-        " deviation of the cells, not an error. Models are compared over the languages in which their rates are"
-        " reliable; ranks and the mean of all are over those in which all of them are."
-        " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
-        *_replicates(config, estimated),
-    )  # fmt: skip
-
-
-def _responses(config: Config, plan: Plan) -> str:
-    if not plan.asked:
-        return f"The responses of {_count(len(plan.models), 'model')} were given, not made by this run."
-    entry = config.asked
-    seeds = ", ".join(map(str, entry.seeds))
-    how = (
-        "each language's queries were parted into disjoint subsets, one for each seed, and every query was asked once"
-        if entry.design == "subsets"
-        else "every query was asked with every seed"
-    )
-    return f"{_count(len(plan.models), 'model').capitalize()} answered the queries: {how} (seeds {seeds})."
-
-
-def _detector(name: str, threshold: float, profile: ErrorProfile | None) -> str:
-    text = f"The detector {name} marked every unit that it took for unsupported, from a confidence of {threshold:g}."
-    if profile is None:
-        return f"{text} It has no error profile here."
-    count = sum(len(language.responses) for language in profile.languages.values())
-    return (
-        f"{text} Its errors were measured on {count:,} responses in {_count(len(profile.languages), 'language')} with"
-        f" {profile.data.kind} labels (data {profile.data.sha256[:12]})."
-    )
-
-
-def _replicates(config: Config, estimated: Estimated) -> Iterator[str]:
-    most = max((len(rated.replicates) for rated in estimated.cells.values()), default=0)
-    if most > 1:
-        yield (
-            f"Up to {most} replicates of a cell (detectors x seeds) give its mean and standard deviation, as in mfava's"
-            " Figure 4; these show how much the choice of seed and detector moves the rate."
-        )
-        if config.study.estimator is Estimator.PPI:
-            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against `ppi`."
-
-
-def assumptions_in_words(config: Config, estimated: Estimated, languages: Sequence[str]) -> tuple[str, ...]:
-    """What the rates take for granted."""
-    lines = ["A unit that the evidence does not support counts as hallucinated, even where it is true."]
-    if any(ESTIMATORS[estimator].needs_profile for estimator in config.estimators):
-        lines.append(
-            "The detector errs on these responses as often as on the labelled data of its profile: it finds the same"
-            " share of the unsupported units and marks the same share of the supported ones."
-        )
-    for judging in estimated.judgings:
-        pooled = [tag for tag in languages if judging.of(tag)[1] == "pooled"]
-        if pooled:
-            lines.append(
-                f"{judging.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
-                " rates over all languages are used, as the study file asks, as if it erred there as in these together."
-            )
-        if judging.profile is not None and judging.profile.data.kind != "gold":
-            lines.append(
-                f"The profile of {judging.description.name} rests on {judging.profile.data.kind} labels, which are"
-                " taken for right."
-            )
-    if Estimator.PPI in config.estimators:
-        lines.append("The labelled responses were drawn from the study's responses at random.")
-        if Kind.MODEL in estimated.labelled_by:
-            lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
-    return tuple(lines)
-
-
-def warnings_in_words(config: Config, cells: Sequence[Cell], estimated: Estimated, lost: int) -> tuple[str, ...]:
-    """What a reader must know before quoting a number; `lost` rows came to nothing, failed calls among them."""
-    lines = [*_uncovered(cells), *_nowhere(cells, estimated, lost), *_odd_answers(cells)]
-    if config.study.estimator is Estimator.RAW:
-        lines.append("The rates are raw: they hold the detector's false alarms and miss what it misses.")
-    return tuple(lines)
-
-
-def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
-    cells = [cell for cell in cells if cell.coverage.planned]
-    bad = sum(cell.rates[0].status is not Reliability.OK for cell in cells)
-    if bad:
-        yield f"{bad} of {len(cells)} rates are unreliable, and stand in no mean, rank or comparison; each says why."
-    planned, answered = (sum(getattr(cell.coverage, name) for cell in cells) for name in ("planned", "answered"))
-    if answered < planned:
-        yield f"{planned - answered:,} of {planned:,} planned responses do not exist: the calls failed."
-    scored = sum(cell.coverage.statuses.get("scored", 0) for cell in cells)
-    if scored < answered:
-        yield f"{answered - scored:,} of {answered:,} responses were not judged and are in no rate."
-
-
-def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator[str]:
-    """What no cell counts."""
-    unread = lost - sum(cell.coverage.failed for cell in cells)
-    if unread > 0:
-        yield f"{_count(unread, 'row')} of the input could not be read or asked, and no coverage counts them."
-    if estimated.unused_labels:
-        yield (
-            f"{_count(estimated.unused_labels, 'labelled response')} are none of those that were judged, and no rate"
-            " uses them."
-        )
-    if estimated.outside:
-        yield (
-            f"{_count(estimated.outside, 'response')} that state no language were found to be in one that the study"
-            " does not ask for, and no coverage counts them."
-        )
-
-
-def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
-    """What many answers of a model are like, where that bears on its rates: one line for each model and oddity."""
-    for model in dict.fromkeys(cell.model for cell in cells):
-        own = [cell for cell in cells if cell.model == model and cell.coverage.answered]
-        for bound, share, what in _ODDITIES:
-            shares = [(value, cell.language) for cell in own if (value := share(cell.quality)) is not None]
-            shares = [(value, tag) for value, tag in shares if value > bound]
-            if shares:
-                most, tag = max(shares, key=lambda pair: (pair[0], pair[1]))
-                where = _named([tag]) if len(shares) == 1 else f"{len(shares)} languages, most in {_named([tag])}"
-                yield f"{model}: many responses {what} ({where}: {most:.0%})."
-
-
-def _named(tags: Sequence[str]) -> str:
-    return ", ".join(map(language_name, tags))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 # The results of a study from its rates: cells, averages, ranks, comparisons, relations, examples, words.
 
 
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, lost: int, watch: Watch) -> StudyResults:
-    """Everything that the report shows; the same rates give the same record. `lost` rows came to nothing.
+def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, watch: Watch) -> StudyResults:
+    """Every figure that the report shows; the same rates give the same record. `study.methods` adds the words.
 
     `watch` is told of every response that is looked at, with what the first detector said of it.
     """
@@ -710,9 +563,9 @@ def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, l
         comparisons=tuple(compared),
         correlations=tuple(related),
         examples=survey.examples(languages),
-        methods=methods_in_words(config, plan, estimated),
-        assumptions=assumptions_in_words(config, estimated, languages),
-        warnings=(*missing, *warnings_in_words(config, cells, estimated, lost)),
+        methods=(),
+        assumptions=(),
+        warnings=tuple(missing),
         signature=_signature(config, estimated),
         profiles=tuple(each for rated in estimated.cells.values() for each in rated.profiles),
     )

@@ -20,6 +20,7 @@ from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Manifest, Progress
 from veriglot.storage.files import Lock, write_whole
 from veriglot.study.config import REMEASURE, Config, DetectorEntry, Folder, read_profile
+from veriglot.study.methods import described
 from veriglot.study.rates import Judging, estimate_all
 from veriglot.study.responses import Plan, all_files, made_samples, make_responses
 from veriglot.study.results import StudyResults, assemble
@@ -103,7 +104,7 @@ def run(
         watch.begin("estimating rates", total)
         estimated = estimate_all(config, folder, plan, judgings, watch)
         watch.begin("surveying responses", total // len(judgings))
-        results = assemble(config, folder, plan, estimated, lost, watch)
+        results = described(assemble(config, folder, plan, estimated, watch), config, plan, estimated, lost)
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
         tools.render(results, folder)

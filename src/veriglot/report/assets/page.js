@@ -9,13 +9,18 @@ themeButton.addEventListener("click", () => {
   said.textContent = `${root.dataset.theme} theme`;
 });
 
-const copy = document.getElementById("copy");
-if (copy && navigator.clipboard) {
-  copy.hidden = false;
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById("signature").textContent);
-    said.textContent = "The signature was copied";
-    copy.textContent = "Copied";
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const source = document.getElementById(button.dataset.copy);
+    getSelection().selectAllChildren(source);
+    try {
+      await navigator.clipboard.writeText(source.innerText);
+    } catch {
+      document.execCommand("copy"); // a page from a server without TLS, or a browser that asks for a permission
+    }
+    said.textContent = "Copied";
+    button.textContent = "Copied";
   });
 }
 

@@ -37,8 +37,8 @@ __all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]
 
 _A_SOURCE = 120  # held-out rows of a source that calibrate
 _A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
-# Share of responses with anything unsupported: a false alarm weighs as much as a miss. With evidence in another language
-# it weighs more: right and wrong ones part best there, by folds over the articles that calibrate.
+# Share of responses with anything unsupported: a false alarm weighs as much as a miss, but more with evidence in
+# another language, where right and wrong ones so part best, by folds over the articles that calibrate.
 _WRONG, _WRONG_ACROSS = 0.5, 0.4
 _NATURAL, _PAIRS = 3.0, 0.3  # what responses of models count for the response score, and bare pairs of sentences
 _PULL = 20.0  # towards the mean of reader and grounding

@@ -69,10 +69,11 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Judged:
-    """What a detector said of the responses of each pair: name of a score to its values, and the time that it took."""
+    """What a detector said of the responses of each pair: scores by name, what is marked, and the time that it took."""
 
     name: str
     scores: dict[str, dict[Pair, Array]]
+    marked: dict[Pair, list[bool]]
     statuses: Counter[str]
     seconds: float
 
@@ -87,16 +88,18 @@ def judge(detector: Detector, pairs: dict[Pair, list[Item]]) -> Judged:
     """Ask a detector about every pair, evidence language by evidence language."""
     scores: dict[str, dict[Pair, Array]] = {name: {} for name in SCORES}
     statuses: Counter[str] = Counter()
+    marked = {}
     start = time.process_time()
     for pair in sorted(pairs, key=lambda pair: pair[1]):
         predictions = detector.predict([item.sample for item in pairs[pair]])
         statuses.update(str(p.status) for p in predictions)
         given = [float("nan") if p.score is None else p.score for p in predictions]
         scores["score"][pair] = np.array(given)
+        marked[pair] = [bool(p.spans) for p in predictions]
         scores["best word"][pair] = np.array([best_word(p) for p in predictions])
         if pair[0] == max(LANGUAGES):
             print(f"{detector.name}: evidence in {pair[1]} judged", file=sys.stderr, flush=True)
-    return Judged(detector.name, scores, statuses, time.process_time() - start)
+    return Judged(detector.name, scores, marked, statuses, time.process_time() - start)
 
 
 def judge_by(name: str, pairs: dict[Pair, list[Item]], jobs: int) -> Judged:
@@ -108,8 +111,9 @@ def judge_by(name: str, pairs: dict[Pair, list[Item]], jobs: int) -> Judged:
     with ProcessPoolExecutor(jobs) as pool:
         found = list(pool.map(judge_by, [name] * jobs, parts, [1] * jobs))
     scores = {kind: {key: value for one in found for key, value in one.scores[kind].items()} for kind in SCORES}
+    marked = {key: value for one in found for key, value in one.marked.items()}
     statuses = sum((one.statuses for one in found), Counter[str]())
-    return Judged(found[0].name, scores, statuses, sum(one.seconds for one in found))
+    return Judged(found[0].name, scores, marked, statuses, sum(one.seconds for one in found))
 
 
 def areas(
@@ -179,7 +183,16 @@ def notes_of(judged: Judged, pairs: dict[Pair, list[Item]]) -> list[str]:
     count = sum(len(items) for items in pairs.values())
     unscored = {status: n for status, n in judged.statuses.items() if status != "scored"}
     said = ", ".join(f"{status} {n}" for status, n in sorted(unscored.items())) or "none"
+    across = [
+        (item.wrong is not None, marked)
+        for pair, items in pairs.items()
+        if pair[0] != pair[1]
+        for item, marked in zip(items, judged.marked[pair], strict=True)
+    ]
+    right, wrong = ([marked for is_wrong, marked in across if is_wrong == side] for side in (False, True))
+    marks = f"{sum(right)} of {len(right)} right responses have a mark, {sum(wrong)} of {len(wrong)} wrong ones"
     return [
+        f"across languages {marks}",
         f"{count:,} responses over {len(pairs)} pairs; not scored, and so in no figure: {said}",
         f"{1000 * judged.seconds / max(count, 1):.1f} CPU ms a response, encoding included",
     ]

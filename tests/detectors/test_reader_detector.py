@@ -18,7 +18,7 @@ from detector_contract import check_contract
 from tiny_e5 import write_e5
 from tiny_reader import features_of, learned, write_encoder, write_reader
 from veriglot.detectors.reader import detector as reader_module
-from veriglot.detectors.reader.detector import Manifest, Network, Reader, relation_of
+from veriglot.detectors.reader.detector import Manifest, Network, Reader, numbers_alike, relation_of
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
@@ -183,6 +183,48 @@ def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> N
     words = [word for word in calm.words or () if right.response[word.start : word.end] == "4,200"]
     assert [word.confidence < 0.01 for word in words] == [True]
     assert any("4,300" in span.text for span in suspect.spans or ())
+
+
+@pytest.mark.parametrize(
+    ("response", "language", "evidence", "tag", "shown"),
+    [
+        ("Высота 1780 метров.", "ru", "Tingginya 1.780 meter.", "id", "Tingginya 1780 meter."),
+        (
+            "It had 3,500 in 2010.",
+            "en",
+            "Es hatte 3.500 und 35 im Jahr 2010.",
+            "de",
+            "Es hatte 3,500 und 35 im Jahr 2010.",
+        ),
+        ("Es misst 3,5 Meter.", "de", "It is 3.5 metres, not 35.", "en", "It is 3,5 metres, not 35."),
+        ("Founded in 1862, 64 shops", "en", "سنة ١٨٦٢ وفيه ٦٤ دكانا", "ar", "سنة 1862 وفيه 64 دكانا"),
+        ("It has twelve.", "en", "Es hat 12.", "de", "Es hat 12."),
+        ("It has 12.", "en", "Es hat zwölf und 13.", "de", "Es hat zwölf und 13."),
+    ],
+)
+def test_equal_numbers_are_shown_alike(response: str, language: str, evidence: str, tag: str, shown: str) -> None:
+    assert numbers_alike(response, language, (evidence, "-"), tag) == (shown, "-")
+
+
+@pytest.mark.parametrize(
+    ("tag", "shown"), [("de", "Der Berg ist 1,780 Meter hoch."), ("en", "Der Berg ist 1.780 Meter hoch.")]
+)
+def test_numbers_are_shown_alike_across_languages_alone(
+    weights: Path, monkeypatch: pytest.MonkeyPatch, tag: str, shown: str
+) -> None:
+    passages, words = [], Network.words
+
+    def watched(self: Network, *given: Any) -> Any:
+        passages.append(given[-1])
+        return words(self, *given)
+
+    monkeypatch.setattr(Network, "words", watched)
+    evidence = (Evidence("Der Berg ist 1.780 Meter hoch.", language=tag),)
+    (prediction,) = Reader(weights=str(weights)).predict(
+        [Sample("a", "It is 1,780 high.", language="en", evidence=evidence)]
+    )
+    assert prediction.status is Status.SCORED
+    assert passages == [(shown,)]
 
 
 def test_features_of_a_join() -> None:

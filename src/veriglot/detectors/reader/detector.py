@@ -7,6 +7,7 @@ says of the same words by weights that were learned on texts that trained neithe
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -35,7 +36,7 @@ from veriglot.judging.base import ResolvedLanguage, evidence_language
 from veriglot.records import Sample, Task
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
-from veriglot.text.values import COMPUTED
+from veriglot.text.values import COMPUTED, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader", "join_features",
-    "read_network", "relation_of", "save_network", "without_computed",
+    "numbers_alike", "read_network", "relation_of", "save_network", "without_computed",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")
@@ -53,6 +54,8 @@ RELATIONS = ("same", "across", "translation")
 WHOLE = 8  # column of `join_features` with the reader's logit of the response
 _HEADS = ("tokens", "response")
 _PLAIN = -2.0  # logit of an ordinary supported word
+_SHOWN_VERSION = 2  # of what the network is shown of a sample: it changes predictions
+_DIGIT = re.compile(r"\d")
 
 
 class Join(Record):
@@ -200,6 +203,31 @@ def relation_of(language: str | None, evidence: str | None, *, translation: bool
     return "across" if others and ours != others else "same"
 
 
+def numbers_alike(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
+    """The passages with numbers written as the response writes the same values: `1.780` as `1,780` or as `1780`.
+
+    The network learned most from texts in which equal values are written alike, and takes another form for another one.
+
+    Args:
+        response: the response.
+        language: its BCP 47 tag.
+        passages: the evidence.
+        evidence: BCP 47 tag of the evidence.
+    """
+    ours = {
+        (value.kind, value.amounts[0]): response[value.start : value.end] for value in read_values(response, language)
+    }
+    ours = {key: form for key, form in ours.items() if _DIGIT.search(form)}
+    shown = []
+    for text in passages:
+        for value in reversed(read_values(text, evidence) if ours else []):
+            form = ours.get((value.kind, value.amounts[0]))
+            if form is not None and _DIGIT.search(text, value.start, value.end):
+                text = text[: value.start] + form + text[value.end :]
+        shown.append(text)
+    return tuple(shown)
+
+
 class Reader(WordDetector):
     """Marks the words of a response that its evidence does not support, read together with question and evidence.
 
@@ -247,6 +275,7 @@ class Reader(WordDetector):
             weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.grounding])[:12],
             encoder=self._manifest.reads_with[:12],
             judging=JUDGING_VERSION,
+            shown=_SHOWN_VERSION,
             threshold=self._threshold,
             unit="word",
         )
@@ -271,7 +300,10 @@ class Reader(WordDetector):
             logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
             return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=QUOTED)
         bounds = seen.extract.response.bounds
-        words = self._network.words(sample.response, bounds, resolved.tag, sample.question, sample.passages)
+        passages = tuple(sample.passages)
+        if relation == "across":
+            passages = numbers_alike(sample.response, resolved.tag, passages, evidence)
+        words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
         words, seen = without_computed(words, seen)
         features = join_features(words, seen)
         unsupported = features @ np.array(join.weights, np.float32)

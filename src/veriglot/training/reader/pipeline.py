@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "1.2"
+REVISION = "1.3"
 _RATE = 2e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01

@@ -62,6 +62,7 @@ from veriglot.studio.tables import (
     Purpose,
     Role,
     State,
+    Step,
     StoreError,
     now,
 )
@@ -102,6 +103,10 @@ _SOURCES: dict[type[msgspec.Struct], Table] = {
     Event: tables.events,
 }
 _GIVEN = ("assigned", "assigned_again", "returned", "reopened")  # events of the server's own
+_ITEM_COLUMNS = {  # made once: figures read thousands
+    name: select(tables.items.c[name]).where(tables.items.c.id == bindparam("item"))
+    for name in ("sample", "gold", "silver", "prediction")
+}
 _HAS_LAYERS = tuple(tables.items.c[name].is_not(None).label(f"has_{name}") for name in ("gold", "silver"))
 
 
@@ -154,7 +159,7 @@ class ReadTransaction:
         return None if data is None else from_mapping(data, Layer)
 
     def _item_column(self, item_id: int, name: str) -> Any:
-        row = self.connection.execute(select(tables.items.c[name]).where(tables.items.c.id == item_id)).first()
+        row = self.connection.execute(_ITEM_COLUMNS[name], {"item": item_id}).first()
         if row is None:
             raise NotFound("item")
         return row[0]
@@ -213,6 +218,18 @@ class ReadTransaction:
         statement = _select(Event, project_id=project_id, **columns).order_by(tables.events.c.id)
         rows = self.connection.execute(statement, execution_options={"yield_per": 500})
         return (_record_of(row, Event) for row in rows.mappings())
+
+    def steps(self, project_id: int) -> list[Step]:
+        """The steps of a project, in order."""
+        return [Step(*row) for row in self.connection.execute(tables.steps_after(project_id, 0))]
+
+    def remember(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:  # noqa: ARG002
+        """What `make` makes of an item, given by its id, and of what everybody said of it.
+
+        A process that remembers (`figures.Memory`) makes it again once one of these changed. Of another owner, such as
+        a language, it does once the `stamp` is another one, which holds all that it is made of.
+        """
+        return make()
 
     def event(self, event_id: str) -> Event | None:
         """The event that somebody gave this id, or None."""
@@ -417,38 +434,17 @@ class WriteTransaction(ReadTransaction):
             IntegrityError: (SQLAlchemy's) they have it for all of this already; `Store.transact` retries.
         """
         at, layer = now(), layer or Layer()
-        values = {
-            "project_id": item.project_id,
-            "item_id": item.id,
-            "person_id": person_id,
-            "purpose": purpose,
-            "round": round,
-            "subject_id": subject_id,
-            "state": State.OPEN,
-            "version": 0,
-            "layer": layer.to_data(),
-            "suggestions": suggestions,
-            "seconds": 0.0,
-            "created_at": at,
-            "changed_at": at,
-        }
-        id_ = self._insert(tables.assignments, values)
+        of = {"project_id": item.project_id, "item_id": item.id, "person_id": person_id, "subject_id": subject_id}
+        values = {"purpose": purpose, "round": round, "state": State.OPEN, "version": 0, "seconds": 0.0}
+        values |= {"layer": layer.to_data(), "suggestions": suggestions, "created_at": at, "changed_at": at}
+        id_ = self._insert(tables.assignments, of | values)
         payload: dict[str, Any] = {"purpose": purpose.value, "to": self.person(person_id).public_id}
         if suggestions is not None:
             payload["suggestions"] = suggestions
         if round or subject_id is not None:
             payload |= {"round": round, "subject": subject_id}
-        self.record(
-            "assigned",
-            item.project_id,
-            payload=payload,
-            layer=layer,
-            assignment_id=id_,
-            item_id=item.id,
-            person_id=by,
-            version=0,
-            state=State.OPEN,
-        )
+        given: dict[str, Any] = {"assignment_id": id_, "item_id": item.id, "person_id": by}
+        self.record("assigned", item.project_id, payload=payload, layer=layer, version=0, state=State.OPEN, **given)
         return self.assignment(id_)
 
     def move(

@@ -9,7 +9,7 @@ One server process and its database, on loopback. An annotator that hears no ans
 page does, until it is answered. Afterwards the store is read: every acknowledged save has to be there once, versions
 have to count up without a gap, and nothing may be there that was not sent. Leaves with 1 where that does not hold.
 Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
-apart. Each lead opens a page of the studio every five seconds, in turn: what the page asks for, until it shows figures.
+apart. After every twentieth save an annotator hands the item in and takes the next one. Each lead opens a page of the studio every five seconds, in turn: what the page asks for, until it shows figures.
 The first time that a server is asked for a page, and the times that fell into a kill, are told apart.
 """
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from veriglot.studio.web import Studio
 
 SAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
+HANDED_IN_AFTER = 20  # saves
 PROJECT = """
 [project]
 name = "Load"
@@ -220,7 +221,7 @@ async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> No
         one.assignment["item"]["words"],
     )
     due = time.monotonic() + random.uniform(0, every)
-    turn = 0
+    turn = random.randrange(HANDED_IN_AFTER)  # so that not all hand in at once
     while due < until:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         turn += 1
@@ -230,12 +231,31 @@ async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> No
         ]
         layer = {"spans": spans, "comment": f"{one.name} {turn}"}
         event = {"event_id": str(uuid.uuid4()), "base_version": version, "kind": "save", "layer": layer, "seconds": 1}
+        is_last = turn % HANDED_IN_AFTER == 0
+        if is_last:
+            event["kind"] = "submit"
         sent.saves[event["event_id"]] = (number, layer["comment"])
         version = await save(one.client, f"/api/assignments/{number}/events", event, one.headers, sent) or version
+        if is_last:
+            number, version, words = await next_item(one, sent)
         due += every
         if due < time.monotonic():
             sent.behind += 1
             due = time.monotonic()
+
+
+async def next_item(one: Annotator, sent: Sent) -> tuple[int, int, list[list[int]]]:
+    """Take an item, until one is given: its assignment, version and words."""
+    while True:
+        try:
+            answer = await one.client.post("/api/next", headers=one.headers)
+        except httpx2.TransportError:
+            await asyncio.sleep(random.uniform(0.1, 0.4))
+            continue
+        if answer.status_code != 200:
+            sent.refused.append(f"next: {answer.status_code} {answer.text[:200]}")
+        given = answer.raise_for_status().json()["assignment"]
+        return given["id"], given["version"], given["item"]["words"]
 
 
 async def save(client: httpx2.AsyncClient, path: str, event: dict[str, Any], headers: Any, sent: Sent) -> int | None:
@@ -319,7 +339,7 @@ def examine(store: Store, sent: Sent) -> list[str]:
     wrong = list(sent.refused[:5])
     with store.reading() as tx:
         project = tx.project("load")
-        saves = list(tx.events(project.id, kind=["save"]))
+        saves = list(tx.events(project.id, kind=["save", "submit"]))
         conflicts = sum(1 for _ in tx.events(project.id, kind=["conflict"]))
         given = {number for number, _ in sent.saves.values()}
         assignments = {row.id: row for row in tx.assignments(project.id) if row.id in given}
@@ -356,7 +376,8 @@ def share(values: list[float], part: float) -> float:
 
 async def measure(given: argparse.Namespace, folder: Path) -> bool:
     """Do it all; whether everything held."""
-    project = write_data(folder, 2 * given.annotators + 3 * given.annotations // 4, given.length)
+    handed_in = given.annotators * int(1 + given.seconds / given.every / HANDED_IN_AFTER)
+    project = write_data(folder, 2 * given.annotators + handed_in + 3 * given.annotations // 4, given.length)
     database = given.database or str(folder / "load.sqlite")
     (studio,) = Studios([project], database)
     store = studio.store

@@ -4,7 +4,7 @@ Nothing that people hand in waits for a figure: it takes another process, of low
 which ends with the server. One process makes the figures of a project, and remembers its rows and what was made of each
 item (`Memory`); what takes minutes has one of its own. A call waits a moment for a figure; then it is answered with the
 last one, or with how far the new one is. Saves change no figure but times of work, so that they alone make one old only
-after a minute.
+after a minute. The last figures stand in a file beside the project's, so that pages show them right after a start.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Response
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 
 from veriglot.http.server import CallRefused, json_response
 from veriglot.records.settings import Record
+from veriglot.storage.files import partial_path
 from veriglot.studio.store import ReadTransaction
 from veriglot.studio.tables import (
     AT_WORK,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
+    from pathlib import Path
 
     from sqlalchemy import Connection as DatabaseConnection
 
@@ -74,6 +76,8 @@ _AFTER_SAVES = 60.0  # seconds after which saves alone make a figure old
 _REST = 4.0  # times what a figure took, until it is made again
 _LONGEST_REST = 30.0  # seconds
 _OVERTAKEN = 2000  # events that PostgreSQL may show before one of a lower number, since its transaction took longer
+_STORED = 10  # figures of a project
+_STORE_AFTER = 5.0  # seconds
 _CHUNK = 500  # ids in a statement
 _LOW = 10  # priority of processes, as of `nice`
 
@@ -103,6 +107,11 @@ class _Version(NamedTuple):
 
 
 _NOTHING = _Version(0, 0)
+_Stored = tuple[bytes, _Version, str]  # body, version, and of when
+
+
+def _file_of(studio: Studio) -> Path:
+    return studio.project.path.with_name(f"{studio.slug}.figures")
 
 
 @dataclass
@@ -137,9 +146,10 @@ class Figures:
 
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_AT_ONCE))
-    _figures: OrderedDict[tuple[Any, ...], _Figure] = field(default_factory=OrderedDict)
+    _figures: OrderedDict[tuple[str, str], _Figure] = field(default_factory=OrderedDict)
     _workers: dict[Studio, _Worker] = field(default_factory=dict)
     _versions: dict[Studio, _Version] = field(default_factory=dict)
+    _stored: dict[Studio, float] = field(default_factory=dict)  # when
     _ids: Any = field(default_factory=lambda: itertools.count(1))
     _closed: bool = False
 
@@ -174,9 +184,11 @@ class Figures:
     def _made(
         self, caller: Caller, function: Function, arguments: dict[str, Any], wait: float, alone: bool = False
     ) -> tuple[_Figure, _Version]:
-        studio, key = caller.studio, (caller.studio.slug, function.__name__, *sorted(arguments.items()))
+        studio, key = caller.studio, (caller.studio.slug, f"{function.__name__} {sorted(arguments.items())}")
         as_of, version, asked = write_moment(now()), self._version(studio), time.monotonic()
         with self._changed:
+            if studio not in self._stored:
+                self._load(studio, version)
             made = self._figures.setdefault(key, _Figure(next(self._ids), studio))
             self._figures.move_to_end(key)
             self._forget()
@@ -204,10 +216,11 @@ class Figures:
     def _version(self, studio: Studio) -> _Version:
         """What happened so far; only events that are new since the last call are looked at."""
         seen, row = self._versions.get(studio, _NOTHING), events.c
-        loud = func.max(case((row.kind.not_in(QUIET_EVENTS), row.id)))
+        new = row.project_id == studio.id, row.id > seen.any
+        loud = select(row.id).where(*new, row.kind.not_in(QUIET_EVENTS)).order_by(row.id.desc()).limit(1)
         with studio.store.reading() as tx:
-            statement = select(func.max(row.id), loud).where(row.project_id == studio.id, row.id > seen.any)
-            newest, newest_loud = tx.connection.execute(statement).one()
+            newest = tx.connection.execute(select(func.max(row.id)).where(*new)).scalar()
+            newest_loud = tx.connection.execute(loud).scalar()
         version = _Version(newest or seen.any, newest_loud or seen.loud)
         self._versions[studio] = max(version, self._versions.get(studio, version))
         return version
@@ -248,7 +261,38 @@ class Figures:
                 made.finished = time.monotonic()
                 made.took = made.finished - started
             made.began, made.process = 0.0, None
+            is_due = time.monotonic() - self._stored[made.studio] > _STORE_AFTER
+            if is_due:
+                self._stored[made.studio] = time.monotonic()
             self._changed.notify_all()
+        if is_due:
+            self._store(made.studio)
+
+    def _load(self, studio: Studio, version: _Version) -> None:
+        """Take up the last figures of before a start; those of a database that knew more are of another one."""
+        self._stored[studio] = 0.0
+        with suppress(OSError, msgspec.MsgspecError):
+            content = msgspec.msgpack.decode(_file_of(studio).read_bytes(), type=dict[str, _Stored])
+            for key, (body, before, as_of) in content.items():
+                if before <= version:
+                    figure = _Figure(next(self._ids), studio, (200, body), before, as_of)
+                    self._figures.setdefault((studio.slug, key), figure)
+
+    def _store(self, studio: Studio) -> None:
+        with self._changed:
+            figures = [(key[1], made) for key, made in self._figures.items() if made.studio is studio]
+        answers = [
+            (key, made.answer[1], made.version, made.as_of)
+            for key, made in figures
+            if made.answer is not None and made.answer[0] == 200
+        ]
+        path = _file_of(studio)
+        partial = partial_path(path)
+        with suppress(OSError):  # a project's folder may be one that is only read
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.msgpack.encode({key: more for key, *more in answers[-_STORED:]}))
+            partial.replace(path)
 
     def cancel(self, studio: Studio, number: int) -> None:
         """End the process that makes a figure.

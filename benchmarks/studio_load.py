@@ -9,8 +9,9 @@ One server process and its database, on loopback. An annotator that hears no ans
 page does, until it is answered. Afterwards the store is read: every acknowledged save has to be there once, versions
 have to count up without a gap, and nothing may be there that was not sent. Leaves with 1 where that does not hold.
 Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
-apart. After every twentieth save an annotator hands the item in and takes the next one. Each lead opens a page of the studio every five seconds, in turn: what the page asks for, until it shows figures.
-The first time that a server is asked for a page, and the times that fell into a kill, are told apart.
+apart. After every twentieth save an annotator hands the item in and takes the next one. Each lead opens a page of the
+studio every five seconds, in turn: what the page asks for, until it shows figures. The first time that a server is
+asked for a page, and the times that fell into a kill, are told apart.
 """
 
 from __future__ import annotations

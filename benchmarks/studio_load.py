@@ -10,8 +10,8 @@ page does, until it is answered. Afterwards the store is read: every acknowledge
 have to count up without a gap, and nothing may be there that was not sent. Leaves with 1 where that does not hold.
 Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
 apart. After every twentieth save an annotator hands the item in and takes the next one. Each lead opens a page of the
-studio every five seconds, in turn: what the page asks for, until it shows figures. The first time that a server is
-asked for a page, and the times that fell into a kill, are told apart.
+studio every five seconds, in turn: what the page asks for, until it shows figures. One of them has opened each before
+the work begins; that time, and the first after each kill, are told apart.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class Sent:
         refused: answers that were neither an acknowledgement nor no answer at all.
         behind: saves that were due while the one before was still on its way.
         pages: lead's page to the seconds until it showed figures, each time that it was opened.
-        first: the same, of the first time after a start of the server.
+        again: the same, of the first time that a lead opens it after the server was killed.
+        first: the same, before the work begins, by a server that has never made these figures.
     """
 
     saves: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Sent:
     refused: list[str] = field(default_factory=list)
     behind: int = 0
     pages: dict[str, list[float]] = field(default_factory=dict)
+    again: dict[str, list[float]] = field(default_factory=dict)
     first: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -300,16 +302,21 @@ async def lead(client: httpx2.AsyncClient, until: float, server: Server, sent: S
         began, name, starts = time.monotonic(), names[turn % len(names)], server.starts
         if began >= until:
             return
+        is_first = starts > 1 and (starts, name) not in opened
         try:
-            await asyncio.gather(*(answered(client, path, sent) for path in ("overview", *PAGES[name])))
-        except httpx2.TransportError:
+            await open_page(client, name, sent, sent.again if is_first else sent.pages)
+        except httpx2.TransportError:  # it fell into a kill
             await asyncio.sleep(0.2)
             continue
-        times = sent.pages if (starts, name) in opened else sent.first
-        if starts == server.starts:  # nothing of it fell into a kill
-            times.setdefault(name, []).append(time.monotonic() - began)
-            opened.add((starts, name))
+        opened.add((starts, name))
         await asyncio.sleep(max(0.0, began + 5 - time.monotonic()))
+
+
+async def open_page(client: httpx2.AsyncClient, name: str, sent: Sent, times: dict[str, list[float]]) -> None:
+    """Ask for what a page asks for, until it is there."""
+    began = time.monotonic()
+    await asyncio.gather(*(answered(client, path, sent) for path in ("overview", *PAGES[name])))
+    times.setdefault(name, []).append(time.monotonic() - began)
 
 
 async def answered(client: httpx2.AsyncClient, path: str, sent: Sent) -> None:
@@ -401,6 +408,9 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
         *(sign_in(client, token, f"lead {n}") for n, (client, token) in enumerate(entries[len(people) :]))
     )
     joining = time.monotonic() - began
+    for client, _ in entries[len(people) :][:1]:  # pages that are open when the work begins
+        for name in PAGES:
+            await open_page(client, name, sent, sent.first)
     began = time.monotonic()
     work = [annotate(one, began + given.seconds, given.every, sent) for one in arrived]
     work += [lead(client, began + given.seconds, server, sent) for client, _ in entries[len(people) :]]
@@ -434,15 +444,16 @@ def report(
             f"killed {len(gone)} times; away for {sum(gone) / len(gone):.1f} s each time; {len(sent.waits)} saves were"
             f" sent again, answered after {share(sent.waits, 0.5) / 1000:.1f} s (median)"
         )
-    pages = [seconds for times in sent.pages.values() for seconds in times]
+    pages = [seconds for of in (sent.pages, sent.again) for times in of.values() for seconds in times]
     if given.leads:
         print(f"{given.leads} leads at {given.annotations:,} annotations; seconds until a page shows its figures:")
         for name in PAGES:
-            times, first = sent.pages.get(name, []), sent.first.get(name, [])
+            times, again, first = (of.get(name, []) for of in (sent.pages, sent.again, sent.first))
             print(
                 f"  {name:14} opened {len(times):3}: p50 {share(times, 0.5) / 1000:.2f},"
-                f" p95 {share(times, 0.95) / 1000:.2f}; the first time after a start:"
-                f" {share(first, 0.5) / 1000:.1f} (median of {len(first)})"
+                f" p95 {share(times, 0.95) / 1000:.2f}; first after a kill {len(again):3}:"
+                f" p50 {share(again, 0.5) / 1000:.2f}, p95 {share(again, 0.95) / 1000:.2f};"
+                f" the first of all: {share(first, 0.5) / 1000:.1f}"
             )
         print(f"  all pages: p50 {share(pages, 0.5) / 1000:.2f}, p95 {share(pages, 0.95) / 1000:.2f}")
     print(f"server: {server.spent:.1f} s of processor time; {sent.behind} saves late by more than their interval")

@@ -335,7 +335,8 @@ async def kill_now_and_then(server: Server, times: int, seconds: float, gone: li
     """Kill the server so many times in the time that there is, and start it again."""
     began = time.monotonic()
     for number in range(times):
-        await asyncio.sleep(max(0.0, began + (number + 0.5) * seconds / times - time.monotonic()))
+        due = began + (number + 0.5) * seconds / times
+        await asyncio.sleep(max(seconds / times / 2, due - time.monotonic()))  # however slowly it starts
         at = time.monotonic()
         server.kill()
         await server.start()

@@ -69,6 +69,7 @@ Progress = Callable[[float], None]
 Function = Callable[..., Any]  # makes a figure: of a studio, a transaction that reads, a `Progress`, and arguments
 
 _WAIT = 0.6  # seconds that a call waits for a new figure
+_WAIT_BESIDE = 0.1  # where there is an old one
 _LONGEST = 120.0  # seconds that a call waits which needs one
 _AT_ONCE = 2  # figures that take minutes
 _REMEMBERED = 100  # figures
@@ -192,6 +193,7 @@ class Figures:
             made = self._figures.setdefault(key, _Figure(next(self._ids), studio))
             self._figures.move_to_end(key)
             self._forget()
+            wait = min(wait, _WAIT_BESIDE) if wait == _WAIT and made.answer is not None else wait
             while made.is_old(version) and not self._closed:
                 rest, left = made.rest, asked + wait - time.monotonic()
                 if not made.began and rest <= 0:
@@ -351,11 +353,20 @@ class _Worker:
         self.process = None
 
 
+def _end_with_server() -> None:
+    """End this process when the server was killed, in the middle of a figure too: the next one needs the time."""
+    server = multiprocessing.parent_process()
+    assert server is not None
+    server.join()
+    os._exit(1)
+
+
 def _work(connection: Connection, studio: Studio) -> None:
     """Make figures, in a process of its own: send how far each is, and then status and body of the answer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server ends this
     with suppress(OSError):
         os.nice(_LOW)
+    threading.Thread(target=_end_with_server, daemon=True).start()
     memory, sent = Memory(studio.store, studio.id), 0.0
 
     def progress(share: float) -> None:

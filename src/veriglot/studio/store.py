@@ -227,8 +227,7 @@ class ReadTransaction:
     def remember(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:  # noqa: ARG002
         """What `make` makes of an item, given by its id, and of what everybody said of it.
 
-        A process that remembers (`figures.Memory`) makes it again once one of these changed. Of another owner, such as
-        a language, it does once the `stamp` is another one, which holds all that it is made of.
+        A process that remembers (`figures.Memory`) makes it again once one of these, or the `stamp`, changed.
         """
         return make()
 

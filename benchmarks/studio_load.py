@@ -9,8 +9,9 @@ One server process and its database, on loopback. An annotator that hears no ans
 page does, until it is answered. Afterwards the store is read: every acknowledged save has to be there once, versions
 have to count up without a gap, and nothing may be there that was not sent. Leaves with 1 where that does not hold.
 Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
-apart. Each lead opens a page of the studio every five seconds, in turn: what the page asks for, until it shows figures.
-The first time that a server is asked for a page, and the times that fell into a kill, are told apart.
+apart. After every twentieth save an annotator hands the item in and takes the next one. Each lead opens a page of the
+studio every five seconds, in turn: what the page asks for, until it shows figures. One of them has opened each before
+the work begins; that time, and the first after each kill, are told apart.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from veriglot.studio.web import Studio
 
 SAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
+HANDED_IN_AFTER = 20  # saves
 PROJECT = """
 [project]
 name = "Load"
@@ -81,7 +83,8 @@ class Sent:
         refused: answers that were neither an acknowledgement nor no answer at all.
         behind: saves that were due while the one before was still on its way.
         pages: lead's page to the seconds until it showed figures, each time that it was opened.
-        first: the same, of the first time after a start of the server.
+        again: the same, of the first time that a lead opens it after the server was killed.
+        first: the same, before the work begins, by a server that has never made these figures.
     """
 
     saves: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -91,6 +94,7 @@ class Sent:
     refused: list[str] = field(default_factory=list)
     behind: int = 0
     pages: dict[str, list[float]] = field(default_factory=dict)
+    again: dict[str, list[float]] = field(default_factory=dict)
     first: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -220,7 +224,7 @@ async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> No
         one.assignment["item"]["words"],
     )
     due = time.monotonic() + random.uniform(0, every)
-    turn = 0
+    turn = random.randrange(HANDED_IN_AFTER)  # so that not all hand in at once
     while due < until:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         turn += 1
@@ -230,12 +234,31 @@ async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> No
         ]
         layer = {"spans": spans, "comment": f"{one.name} {turn}"}
         event = {"event_id": str(uuid.uuid4()), "base_version": version, "kind": "save", "layer": layer, "seconds": 1}
+        is_last = turn % HANDED_IN_AFTER == 0
+        if is_last:
+            event["kind"] = "submit"
         sent.saves[event["event_id"]] = (number, layer["comment"])
         version = await save(one.client, f"/api/assignments/{number}/events", event, one.headers, sent) or version
+        if is_last:
+            number, version, words = await next_item(one, sent)
         due += every
         if due < time.monotonic():
             sent.behind += 1
             due = time.monotonic()
+
+
+async def next_item(one: Annotator, sent: Sent) -> tuple[int, int, list[list[int]]]:
+    """Take an item, until one is given: its assignment, version and words."""
+    while True:
+        try:
+            answer = await one.client.post("/api/next", headers=one.headers)
+        except httpx2.TransportError:
+            await asyncio.sleep(random.uniform(0.1, 0.4))
+            continue
+        if answer.status_code != 200:
+            sent.refused.append(f"next: {answer.status_code} {answer.text[:200]}")
+        given = answer.raise_for_status().json()["assignment"]
+        return given["id"], given["version"], given["item"]["words"]
 
 
 async def save(client: httpx2.AsyncClient, path: str, event: dict[str, Any], headers: Any, sent: Sent) -> int | None:
@@ -279,16 +302,21 @@ async def lead(client: httpx2.AsyncClient, until: float, server: Server, sent: S
         began, name, starts = time.monotonic(), names[turn % len(names)], server.starts
         if began >= until:
             return
+        is_first = starts > 1 and (starts, name) not in opened
         try:
-            await asyncio.gather(*(answered(client, path, sent) for path in ("overview", *PAGES[name])))
-        except httpx2.TransportError:
+            await open_page(client, name, sent, sent.again if is_first else sent.pages)
+        except httpx2.TransportError:  # it fell into a kill
             await asyncio.sleep(0.2)
             continue
-        times = sent.pages if (starts, name) in opened else sent.first
-        if starts == server.starts:  # nothing of it fell into a kill
-            times.setdefault(name, []).append(time.monotonic() - began)
-            opened.add((starts, name))
+        opened.add((starts, name))
         await asyncio.sleep(max(0.0, began + 5 - time.monotonic()))
+
+
+async def open_page(client: httpx2.AsyncClient, name: str, sent: Sent, times: dict[str, list[float]]) -> None:
+    """Ask for what a page asks for, until it is there."""
+    began = time.monotonic()
+    await asyncio.gather(*(answered(client, path, sent) for path in ("overview", *PAGES[name])))
+    times.setdefault(name, []).append(time.monotonic() - began)
 
 
 async def answered(client: httpx2.AsyncClient, path: str, sent: Sent) -> None:
@@ -307,7 +335,8 @@ async def kill_now_and_then(server: Server, times: int, seconds: float, gone: li
     """Kill the server so many times in the time that there is, and start it again."""
     began = time.monotonic()
     for number in range(times):
-        await asyncio.sleep(max(0.0, began + (number + 0.5) * seconds / times - time.monotonic()))
+        due = began + (number + 0.5) * seconds / times
+        await asyncio.sleep(max(seconds / times / 2, due - time.monotonic()))  # however slowly it starts
         at = time.monotonic()
         server.kill()
         await server.start()
@@ -319,7 +348,7 @@ def examine(store: Store, sent: Sent) -> list[str]:
     wrong = list(sent.refused[:5])
     with store.reading() as tx:
         project = tx.project("load")
-        saves = list(tx.events(project.id, kind=["save"]))
+        saves = list(tx.events(project.id, kind=["save", "submit"]))
         conflicts = sum(1 for _ in tx.events(project.id, kind=["conflict"]))
         given = {number for number, _ in sent.saves.values()}
         assignments = {row.id: row for row in tx.assignments(project.id) if row.id in given}
@@ -356,7 +385,8 @@ def share(values: list[float], part: float) -> float:
 
 async def measure(given: argparse.Namespace, folder: Path) -> bool:
     """Do it all; whether everything held."""
-    project = write_data(folder, 2 * given.annotators + 3 * given.annotations // 4, given.length)
+    handed_in = given.annotators * int(1 + given.seconds / given.every / HANDED_IN_AFTER)
+    project = write_data(folder, 2 * given.annotators + handed_in + 3 * given.annotations // 4, given.length)
     database = given.database or str(folder / "load.sqlite")
     (studio,) = Studios([project], database)
     store = studio.store
@@ -379,6 +409,9 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
         *(sign_in(client, token, f"lead {n}") for n, (client, token) in enumerate(entries[len(people) :]))
     )
     joining = time.monotonic() - began
+    for client, _ in entries[len(people) :][:1]:  # pages that are open when the work begins
+        for name in PAGES:
+            await open_page(client, name, sent, sent.first)
     began = time.monotonic()
     work = [annotate(one, began + given.seconds, given.every, sent) for one in arrived]
     work += [lead(client, began + given.seconds, server, sent) for client, _ in entries[len(people) :]]
@@ -412,15 +445,16 @@ def report(
             f"killed {len(gone)} times; away for {sum(gone) / len(gone):.1f} s each time; {len(sent.waits)} saves were"
             f" sent again, answered after {share(sent.waits, 0.5) / 1000:.1f} s (median)"
         )
-    pages = [seconds for times in sent.pages.values() for seconds in times]
+    pages = [seconds for of in (sent.pages, sent.again) for times in of.values() for seconds in times]
     if given.leads:
         print(f"{given.leads} leads at {given.annotations:,} annotations; seconds until a page shows its figures:")
         for name in PAGES:
-            times, first = sent.pages.get(name, []), sent.first.get(name, [])
+            times, again, first = (of.get(name, []) for of in (sent.pages, sent.again, sent.first))
             print(
                 f"  {name:14} opened {len(times):3}: p50 {share(times, 0.5) / 1000:.2f},"
-                f" p95 {share(times, 0.95) / 1000:.2f}; the first time after a start:"
-                f" {share(first, 0.5) / 1000:.1f} (median of {len(first)})"
+                f" p95 {share(times, 0.95) / 1000:.2f}; first after a kill {len(again):3}:"
+                f" p50 {share(again, 0.5) / 1000:.2f}, p95 {share(again, 0.95) / 1000:.2f};"
+                f" the first of all: {share(first, 0.5) / 1000:.1f}"
             )
         print(f"  all pages: p50 {share(pages, 0.5) / 1000:.2f}, p95 {share(pages, 0.95) / 1000:.2f}")
     print(f"server: {server.spent:.1f} s of processor time; {sent.behind} saves late by more than their interval")

@@ -16,11 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rule_rows import RULES, Team, spans, team
 
-from veriglot.studio.adjudication import adjudicate, settle
+from veriglot.studio.adjudication import adjudicate, disagreements, settle
 from veriglot.studio.assignment import apply_event, next_assignment, withdraw
+from veriglot.studio.dashboard import measure_agreement, overview
+from veriglot.studio.figures import Memory
 from veriglot.studio.layers import Layer
 from veriglot.studio.people import change
 from veriglot.studio.project import load
+from veriglot.studio.rates import measure_rates
 from veriglot.studio.review import validate
 from veriglot.studio.store import open_store
 from veriglot.studio.tables import BatchState, Conflict, ItemRole, NewEvent, Purpose, Refused, Role, State
@@ -51,6 +54,10 @@ ACTIONS = [
     "validate",
     "settle",
     "rule",
+    "more",
+    "priority",
+    "figures",
+    "figures",
 ]
 
 
@@ -59,8 +66,9 @@ class Play:
 
     def __init__(self, work: Team) -> None:
         self.work = work
-        work.items(4, batch=True)
+        work.items(4, batch=True, silver=LAYERS[2])
         work.items(3, batch=True)
+        self.memory = Memory(work.store, work.id)
         work.items(3, role=ItemRole.CHECK, gold=LAYERS[1])
         self.people = [work.person() for _ in range(3)]
         self.people += [work.person(Role.REVIEWER), work.person(Role.REVIEWER), work.person(Role.LEAD)]
@@ -134,7 +142,29 @@ class Play:
     def _rule(self, person, what) -> None:
         settle(self.work.store, self.work.project, "agreed" if what % 2 else "majority")
 
+    def _more(self, person, what) -> None:
+        if what % 3 == 0:
+            self.work.items(1, silver=LAYERS[1], batch=bool(what % 2))
+
+    def _priority(self, person, what) -> None:
+        with self.work.store.writing() as tx:
+            items = tx.items(self.work.id)
+            tx.update_item(items[what % len(items)], "priority", priority=float(what % 3))
+
+    def _figures(self, person, what) -> None:
+        """Figures of what is remembered; `check` compares them with those of all that is there."""
+        with self.memory.reading() as tx:
+            self._made(tx)
+
+    def _made(self, tx):
+        project = self.work.project
+        figures = overview(tx, project), measure_agreement(tx, project), measure_rates(tx, project)
+        return *figures, disagreements(tx, project, self.work.id, settled=True), tx.steps(self.work.id)
+
     def check(self) -> None:
+        with self.memory.reading() as remembered, self.work.store.reading() as tx:
+            for of_memory, of_all in zip(self._made(remembered), self._made(tx), strict=True):
+                assert of_memory == of_all, "figures from memory are others than those of all that is there"
         with self.work.store.reading() as tx:
             items = {item.id: item for item in tx.items(self.work.id)}
             rows = tx.assignments(self.work.id)
@@ -203,8 +233,10 @@ def test_whatever_people_do_in_whatever_order(steps):
         store = open_store(str(Path(folder) / "studio.sqlite"))
         try:
             play = Play(team(store, load(path)))
-            for action, who, what in steps:
+            for number, (action, who, what) in enumerate(steps, 1):
                 play.step(action, who, what)
+                if number % 20 == 0:
+                    play.check()
             play.check()
         finally:
             store.close()
@@ -217,7 +249,9 @@ def test_whatever_people_do_at_once(store, make_project, seed):
     def live(number: int) -> None:
         chance = random.Random(f"{seed} {number}")
         for _ in range(40):
-            play.step(chance.choice(ACTIONS), number, chance.randrange(200))
+            action = chance.choice(ACTIONS)
+            if action not in {"figures", "more"} or number == 0:  # one process remembers, one imports
+                play.step(action, number, chance.randrange(200))
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(live, range(6)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -159,15 +160,55 @@ def test_an_old_figure_is_shown_while_the_new_one_is_made(studio: Running, monke
     before = lead.get("/api/lead/overview")
     assert "x-outdated" not in before.headers
     state = studio.server.config.app.app.state.figures  # type: ignore[union-attr]
-    turns = [state._turns.acquire() for _ in range(figures._AT_ONCE)]  # others are made: this one has to wait
-    annotator.next()
-    after = lead.get("/api/lead/overview", headers={"Prefer": "wait=0"})
-    assert (after.headers["x-outdated"], after.json()) == ("1", before.json())
-    for _ in turns:
-        state._turns.release()
+    with state._workers[studio.studio()].turn:  # others are made: this one has to wait
+        annotator.next()
+        after = lead.get("/api/lead/overview", headers={"Prefer": "wait=0"})
+        assert (after.headers["x-outdated"], after.json()) == ("1", before.json())
+        assert after.headers["x-as-of"] == before.headers["x-as-of"]
     answer = lead.get("/api/lead/overview")
+    assert answer.headers["x-as-of"] > before.headers["x-as-of"]
     assert "x-outdated" not in answer.headers
     assert answer.json()["queue"]["annotate"] == {"open": 1}
+
+
+@any_database
+@pytest.mark.parametrize("content", [None, b"half of it"])
+def test_the_last_figures_are_there_right_after_a_start(studio: Running, content: bytes | None) -> None:
+    lead, annotator = studio.visitor(role="lead"), studio.visitor()
+    before = lead.get("/api/lead/overview")
+    (file,) = _until(lambda: [*studio.folder.glob("*.figures")])
+    assert file.stat().st_mode & 0o077 == 0
+    app = studio.server.config.app.app  # type: ignore[union-attr]
+    app.state.figures.close()
+    if content is not None:
+        file.write_bytes(content)
+    app.state.figures = figures.Figures()
+    worker = app.state.figures._workers[studio.studio()] = figures._Worker(studio.studio())
+    annotator.next()
+    with worker.turn:
+        after = lead.get("/api/lead/overview", headers={"Prefer": "wait=0"})
+    if content is None:
+        assert (after.headers["x-outdated"], after.json()) == ("1", before.json())
+    else:
+        assert after.status_code == 202
+    assert lead.get("/api/lead/overview").json()["queue"]["annotate"] == {"open": 1}
+
+
+def test_one_process_makes_figures_as_long_as_it_lives(studio: Running) -> None:
+    lead, annotator = studio.visitor(role="lead"), studio.visitor()
+    state = studio.server.config.app.app.state.figures  # type: ignore[union-attr]
+    assert lead.get("/api/lead/overview").json()["queue"] == {}
+    worker = state._workers[studio.studio()]
+    process = worker.process
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    assignment = annotator.next()["id"]
+    assert lead.get("/api/lead/overview").json()["queue"]["annotate"] == {"open": 1}
+    assert worker.process is process
+    process.kill()
+    process.join()
+    assert annotator.send(assignment, "submit", layer=layer()).status_code == 200
+    assert lead.get("/api/lead/overview").json()["queue"]["annotate"] == {"submitted": 1}
+    assert worker.process is not process
 
 
 @any_database

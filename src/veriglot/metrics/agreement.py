@@ -230,9 +230,9 @@ def _turned(annotator: Placed, step: int, length: int) -> Placed:
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layered:
-    """One text with what each annotator marked in it.
+    """One text with what each annotator marked in it; equal to itself alone, so that memories can go by it.
 
     Attributes:
         id: of the text; the bootstrap draws whole texts.
@@ -349,6 +349,7 @@ def agreement_figures(
     spans: bool = True,
     wanted: Callable[[Pair], bool] | None = None,
     progress: Callable[[float], None] | None = None,
+    memory: dict[Any, Any] | None = None,
 ) -> list[AgreementFigure]:
     """All figures of some texts: of each language, and of all together where there are several.
 
@@ -362,6 +363,8 @@ def agreement_figures(
         spans: whether marks lie where annotators put them; where they are whole units, F1 of spans is left out.
         wanted: which pairs count; all where None. Alpha and gamma, which know no pairs, are then left out.
         progress: is told which share of the texts is done, from 0 to 1.
+        memory: what the last call with the same arguments left there, and this one leaves: of texts that are the same
+            nothing is computed again, nor of languages all of whose texts are.
 
     Raises:
         MissingExtraError: gamma is asked for, and scipy is not installed.
@@ -369,20 +372,30 @@ def agreement_figures(
     shared = [text for text in texts if len(text.layers) > 1]
     languages = sorted({text.language for text in shared})
     drawn = Resampling.of([text.id for text in shared], _strata(shared), resamples=resamples, seed=seed)
+    before, after, types = memory or {}, dict[Any, Any](), None if names is None else tuple(names)
     sums = []
     for number, text in enumerate(shared, 1):
-        sums.append(_sums(text, names, wanted, gamma, seed))
+        key = text, types
+        after[key] = before[key] if key in before else _sums(text, names, wanted, gamma, seed)
+        sums.append(after[key])
         if progress is not None:
             progress(number / len(shared))
     results: list[AgreementFigure] = []
     for language in [*languages, *([ALL] if len(languages) != 1 else [])]:
         places = [index for index, text in enumerate(shared) if language in (ALL, text.language)]
-        work = _Work([sums[index] for index in places], drawn.cluster[places], drawn, language, names is not None)
-        results += work.pairs(anonymous, spans)
-        if wanted is None:
-            results.append(work.alpha())
-        if wanted is None and gamma:
-            results.append(work.gamma())
+        group = language, types, *(shared[index] for index in places)
+        after[group] = before.get(group)
+        if after[group] is None:
+            work = _Work([sums[index] for index in places], drawn.cluster[places], drawn, language, names is not None)
+            after[group] = work.pairs(anonymous, spans)
+            if wanted is None:
+                after[group].append(work.alpha())
+            if wanted is None and gamma:
+                after[group].append(work.gamma())
+        results += after[group]
+    if memory is not None:
+        memory.clear()
+        memory.update(after)
     return results
 
 

@@ -236,7 +236,8 @@ def best_annotators(
     fewest. Ties go to whoever was invited first.
     """
     shared = [text for text in texts if len(text.layers) > 2]  # silver is one of them
-    rows = agreement_rows([], shared, by_single_type=not project.form.has_spans, resamples=resamples)
+    memory: dict[Any, Any] = tx.remember("agreement", f"best {resamples}", dict)
+    rows = agreement_rows([], shared, by_single_type=not project.form.has_spans, resamples=resamples, memory=memory)
     ids = {name: id_ for id_, name in tx.public_ids(tx.project(project.slug).id).items()}
     return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
 
@@ -386,9 +387,13 @@ def disagreements(
 
 
 def _disagreement(tx: ReadTransaction, project: Project, item: Item, submissions: list[Submission]) -> Disagreement:
-    comparison, layers = Comparison(project.form, tx.sample(item.id)), [row.final for row in submissions]
-    alike = comparison.mean_similarity(combinations(layers, 2)) or 0.0
-    return Disagreement(item, comparison.differ(layers), alike, submissions, item.has_gold)
+    layers = [row.final for row in submissions]
+
+    def compare() -> tuple[bool, float]:
+        comparison = Comparison(project.form, tx.sample(item.id))
+        return comparison.differ(layers), comparison.mean_similarity(combinations(layers, 2)) or 0.0
+
+    return Disagreement(item, *tx.remember(item.id, "disagreement", compare), submissions, item.has_gold)
 
 
 @transactional

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -156,6 +156,10 @@ def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
     if not (model.startswith(_MODEL) and person.startswith(_PERSON)):
         return None
     return person.removeprefix(_PERSON), model.removeprefix(_MODEL)
+
+
+def _is_person_and_model(pair: tuple[str, str]) -> bool:
+    return _person_and_model(pair) is not None
 
 
 def _units(sample: Sample, unit: str, layers: Mapping[str, _Labels]) -> list[tuple[Range, ...]]:
@@ -412,24 +416,37 @@ def agreement_rows(
     resamples: int,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
+    memory: dict[Any, Any] | None = None,
 ) -> list[AgreementRow]:
     """All figures of texts of several people, of people `beside_models`, and of several models.
 
     They are binary, and typed as well where marks have several types, or a single one and `by_single_type` asks for it.
-    `progress` is told how much of people's texts is done, from 0 to 1.
+    `progress` is told how much of people's texts is done, from 0 to 1. What `memory` holds of the same texts, from the
+    call before with the same arguments, is not computed again.
     """
     texts = (*people, *silver, *models)
     types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
     typed = any(types) and (by_single_type or len(types) > 1)
     rows: list[AgreementRow] = []
     scopes = (None, types) if typed else (None,)
+    memories: dict[Any, Any] = {} if memory is None else memory
     for turn, names in enumerate(scopes):
         every = partial(agreement_figures, names=names, resamples=resamples, seed=seed, spans=spans)
         if people:
             step = None if progress is None else _part_of(progress, turn, len(scopes))
-            rows += _rows("people", every(people, gamma=gamma, anonymous=anonymous, progress=step))
+            rows += _rows(
+                "people",
+                every(people, gamma=gamma, anonymous=anonymous, progress=step, memory=memories.setdefault(turn, {})),
+            )
         if silver:
-            rows += _rows("silver", every(silver, wanted=lambda pair: _person_and_model(pair) is not None))
+            rows += _rows(
+                "silver",
+                every(
+                    silver,
+                    wanted=lambda pair: _person_and_model(pair) is not None,
+                    memory=memories.setdefault(("silver", turn), {}),
+                ),
+            )
         if models:
             rows += _rows("models", every(models, gamma=gamma))
     return rows

@@ -186,7 +186,8 @@ def _append(
         before(tx, assignment)
     changes = _changes(assignment, new, target or assignment.state, seconds)
     tx.change(assignment, new.kind, changes, payload=comment or None, **sent)
-    changed = tx.assignment(assignment_id)
+    layer = {} if new.layer is None else {"layer": new.layer}
+    changed = msgspec.structs.replace(assignment, **changes | layer)
     if after is not None:
         after(tx, changed)
     return EventResult(changed.version, changed.state, repeated=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime  # records read their annotations
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -47,6 +47,7 @@ __all__ = [
     "final_single_annotation",
     "final_states",
     "gold_origins",
+    "most_confused",
     "suggested_id",
     "texts_with_layers",
     "verdict",
@@ -186,13 +187,20 @@ class Confusion(Record):
     units: int  # each pair of people counts each unit once
 
 
-def confused_types(texts: Iterable[Layered]) -> list[Confusion]:
-    """Which types people chose for the same units, over each two people of each text, the most frequent first."""
+def confused_types(text: Layered) -> Counter[tuple[str, str]]:
+    """Which types people chose for the same units of a text, over each two people."""
+    counts: Counter[tuple[str, str]] = Counter()
+    labels = [_types_of(text.bounds, marks) for marks in text.layers.values()]
+    for first, second in combinations(labels, 2):
+        counts.update((min(pair), max(pair)) for pair in zip(first, second, strict=True) if any(pair))
+    return counts
+
+
+def most_confused(texts: Iterable[Counter[tuple[str, str]]]) -> list[Confusion]:
+    """The sum over texts, the most frequent first."""
     counts: Counter[tuple[str, str]] = Counter()
     for text in texts:
-        labels = [_types_of(text.bounds, marks) for marks in text.layers.values()]
-        for first, second in combinations(labels, 2):
-            counts.update((min(pair), max(pair)) for pair in zip(first, second, strict=True) if any(pair))
+        counts.update(text)
     return [Confusion(*names, count) for names, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
 
 
@@ -335,10 +343,15 @@ def texts_with_layers(
         layer_of = {names[row.person_id]: row.layer for row in by_item.get(item.id, ()) if row.layer.skip is None}
         if not layer_of or (shared and len(layer_of) < 2) or (silver and not item.has_silver):
             continue
-        sample = tx.sample(item.id)
-        comparison = Comparison(project.form, sample)
-        layers = {name: comparison.marks(layer) for name, layer in layer_of.items()}
-        if silver and (mechanical := tx.silver(item.id)) is not None:
-            layers = beside_models(layers, {_SILVER: comparison.marks(mechanical)})
-        texts.append(Layered(item.key, item.language or "", len(sample.response), comparison.units, layers))
+        make = partial(_layered, tx, project, item, layer_of, silver)
+        texts.append(tx.remember(item.id, f"layers {silver}", make))
     return texts
+
+
+def _layered(tx: ReadTransaction, project: Project, item: Item, layer_of: dict[str, Layer], silver: bool) -> Layered:
+    sample = tx.sample(item.id)
+    comparison = Comparison(project.form, sample)
+    layers = {name: comparison.marks(layer) for name, layer in layer_of.items()}
+    if silver and (mechanical := tx.silver(item.id)) is not None:
+        layers = beside_models(layers, {_SILVER: comparison.marks(mechanical)})
+    return Layered(item.key, item.language or "", len(sample.response), comparison.units, layers)

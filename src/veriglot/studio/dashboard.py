@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ from veriglot.studio.comparison import (
     final_single_annotation,
     final_states,
     gold_origins,
+    most_confused,
     texts_with_layers,
 )
 from veriglot.studio.figures import Pending, Progress, figure
@@ -84,10 +86,11 @@ def measure_agreement(
     silver = texts_with_layers(tx, project, language=language, silver=True)
     by_type = not project.form.has_spans
     how: dict[str, Any] = {"by_single_type": by_type, "gamma": gamma, "resamples": _RESAMPLES, "progress": progress}
-    lines = agreement_rows(people, silver, **how)
+    lines = agreement_rows(people, silver, **how, memory=tx.remember("agreement", f"{language} {gamma}", dict))
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
-    return ProjectAgreement(unit, len(people), best, lines, confused_types(people))
+    confused = (tx.remember(text.id, "confused", partial(confused_types, text), stamp=text) for text in people)
+    return ProjectAgreement(unit, len(people), best, lines, most_confused(confused))
 
 
 # Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.
@@ -362,10 +365,13 @@ def _languages(
     for row in rows:
         if row.purpose is Purpose.ANNOTATE and row.state is not State.WITHDRAWN:
             states.setdefault(row.item_id, []).append(row.state)
+    by_language: dict[str, list[Item]] = {}
+    for item in items:
+        by_language.setdefault(item.language or "", []).append(item)
     through = set(final_states(project))
     lines = []
-    for language in sorted({item.language or "" for item in items}):
-        here = [item for item in items if (item.language or "") == language and item.role in WORK_ROLES]
+    for language, all_here in sorted(by_language.items()):
+        here = [item for item in all_here if item.role in WORK_ROLES]
         able = [p for p in people if p.can_work(project) and (p.works_in is None or language in p.works_in)]
         shared = [item for item in here if item.role is ItemRole.OVERLAP]
         had = [states.get(item.id, []) for item in here]
@@ -398,9 +404,12 @@ def _people(
     works: dict[int, list[WorkedItem]],
 ) -> list[PersonLine]:
     reviewed, called, checks = count_verdicts(tx, project_id), tx.numbers(project_id), project.entries.checks
+    by_person: dict[int, list[Assignment]] = {}
+    for row in rows:
+        by_person.setdefault(row.person_id, []).append(row)
     lines = []
     for person in people:
-        mine = [row for row in rows if row.person_id == person.id]
+        mine = by_person.get(person.id, [])
         handed_in = [row for row in mine if row.state in DONE]
         seconds = sum(row.seconds for row in mine)
         lines.append(
@@ -434,31 +443,34 @@ def _worked_items(
     works: dict[int, list[WorkedItem]] = {}
     for item in items:
         rows = by_item.get(item.id, [])
-        is_check = item.role is ItemRole.CHECK and bool(rows)
-        needed = is_check or len(rows) > 1  # texts are many, and seldom needed
-        comparison = Comparison(project.form, tx.sample(item.id)) if needed else None
-        gold = tx.gold(item.id) if is_check else None
-        for row in rows:
-            check = alike = None
-            if comparison is not None and gold is not None:
-                f1 = comparison.counts(row.layer, gold).f1
-                check = 1.0 if f1 is None else f1
-            elif comparison is not None:
-                alike = comparison.mean_similarity(
-                    (row.layer, other.layer) for other in rows if other.person_id != row.person_id
-                )
-            works.setdefault(row.person_id, []).append(
-                WorkedItem(
-                    row.submitted_at or row.changed_at,
-                    item.words,
-                    row.seconds,
-                    len(list(row.layer.marks(project.form))),
-                    row.layer.skip is not None,
-                    check,
-                    alike,
-                )
-            )
+        judged = tx.remember(item.id, "judged", partial(_judge, tx, project, item, rows)) if rows else []
+        for row, (marks, check, alike) in zip(rows, judged, strict=True):
+            at, skipped = row.submitted_at or row.changed_at, row.layer.skip is not None
+            worked = WorkedItem(at, item.words, row.seconds, marks, skipped, check, alike)
+            works.setdefault(row.person_id, []).append(worked)
     return works
+
+
+def _judge(
+    tx: ReadTransaction, project: Project, item: Item, rows: Sequence[Assignment]
+) -> list[tuple[int, float | None, float | None]]:
+    """Of each annotation of an item its marks, F1 where the item is a hidden check, else the likeness to others."""
+    is_check = item.role is ItemRole.CHECK
+    needed = is_check or len(rows) > 1  # texts are many, and seldom needed
+    comparison = Comparison(project.form, tx.sample(item.id)) if needed else None
+    gold = tx.gold(item.id) if is_check else None
+    judged = []
+    for row in rows:
+        check = alike = None
+        if comparison is not None and gold is not None:
+            f1 = comparison.counts(row.layer, gold).f1
+            check = 1.0 if f1 is None else f1
+        elif comparison is not None:
+            alike = comparison.mean_similarity(
+                (row.layer, other.layer) for other in rows if other.person_id != row.person_id
+            )
+        judged.append((len(list(row.layer.marks(project.form))), check, alike))
+    return judged
 
 
 def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequence[Item]) -> list[BatchLine]:
@@ -537,7 +549,7 @@ def _overview(studio: Studio, tx: ReadTransaction, _: Progress) -> Overview:
 @router.call("GET", "/api/lead/agreement", answer=ProjectAgreement, pending=Pending)
 def agreement(caller: Lead, language: Tag = None, gamma: bool = False) -> Response:
     """How far people agree, with each other and with silver; gamma takes time, so it comes where it is asked for."""
-    return figure(caller, _agreement, language=language, gamma=_GAMMA if gamma else 0)
+    return figure(caller, _agreement, alone=gamma, language=language, gamma=_GAMMA if gamma else 0)
 
 
 def _agreement(studio: Studio, tx: ReadTransaction, progress: Progress, **which: Any) -> ProjectAgreement:

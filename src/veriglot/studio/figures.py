@@ -1,8 +1,10 @@
-"""Figures of leads: made in processes of their own, and remembered until something happens.
+"""Figures of leads: made in other processes, and remembered until something happens.
 
 Nothing that people hand in waits for a figure: it takes another process, of low priority, which a lead can cancel and
-which ends with the server. A call waits a moment for it; then it is answered with the last figure, or with how far the
-new one is. Saves change no figure but times of work, so that they alone make one old only after a minute.
+which ends with the server. One process makes the figures of a project, and remembers its rows and what was made of each
+item (`Memory`); what takes minutes has one of its own. A call waits a moment for a figure; then it is answered with the
+last one, or with how far the new one is. Saves change no figure but times of work, so that they alone make one old only
+after a minute. The last figures stand in a file beside the project's, so that pages show them right after a start.
 """
 
 from __future__ import annotations
@@ -16,39 +18,68 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Response
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 
 from veriglot.http.server import CallRefused, json_response
 from veriglot.records.settings import Record
-from veriglot.studio.tables import QUIET_EVENTS, NotFound, events
+from veriglot.storage.files import partial_path
+from veriglot.studio.store import ReadTransaction
+from veriglot.studio.tables import (
+    AT_WORK,
+    QUIET_EVENTS,
+    Assignment,
+    Item,
+    NotFound,
+    Step,
+    assignments,
+    events,
+    items,
+    now,
+    steps_after,
+    write_moment,
+)
 from veriglot.studio.web import Caller, LeadWriter, Number, Router, error_response
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
+    from pathlib import Path
 
+    from sqlalchemy import Connection as DatabaseConnection
+
+    from veriglot.studio.store import Store
     from veriglot.studio.web import Studio
 
-__all__ = ["Figures", "Pending", "Progress", "figure", "router"]
+R = TypeVar("R", Item, Assignment)
+T = TypeVar("T")
+
+__all__ = ["Figures", "Memory", "Pending", "Progress", "figure", "router"]
 
 Progress = Callable[[float], None]
 """What is told how far a figure is, from 0 to 1."""
 Function = Callable[..., Any]  # makes a figure: of a studio, a transaction that reads, a `Progress`, and arguments
 
 _WAIT = 0.6  # seconds that a call waits for a new figure
+_WAIT_BESIDE = 0.1  # where there is an old one
 _LONGEST = 120.0  # seconds that a call waits which needs one
-_AT_ONCE = 2  # processes
+_AT_ONCE = 2  # figures that take minutes
 _REMEMBERED = 100  # figures
 _AFTER_SAVES = 60.0  # seconds after which saves alone make a figure old
-_LONG = 3.0  # seconds that a figure takes, from which on it is not made again at once
-_REST = 0.5  # of the time that it took, until it is
+_REST = 4.0  # times what a figure took, until it is made again
+_LONGEST_REST = 30.0  # seconds
+_OVERTAKEN = 2000  # events that PostgreSQL may show before one of a lower number, since its transaction took longer
+_STORED = 10  # figures of a project
+_STORE_AFTER = 5.0  # seconds
+_CHUNK = 500  # ids in a statement
 _LOW = 10  # priority of processes, as of `nice`
 
 _has_forkserver = "forkserver" in multiprocessing.get_all_start_methods()
@@ -77,6 +108,11 @@ class _Version(NamedTuple):
 
 
 _NOTHING = _Version(0, 0)
+_Stored = tuple[bytes, _Version, str]  # body, version, and of when
+
+
+def _file_of(studio: Studio) -> Path:
+    return studio.project.path.with_name(f"{studio.slug}.figures")
 
 
 @dataclass
@@ -85,6 +121,7 @@ class _Figure:
     studio: Studio
     answer: tuple[int, bytes] | None = None  # status and body
     version: _Version = _NOTHING
+    as_of: str = ""  # when it was asked for, ISO 8601 in UTC
     finished: float = 0.0
     took: float = 0.0
     began: float = 0.0  # 0 while it is not being made
@@ -93,9 +130,9 @@ class _Figure:
     cancelled: bool = False
 
     @property
-    def has_rested(self) -> bool:
-        """Whether it may be made again: those that take long leave time to others."""
-        return self.took < _LONG or time.monotonic() >= self.finished + _REST * self.took
+    def rest(self) -> float:
+        """Seconds until it may be made again, however much happens: saves and other figures need time too."""
+        return self.finished + min(_REST * self.took, _LONGEST_REST) - time.monotonic()
 
     def is_old(self, version: _Version) -> bool:
         """Whether something happened that it does not know of."""
@@ -110,8 +147,10 @@ class Figures:
 
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_AT_ONCE))
-    _figures: OrderedDict[tuple[Any, ...], _Figure] = field(default_factory=OrderedDict)
+    _figures: OrderedDict[tuple[str, str], _Figure] = field(default_factory=OrderedDict)
+    _workers: dict[Studio, _Worker] = field(default_factory=dict)
     _versions: dict[Studio, _Version] = field(default_factory=dict)
+    _stored: dict[Studio, float] = field(default_factory=dict)  # when
     _ids: Any = field(default_factory=lambda: itertools.count(1))
     _closed: bool = False
 
@@ -120,15 +159,18 @@ class Figures:
             _context.set_forkserver_preload([f"veriglot.studio.{name}" for name in ("dashboard", "rates")])
             forkserver.ensure_running()
 
-    def response(self, caller: Caller, function: Function, **arguments: Any) -> Response:
-        """The answer to a call for a figure: 202 where there is none yet, and `X-Outdated` where it is an old one."""
-        made, version = self._made(caller, function, arguments, _wait_of(caller))
+    def response(self, caller: Caller, function: Function, *, alone: bool = False, **arguments: Any) -> Response:
+        """The answer to a call for a figure: 202 where there is none yet, and `X-Outdated` where it is an old one.
+
+        `X-As-Of` says of when it is. What takes minutes is made `alone`, in a process of its own.
+        """
+        made, version = self._made(caller, function, arguments, _wait_of(caller), alone)
         if made.answer is None:
             if not made.began:  # it was cancelled, or the server stops
                 raise CallRefused(503, "cancelled", "This was cancelled.", "Ask for it again.")
             seconds = round(time.monotonic() - made.began, 1)
             return json_response(Pending(PendingFigure(made.id, seconds, made.done)), 202)
-        headers = {"x-outdated": "1"} if made.version.loud < version.loud else None
+        headers = {"x-as-of": made.as_of} | ({"x-outdated": "1"} if made.version.loud < version.loud else {})
         return Response(made.answer[1], made.answer[0], headers, media_type="application/json")
 
     def value(self, caller: Caller, function: Function, kind: Any, **arguments: Any) -> Any:
@@ -141,22 +183,30 @@ class Figures:
         return msgspec.json.decode(made.answer[1], type=kind)
 
     def _made(
-        self, caller: Caller, function: Function, arguments: dict[str, Any], wait: float
+        self, caller: Caller, function: Function, arguments: dict[str, Any], wait: float, alone: bool = False
     ) -> tuple[_Figure, _Version]:
-        studio, key = caller.studio, (caller.studio.slug, function.__name__, *sorted(arguments.items()))
-        version, asked = self._version(studio), time.monotonic()
+        studio, key = caller.studio, (caller.studio.slug, f"{function.__name__} {sorted(arguments.items())}")
+        as_of, version, asked = write_moment(now()), self._version(studio), time.monotonic()
         with self._changed:
+            if studio not in self._stored:
+                self._load(studio, version)
             made = self._figures.setdefault(key, _Figure(next(self._ids), studio))
             self._figures.move_to_end(key)
             self._forget()
+            wait = min(wait, _WAIT_BESIDE) if wait == _WAIT and made.answer is not None else wait
             while made.is_old(version) and not self._closed:
-                if not made.began and made.has_rested:
+                rest, left = made.rest, asked + wait - time.monotonic()
+                if not made.began and rest <= 0:
                     caller.count("heavy")
                     made.began, made.done, made.cancelled = time.monotonic(), None, False
-                    threading.Thread(target=self._make, args=(made, function, arguments, version), daemon=True).start()
-                in_time = made.began and self._changed.wait(asked + wait - time.monotonic())
+                    worker = _Worker(studio) if alone else self._workers.setdefault(studio, _Worker(studio))
+                    call = (made, function, arguments, version, as_of, worker)
+                    threading.Thread(target=self._make, args=call, daemon=True).start()
+                if left <= 0:
+                    break
+                self._changed.wait(left if made.began else min(left, rest))
                 failed = made.finished > asked and made.answer is not None and made.answer[0] >= 500
-                if not in_time or failed or made.cancelled:
+                if failed or made.cancelled:
                     break
         return made, version
 
@@ -168,44 +218,83 @@ class Figures:
     def _version(self, studio: Studio) -> _Version:
         """What happened so far; only events that are new since the last call are looked at."""
         seen, row = self._versions.get(studio, _NOTHING), events.c
-        loud = func.max(case((row.kind.not_in(QUIET_EVENTS), row.id)))
+        new = row.project_id == studio.id, row.id > seen.any
+        loud = select(row.id).where(*new, row.kind.not_in(QUIET_EVENTS)).order_by(row.id.desc()).limit(1)
         with studio.store.reading() as tx:
-            statement = select(func.max(row.id), loud).where(row.project_id == studio.id, row.id > seen.any)
-            newest, newest_loud = tx.connection.execute(statement).one()
+            newest = tx.connection.execute(select(func.max(row.id)).where(*new)).scalar()
+            newest_loud = tx.connection.execute(loud).scalar()
         version = _Version(newest or seen.any, newest_loud or seen.loud)
         self._versions[studio] = max(version, self._versions.get(studio, version))
         return version
 
-    def _make(self, made: _Figure, function: Function, arguments: dict[str, Any], version: _Version) -> None:
+    def _make(
+        self,
+        made: _Figure,
+        function: Function,
+        arguments: dict[str, Any],
+        version: _Version,
+        as_of: str,
+        worker: _Worker,
+    ) -> None:
         """Make a figure in another process, and wait for it."""
+        alone = worker is not self._workers.get(made.studio)
         answer: tuple[int, bytes] | None = None
-        with self._turns:
-            started = time.monotonic()
-            receiver, sender = _context.Pipe(duplex=False)
-            given = (sender, made.studio, function, arguments)
-            process: BaseProcess = _context.Process(target=_work, args=given, daemon=True)
-            process.start()
-            sender.close()
+        with self._turns if alone else worker.turn:
+            started, process = time.monotonic(), worker.start()
             with self._changed:
                 made.process = process
                 if self._closed or made.cancelled:
                     process.kill()
-            with receiver, suppress(EOFError):  # whoever is cancelled or killed says nothing more
+            with suppress(EOFError, OSError):  # whoever is cancelled or killed says nothing more
+                worker.connection.send((function, arguments))
                 while answer is None:
-                    message = receiver.recv()
+                    message = worker.connection.recv()
                     if isinstance(message, float):
                         made.done = message
                     else:
                         answer = message
-            process.join()
+            if answer is None or alone:
+                worker.stop()
         if answer is None and not (made.cancelled or self._closed):
             answer = 503, bytes(error_response(ChildProcessError(f"{function.__name__} ended early")).body)
         with self._changed:
             if answer is not None:
-                made.answer, made.version, made.finished = answer, version, time.monotonic()
+                made.answer, made.version, made.as_of = answer, version, as_of
+                made.finished = time.monotonic()
                 made.took = made.finished - started
             made.began, made.process = 0.0, None
+            is_due = time.monotonic() - self._stored[made.studio] > _STORE_AFTER
+            if is_due:
+                self._stored[made.studio] = time.monotonic()
             self._changed.notify_all()
+        if is_due:
+            self._store(made.studio)
+
+    def _load(self, studio: Studio, version: _Version) -> None:
+        """Take up the last figures of before a start; those of a database that knew more are of another one."""
+        self._stored[studio] = 0.0
+        with suppress(OSError, msgspec.MsgspecError):
+            content = msgspec.msgpack.decode(_file_of(studio).read_bytes(), type=dict[str, _Stored])
+            for key, (body, before, as_of) in content.items():
+                if before <= version:
+                    figure = _Figure(next(self._ids), studio, (200, body), before, as_of)
+                    self._figures.setdefault((studio.slug, key), figure)
+
+    def _store(self, studio: Studio) -> None:
+        with self._changed:
+            figures = [(key[1], made) for key, made in self._figures.items() if made.studio is studio]
+        answers = [
+            (key, made.answer[1], made.version, made.as_of)
+            for key, made in figures
+            if made.answer is not None and made.answer[0] == 200
+        ]
+        path = _file_of(studio)
+        partial = partial_path(path)
+        with suppress(OSError):  # a project's folder may be one that is only read
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.msgpack.encode({key: more for key, *more in answers[-_STORED:]}))
+            partial.replace(path)
 
     def cancel(self, studio: Studio, number: int) -> None:
         """End the process that makes a figure.
@@ -225,9 +314,10 @@ class Figures:
         """End all processes."""
         with self._changed:
             self._closed = True
-            for made in self._figures.values():
-                if made.process is not None:
-                    made.process.kill()
+            of_figures = (made.process for made in self._figures.values())
+            for process in (*of_figures, *(worker.process for worker in self._workers.values())):
+                if process is not None:
+                    process.kill()
             self._changed.notify_all()
 
 
@@ -237,34 +327,170 @@ def _wait_of(caller: Caller) -> float:
     return _WAIT if wish is None else min(_LONGEST, float(wish[1]))
 
 
-def _work(sender: Connection, studio: Studio, function: Function, arguments: dict[str, Any]) -> None:
-    """Make a figure, in a process of its own: send how far it is, and then status and body of the answer."""
+@dataclass
+class _Worker:
+    """A process that makes figures of a studio, one after the other; it begins with the first."""
+
+    studio: Studio
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    process: BaseProcess | None = None
+    connection: Connection = field(init=False)
+
+    def start(self) -> BaseProcess:
+        """The process; a new one where there is none, or where somebody ended it."""
+        if self.process is None or not self.process.is_alive():
+            self.connection, other_end = _context.Pipe()
+            self.process = _context.Process(target=_work, args=(other_end, self.studio), daemon=True)
+            self.process.start()
+            other_end.close()
+        return self.process
+
+    def stop(self) -> None:
+        """Let go of the process, which ends."""
+        self.connection.close()
+        if self.process is not None:
+            self.process.join()
+        self.process = None
+
+
+def _end_with_server() -> None:
+    """End this process when the server was killed, in the middle of a figure too: the next one needs the time."""
+    server = multiprocessing.parent_process()
+    assert server is not None
+    server.join()
+    os._exit(1)
+
+
+def _work(connection: Connection, studio: Studio) -> None:
+    """Make figures, in a process of its own: send how far each is, and then status and body of the answer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server ends this
     with suppress(OSError):
         os.nice(_LOW)
-    sent = 0.0
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    memory, sent = Memory(studio.store, studio.id), 0.0
 
     def progress(share: float) -> None:
         nonlocal sent
         if time.monotonic() - sent > 0.2:
             sent = time.monotonic()
-            sender.send(share)
+            connection.send(share)
 
-    try:
-        with studio.store.reading() as tx:
-            response = json_response(function(studio, tx, progress, **arguments))
-    except BrokenPipeError:  # the server was killed
-        return
-    except Exception as error:
-        response = error_response(error)
-    with suppress(BrokenPipeError):
-        sender.send((response.status_code, bytes(response.body)))
+    with suppress(EOFError, ConnectionError):  # the server needs no more, or was killed
+        while True:
+            function, arguments = connection.recv()
+            try:
+                with memory.reading() as tx:
+                    response = json_response(function(studio, tx, progress, **arguments))
+            except ConnectionError:
+                return
+            except Exception as error:
+                response = error_response(error)
+            connection.send((response.status_code, bytes(response.body)))
 
 
-def figure(caller: Caller, function: Function, **arguments: Any) -> Response:
-    """Answer a call with a figure; `function` and the arguments are pickled."""
+class Memory:
+    """The rows of a project, and what was made of them: each is read, and made, again once something happened to it.
+
+    A figure so costs what changed since the last one, and sums over what is remembered; never the whole project again.
+    """
+
+    def __init__(self, store: Store, project_id: int) -> None:
+        """Remember nothing yet."""
+        self._store, self.project_id = store, project_id
+        self.rows: dict[type[Any], dict[int, Any]] = {Item: {}, Assignment: {}}
+        self.steps: dict[int, Step] = {}
+        self.made: dict[int | str, dict[str, tuple[Any, Any]]] = {}  # owner and name to the stamp and the value
+        self._newest = 0
+        self._known: set[int] = set()  # events, the newest
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadTransaction]:
+        """A transaction that reads, and remembers."""
+        with self._store.reading() as tx:
+            self._refresh(tx)
+            yield _Remembering(tx.connection, self)
+
+    def _refresh(self, tx: ReadTransaction) -> None:
+        """Read what the events speak of that are new."""
+        row, ours = events.c, events.c.project_id == self.project_id
+        newest = tx.connection.execute(select(func.max(row.id)).where(ours)).scalar() or 0
+        last = max(0, (self._newest or newest) - _OVERTAKEN)
+        happened = select(row.id, row.kind, row.item_id, row.assignment_id).where(ours, row.id > last)
+        new = [event for event in tx.connection.execute(happened) if event.id not in self._known]
+        moved = any(event.item_id is None and event.kind in {"batched", "ordered"} for event in new)
+        self._read(tx, Item, {event.item_id for event in new if event.assignment_id is None}, whole=moved)
+        self._read(tx, Assignment, {event.assignment_id for event in new})
+        steps = tx.connection.execute(steps_after(self.project_id, last if self._newest else 0))
+        self.steps.update((step.id, step) for step in map(Step._make, steps))
+        self._known = {id_ for id_ in self._known if id_ > last} | {event.id for event in new}
+        self._newest = newest
+
+    def _read(
+        self, tx: ReadTransaction, kind: type[Item | Assignment], ids: set[int | None], *, whole: bool = False
+    ) -> None:
+        """Read some rows, or all where more were added than the events say: of a long transaction, some were missed."""
+        read, table = (tx.items, items) if kind is Item else (tx.assignments, assignments)
+        known, named = self.rows[kind], sorted(id_ for id_ in ids if id_ is not None)
+        there = tx.count(select(table.c.id).where(table.c.project_id == self.project_id))
+        if whole or there != len(known.keys() | named):
+            self._take(read(self.project_id))
+        else:
+            for start in range(0, len(named), _CHUNK):
+                self._take(read(self.project_id, id=named[start : start + _CHUNK]))
+        if kind is Item:
+            for id_ in named:  # a layer of gold is in no row
+                self.made.pop(id_, None)
+
+    def _take(self, rows: Iterable[Item | Assignment]) -> None:
+        """Remember rows; of an item to which something happened, nothing that was made before holds."""
+        for row in rows:
+            before, self.rows[type(row)][row.id] = self.rows[type(row)].get(row.id), row
+            if isinstance(row, Item):
+                if before != row:
+                    self.made.pop(row.id, None)
+            elif before != row and not (row.state in AT_WORK and before and before.state is row.state):
+                self.made.pop(row.item_id, None)  # of what is not handed in nothing is made
+
+    def select(self, kind: type[R], order: str, columns: dict[str, Any]) -> list[R]:
+        """Rows in order, narrowed as `ReadTransaction.assignments` are."""
+        rows: Iterable[R] = self.rows[kind].values()
+        for name, value in columns.items():
+            if value is not None:
+                wanted = frozenset(value) if isinstance(value, list | tuple) else {value}
+                rows = [row for row in rows if getattr(row, name) in wanted]
+        return sorted(rows, key=attrgetter(order))
+
+
+class _Remembering(ReadTransaction):
+    """A transaction that knows the rows of its project already."""
+
+    def __init__(self, connection: DatabaseConnection, memory: Memory) -> None:
+        super().__init__(connection)
+        self._memory = memory
+
+    def items(self, project_id: int, **columns: Any) -> list[Item]:  # noqa: ARG002  # the one that is remembered
+        return self._memory.select(Item, "position", columns)
+
+    def assignments(self, project_id: int | None = None, **columns: Any) -> list[Assignment]:
+        if project_id is None:  # of one item or person: the database has indices for these
+            return super().assignments(**columns)
+        return self._memory.select(Assignment, "id", columns)
+
+    def steps(self, project_id: int) -> list[Step]:  # noqa: ARG002  # the one that is remembered
+        return sorted(self._memory.steps.values(), key=attrgetter("id"))
+
+    def remember(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:
+        made = self._memory.made.setdefault(owner, {})
+        if name not in made or made[name][0] != stamp:
+            made[name] = stamp, make()
+        value: T = made[name][1]
+        return value
+
+
+def figure(caller: Caller, function: Function, *, alone: bool = False, **arguments: Any) -> Response:
+    """Answer a call with a figure; `function` and the arguments are pickled. See `Figures.response`."""
     figures: Figures = caller.request.app.state.figures
-    return figures.response(caller, function, **arguments)
+    return figures.response(caller, function, alone=alone, **arguments)
 
 
 router = Router()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, update
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions, read_rows
@@ -363,19 +363,14 @@ def not_by_chance(tx: ReadTransaction, project: Project) -> dict[int, Literal["o
     project_id, share, result = tx.project(project.slug).id, 1.0, dict[int, Literal["ordered", "picked"]]()
     waiting = {item.id: item.key for item in tx.items(project_id, role=WORK_ROLES)}
     prioritised: dict[int, bool] = {}
-    of, given = tables.events.c, tables.assignments.c
-    query = (
-        select(of.kind, of.item_id, of.person_id, of.payload, given.purpose)
-        .outerjoin_from(tables.events, tables.assignments, given.id == of.assignment_id)
-        .where(of.project_id == project_id, of.kind.in_(("ordered", "priority", "assigned")))
-        .order_by(of.id)
-    )
-    for kind, item_id, by, payload, purpose in tx.connection.execute(query):
+    for _, kind, item_id, by, payload, _, _, purpose in tx.steps(project_id):
         if kind == "ordered":
-            share = min(share, payload.get("random", project.entries.work.random))
+            share = min(share, (payload or {}).get("random", project.entries.work.random))
+        elif item_id is None:
+            continue
         elif kind == "priority":
-            prioritised[item_id] = payload["priority"] != 0
-        elif purpose == Purpose.ANNOTATE and (key := waiting.pop(item_id, None)) is not None:
+            prioritised[item_id] = (payload or {})["priority"] != 0
+        elif (kind, purpose) == ("assigned", Purpose.ANNOTATE) and (key := waiting.pop(item_id, None)) is not None:
             if by is not None or prioritised.get(item_id):
                 result[item_id] = "picked"
             elif uniform(project.slug, "random", key) >= share:

@@ -6,7 +6,8 @@ that came by chance. Where there are no predictions, the labels stand alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,12 +26,12 @@ from veriglot.studio.figures import Pending, Progress, figure
 from veriglot.studio.items import draws_suggestions, not_by_chance
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.review import final_layers
-from veriglot.studio.tables import DONE, WORK_ROLES, Item, Purpose
+from veriglot.studio.tables import WORK_ROLES, Assignment, Item
 from veriglot.studio.web import Lead, Router, Studio
 from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction
@@ -101,7 +102,10 @@ def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
     by_language: dict[str, list[_Counted]] = {}
     for counted in _counted(tx, project):
         by_language.setdefault(counted.language, []).append(counted)
-    languages = [_language(project, tag, rows) for tag, rows in sorted(by_language.items())]
+    languages = [
+        tx.remember(tag, "rate", partial(_language, project, tag, rows), stamp=rows)
+        for tag, rows in sorted(by_language.items())
+    ]
     return ProjectRates(unit, project.entries.work.half_width, languages, list(_effects(tx, project)))
 
 
@@ -110,7 +114,7 @@ class _Counted:
     """The counts of an item; `marked` None without a prediction, `unsupported` None without a label."""
 
     language: str
-    chosen: str | None  # how it came, if not by chance (`items.not_by_chance`)
+    chosen: str | None = None  # how it came, if not by chance (`items.not_by_chance`)
     units: int = 0
     cluster: int = 0  # responses to one query are one
     marked: int | None = None
@@ -125,22 +129,34 @@ def _counted(tx: ReadTransaction, project: Project) -> Iterator[_Counted]:
     by_item, chosen = annotations_by_item(tx, project_id), not_by_chance(tx, project)
     final_layer_of = final_layers(tx, project_id)
     for item in tx.items(project_id, role=WORK_ROLES):
-        prediction, rows = tx.prediction(item.id), by_item.get(item.id, [])
-        counted = _Counted(item.language or "", chosen.get(item.id))
-        if prediction is not None and "units" in prediction:
-            counted.units, counted.marked, counted.cluster = (prediction[key] for key in ("units", "marked", "query"))
-        label = label_of(tx, project, item, rows, final_layer_of)
-        if label is not None and label[0].skip is None:
-            sample = tx.original(item.id)
-            comparison = Comparison(project.form, sample)
-            counted.units, counted.cluster = len(comparison.units), query_of(sample)
-            counted.unsupported = _touched(comparison, label[0])
-            counted.at = max((str(row.submitted_at or row.changed_at) for row in rows), default=""), item.id
-            counted.suggested = any(row.suggestions is not None for row in rows)
-        else:
-            counted.lacks = lacks_label(project, item, rows)
+        rows = by_item.get(item.id, [])
+        make = partial(_count, tx, project, item, rows, final_layer_of)
+        counted = replace(tx.remember(item.id, "counted", make), chosen=chosen.get(item.id))
         if counted.units or counted.lacks:
             yield counted
+
+
+def _count(
+    tx: ReadTransaction,
+    project: Project,
+    item: Item,
+    rows: Sequence[Assignment],
+    final_layer_of: Callable[[Assignment], Layer],
+) -> _Counted:
+    prediction, counted = tx.prediction(item.id), _Counted(item.language or "")
+    if prediction is not None and "units" in prediction:
+        counted.units, counted.marked, counted.cluster = (prediction[key] for key in ("units", "marked", "query"))
+    label = label_of(tx, project, item, rows, final_layer_of)
+    if label is not None and label[0].skip is None:
+        sample = tx.original(item.id)
+        comparison = Comparison(project.form, sample)
+        counted.units, counted.cluster = len(comparison.units), query_of(sample)
+        counted.unsupported = _touched(comparison, label[0])
+        counted.at = max((str(row.submitted_at or row.changed_at) for row in rows), default=""), item.id
+        counted.suggested = any(row.suggestions is not None for row in rows)
+    else:
+        counted.lacks = lacks_label(project, item, rows)
+    return counted
 
 
 def _touched(comparison: Comparison, layer: Layer) -> int:
@@ -229,26 +245,36 @@ class _Case:
 def _effects(tx: ReadTransaction, project: Project) -> Iterator[SuggestionEffect]:
     if project.entries.suggestions is None or not project.form.has_spans:
         return
-    project_id = tx.project(project.slug).id
-    items = {item.id: item for item in tx.items(project_id, role=WORK_ROLES)}
-    words: dict[tuple[str, bool], list[tuple[int, int, int]]] = {}  # measure and arm to marked words, words, item
-    for row in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=DONE):
-        item = items.get(row.item_id)
-        if item is None or row.layer.skip is not None:
-            continue
-        offered, arm = _offered(tx, project, item), row.suggestions is not None
+    project_id, by_arm = tx.project(project.slug).id, dict[tuple[str, bool], list[tuple[int, int, int]]]()
+    by_item = annotations_by_item(tx, project_id)
+    for item in tx.items(project_id, role=WORK_ROLES):
+        rows = [row for row in by_item.get(item.id, ()) if row.layer.skip is None]
+        if rows:
+            for arm, marked, words in tx.remember(item.id, "arms", partial(_arms, tx, project, item, rows)):
+                by_arm.setdefault(arm, []).append((marked, words, item.id))
+    for measure in ("marked", "followed"):
+        arms = by_arm.get((measure, True), []), by_arm.get((measure, False), [])
+        yield tx.remember("effects", measure, partial(_effect, measure, *arms), stamp=arms)
+
+
+def _arms(
+    tx: ReadTransaction, project: Project, item: Item, rows: Sequence[Assignment]
+) -> list[tuple[tuple[str, bool], int, int]]:
+    """Of annotations of an item: the measure, whether suggestions were shown, the marked words, and all words."""
+    offered, entry, result = _offered(tx, project, item), project.entries.suggestions, []
+    comparison = Comparison(project.form, tx.sample(item.id))
+    for row in rows:
+        arm = row.suggestions is not None
         if not arm and draws_suggestions(project, item.key):
             continue  # chance would have shown some: they came later, or a detector gave none
-        if offered is None and not arm and project.entries.suggestions.detector is None:
+        if offered is None and not arm and entry is not None and entry.detector is None:
             continue  # nothing could have been shown
-        comparison = Comparison(project.form, tx.sample(item.id))
-        words.setdefault(("marked", arm), []).append((_touched(comparison, row.layer), len(comparison.units), item.id))
+        result.append((("marked", arm), _touched(comparison, row.layer), len(comparison.units)))
         if offered is not None:
             pairs = comparison.label_pairs(row.layer, offered, comparison.units, typed=False)
             both, suggested = sum(bool(a and b) for a, b in pairs), sum(bool(b) for _, b in pairs)
-            words.setdefault(("followed", arm), []).append((both, suggested, item.id))
-    for measure in ("marked", "followed"):
-        yield _effect(measure, words.get((measure, True), []), words.get((measure, False), []))
+            result.append((("followed", arm), both, suggested))
+    return result
 
 
 def _offered(tx: ReadTransaction, project: Project, item: Item) -> Layer | None:

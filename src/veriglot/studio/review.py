@@ -271,33 +271,19 @@ def _content(layer: Layer) -> Layer:
 
 def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]]:
     """Whose work a review sent back: the annotator's, and that of a reviewer who had passed it as it was."""
-    review, events = t.assignments.alias(), t.events.alias()
-    returned = (
-        select(review.c.subject_id)
-        .join(events, events.c.assignment_id == review.c.id)
-        .where(events.c.project_id == project_id, events.c.kind == "return")
-    )
-    of, row = t.events.c, assignment_row
-    query = (
-        select(func.coalesce(row.subject_id, row.id), row.person_id, of.kind)
-        .join(t.assignments, row.id == of.assignment_id)
-        .where(of.kind.in_(("submit", *_VERDICTS)))
-        .where(
-            or_(
-                and_(row.purpose == Purpose.ANNOTATE, row.id.in_(returned)),
-                and_(row.purpose == Purpose.REVIEW, row.subject_id.in_(returned)),
-            )
-        )
-        .order_by(of.id)
-    )
-    hands: dict[int, list[int]] = {}  # by annotation: who handed it in, then who passed it
-    for subject_id, person_id, kind in tx.connection.execute(query):
-        if kind == "submit":
-            hands[subject_id] = [person_id]
-        elif kind == "return":
-            yield from ((person, "return") for person in hands[subject_id])
+    wanted = {Purpose.ANNOTATE: ("submit",), Purpose.REVIEW: _VERDICTS}
+    steps = [step for step in tx.steps(project_id) if step.purpose in wanted and step.kind in wanted[step.purpose]]
+    returned = {step.annotation for step in steps if step.kind == "return"}
+    hands: dict[int | None, list[int]] = {}  # by annotation: who handed it in, then who passed it
+    for step in steps:
+        if step.annotation not in returned or step.person_id is None:
+            continue
+        if step.kind == "submit":
+            hands[step.annotation] = [step.person_id]
+        elif step.kind == "return":
+            yield from ((person, "return") for person in hands[step.annotation])
         else:
-            hands[subject_id].append(person_id)
+            hands[step.annotation].append(step.person_id)
 
 
 # Batches: a random part of what was annotated is checked by somebody else; below the threshold all of it goes back.

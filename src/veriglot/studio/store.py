@@ -14,7 +14,7 @@ import time
 import uuid
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from zlib import crc32
@@ -28,6 +28,7 @@ from sqlalchemy import (
     RowMapping,
     Select,
     Table,
+    Update,
     bindparam,
     create_engine,
     delete,
@@ -62,6 +63,7 @@ from veriglot.studio.tables import (
     Purpose,
     Role,
     State,
+    Step,
     StoreError,
     now,
 )
@@ -102,6 +104,10 @@ _SOURCES: dict[type[msgspec.Struct], Table] = {
     Event: tables.events,
 }
 _GIVEN = ("assigned", "assigned_again", "returned", "reopened")  # events of the server's own
+_ITEM_COLUMNS = {  # made once: figures read thousands
+    name: select(tables.items.c[name]).where(tables.items.c.id == bindparam("item"))
+    for name in ("sample", "gold", "silver", "prediction")
+}
 _HAS_LAYERS = tuple(tables.items.c[name].is_not(None).label(f"has_{name}") for name in ("gold", "silver"))
 
 
@@ -154,7 +160,7 @@ class ReadTransaction:
         return None if data is None else from_mapping(data, Layer)
 
     def _item_column(self, item_id: int, name: str) -> Any:
-        row = self.connection.execute(select(tables.items.c[name]).where(tables.items.c.id == item_id)).first()
+        row = self.connection.execute(_ITEM_COLUMNS[name], {"item": item_id}).first()
         if row is None:
             raise NotFound("item")
         return row[0]
@@ -214,6 +220,17 @@ class ReadTransaction:
         rows = self.connection.execute(statement, execution_options={"yield_per": 500})
         return (_record_of(row, Event) for row in rows.mappings())
 
+    def steps(self, project_id: int) -> list[Step]:
+        """The steps of a project, in order."""
+        return [Step(*row) for row in self.connection.execute(tables.steps_after(project_id, 0))]
+
+    def remember(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:  # noqa: ARG002
+        """What `make` makes of an item, given by its id, and of what everybody said of it.
+
+        A process that remembers (`figures.Memory`) makes it again once one of these, or the `stamp`, changed.
+        """
+        return make()
+
     def event(self, event_id: str) -> Event | None:
         """The event that somebody gave this id, or None."""
         return next(iter(self._all(Event, "id", event_id=event_id)), None)
@@ -264,8 +281,7 @@ class ReadTransaction:
         return [_record_of(row, kind) for row in self.connection.execute(statement).mappings()]
 
     def _one(self, kind: type[R], /, *, lock: bool = False, **columns: Any) -> R:
-        statement = _select(kind, **columns)
-        row = self.connection.execute(statement.with_for_update() if lock else statement).mappings().first()
+        row = self.connection.execute(_select_one(kind, tuple(columns), lock), columns).mappings().first()
         if row is None:
             raise NotFound(kind.__name__.removesuffix("Row").lower())
         return _record_of(row, kind)
@@ -275,6 +291,19 @@ def _select(kind: type[msgspec.Struct], /, **columns: Any) -> Select[Any]:
     table = _SOURCES[kind]
     fields = [table.c[name] for name in kind.__struct_fields__ if name in table.c]
     return select(*fields, *(_HAS_LAYERS if kind is Item else ())).where(*_equal(table, **columns))
+
+
+@cache
+def _select_one(kind: type[msgspec.Struct], names: tuple[str, ...], lock: bool) -> Select[Any]:
+    """The row of some columns' values, made once: making statements was a third of a save."""
+    table = _SOURCES[kind]
+    statement = _select(kind).where(*(table.c[name] == bindparam(name) for name in names))
+    return statement.with_for_update() if lock else statement
+
+
+@cache
+def _update_one(table: Table) -> Update:
+    return update(table).where(table.c.id == bindparam("row"))
 
 
 def _record_of(row: RowMapping, kind: type[R]) -> R:
@@ -313,17 +342,11 @@ class WriteTransaction(ReadTransaction):
             layer: that came with it.
             columns: others of `tables.events`; `person_id` is who did it.
         """
-        values = {
-            "event_id": event_id or f"server-{uuid.uuid4()}",
-            "project_id": project_id,
-            "kind": kind,
-            "payload": payload,
-            "layer": None if layer is None else layer.to_data(),
-            "seconds": 0.0,
-            "at": now(),
-            **columns,
-        }
-        self._insert(tables.events, values)
+        values = {"event_id": event_id or f"server-{uuid.uuid4()}", "project_id": project_id, "kind": kind}
+        data = None if layer is None else layer.to_data()
+        self._insert(
+            tables.events, values | {"payload": payload, "layer": data, "seconds": 0.0, "at": now(), **columns}
+        )
 
     def add_project(self, **columns: Any) -> int:
         """Add a project, with its `slug`, `name`, `task` and `taxonomy`; its id."""
@@ -417,38 +440,17 @@ class WriteTransaction(ReadTransaction):
             IntegrityError: (SQLAlchemy's) they have it for all of this already; `Store.transact` retries.
         """
         at, layer = now(), layer or Layer()
-        values = {
-            "project_id": item.project_id,
-            "item_id": item.id,
-            "person_id": person_id,
-            "purpose": purpose,
-            "round": round,
-            "subject_id": subject_id,
-            "state": State.OPEN,
-            "version": 0,
-            "layer": layer.to_data(),
-            "suggestions": suggestions,
-            "seconds": 0.0,
-            "created_at": at,
-            "changed_at": at,
-        }
-        id_ = self._insert(tables.assignments, values)
+        of = {"project_id": item.project_id, "item_id": item.id, "person_id": person_id, "subject_id": subject_id}
+        values = {"purpose": purpose, "round": round, "state": State.OPEN, "version": 0, "seconds": 0.0}
+        values |= {"layer": layer.to_data(), "suggestions": suggestions, "created_at": at, "changed_at": at}
+        id_ = self._insert(tables.assignments, of | values)
         payload: dict[str, Any] = {"purpose": purpose.value, "to": self.person(person_id).public_id}
         if suggestions is not None:
             payload["suggestions"] = suggestions
         if round or subject_id is not None:
             payload |= {"round": round, "subject": subject_id}
-        self.record(
-            "assigned",
-            item.project_id,
-            payload=payload,
-            layer=layer,
-            assignment_id=id_,
-            item_id=item.id,
-            person_id=by,
-            version=0,
-            state=State.OPEN,
-        )
+        given: dict[str, Any] = {"assignment_id": id_, "item_id": item.id, "person_id": by}
+        self.record("assigned", item.project_id, payload=payload, layer=layer, version=0, state=State.OPEN, **given)
         return self.assignment(id_)
 
     def move(
@@ -496,13 +498,13 @@ class WriteTransaction(ReadTransaction):
         return 0 if position is None else int(position) + 1
 
     def _insert(self, table: Table, values: dict[str, Any]) -> int:
-        done = self.connection.execute(insert(table).values(**values)).inserted_primary_key
+        done = self.connection.execute(insert(table), values).inserted_primary_key
         assert done is not None
         return int(done[0])
 
     def _update(self, table: Table, id_: int, changes: dict[str, Any]) -> None:
         if changes:
-            self.connection.execute(update(table).where(table.c.id == id_).values(**changes))
+            self.connection.execute(_update_one(table), {**changes, "row": id_})
 
 
 _LOCK_KEY = 0x7665_7269  # "veri", so that no two processes make the tables of one PostgreSQL database at once

@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 from sqlalchemy import (
@@ -20,6 +20,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     String,
     Table,
     Text,
@@ -64,9 +65,11 @@ __all__ = [
     "Role",
     "Stage",
     "State",
+    "Step",
     "StoreError",
     "is_missing",
     "now",
+    "steps_after",
     "write_moment",
 ]
 
@@ -554,6 +557,33 @@ def is_missing(project: Project) -> ColumnElement[bool]:
     people = select(func.count()).select_from(assignments).where(*mine).correlate(items).scalar_subquery()
     wanted = func.coalesce(items.c.wanted, work.per_item)
     return people < case((items.c.role == ItemRole.OVERLAP, 1), else_=wanted)
+
+
+class Step(NamedTuple):
+    """An event that figures count: who gave what to whom, and what became of it."""
+
+    id: int
+    kind: str
+    item_id: int | None
+    by: int | None  # who did it
+    payload: dict[str, Any] | None  # of orders and priorities alone
+    annotation: int | None  # the assignment, or the one that it is a review of
+    person_id: int | None  # whose assignment it is
+    purpose: Purpose | None
+
+
+def steps_after(project_id: int, last: int) -> Select[Any]:
+    """The `Step`s of a project after an event, in order."""
+    of, given = events.c, assignments.c
+    ordering = ("ordered", "priority")
+    return (
+        select(of.id, of.kind, of.item_id, of.person_id, case((of.kind.in_(ordering), of.payload)))
+        .add_columns(func.coalesce(given.subject_id, given.id), given.person_id, given.purpose)
+        .outerjoin_from(events, assignments, given.id == of.assignment_id)
+        .where(of.project_id == project_id, of.id > last)
+        .where(of.kind.in_((*ordering, "assigned", "submit", "confirm", "correct", "return")))
+        .order_by(of.id)
+    )
 
 
 versions = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))

@@ -54,6 +54,8 @@ export const wordsOf = (failure) =>
 
 /** Answers that were right before something happened, and are being made anew. */
 export const outdated = new WeakSet();
+/** Figures to the time of which they are. @type {WeakMap<object, Date>} */
+export const asOf = new WeakMap();
 
 /**
  * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean, wait?: number}} [options] `wait`: seconds for a figure that is being made anew
@@ -80,6 +82,7 @@ export const call = async (method, path, body, options = {}) => {
   }
   const data = await answer.json().catch(() => null);
   if (answer.ok && answer.headers.has("x-outdated")) outdated.add(data);
+  if (answer.ok && answer.headers.has("x-as-of")) asOf.set(data, new Date(answer.headers.get("x-as-of") ?? ""));
   if (!answer.ok) throw new Failure(answer.status, data, Number(answer.headers.get("retry-after")) || 0);
   return data;
 };

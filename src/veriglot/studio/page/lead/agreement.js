@@ -3,7 +3,7 @@
 import { calledBy } from "../names.js";
 import { has, named, number, t } from "../texts.js";
 import { html, useMemo, useState } from "../view.js";
-import { Waiting, useAnswer } from "./requests.js";
+import { AsOf, Waiting, useAnswer } from "./requests.js";
 import { Figure, languageName, share } from "./figures.js";
 
 const FRESH = 30; // seconds until the figures are asked for again
@@ -113,7 +113,7 @@ export const Agreement = ({ people }) => {
   const { answer, failure, busy, pending, again } = useAnswer(`/api/lead/agreement${gamma ? "?gamma=true" : ""}`, FRESH);
   const computing = gamma && pending; // the figures without gamma stay in sight meanwhile
   return html`
-    <div class="page-head"><h2>${t("lead.agreement")}</h2><p class="row">
+    <div class="page-head"><h2>${t("lead.agreement")}</h2><p class="row"><${AsOf} answer=${answer} />
       ${gamma ? null : html`<button type="button" class="second" onClick=${() => setGamma(true)}>${t("lead.with_gamma")}</button>`}
       <button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button>
     </p></div>

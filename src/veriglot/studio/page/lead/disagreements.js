@@ -3,7 +3,7 @@
 import { calledBy } from "../names.js";
 import { number, t } from "../texts.js";
 import { html, useState } from "../view.js";
-import { Act, Waiting, useAnswer } from "./requests.js";
+import { Act, AsOf, Waiting, useAnswer } from "./requests.js";
 import { languageName, share } from "./figures.js";
 import { Marked } from "./annotated_text.js";
 import { Link, address, go } from "./routes.js";
@@ -50,7 +50,7 @@ export const Disagreements = ({ form, people, overview, refresh }) => {
   const { answer, failure, busy, pending, again } = useAnswer(`/api/lead/disagreements?${asked}`);
   const languages = overview.languages.map((/** @type {any} */ row) => row.language).filter(Boolean);
   return html`
-    <div class="page-head"><h2>${t("lead.disagreements")}</h2><p class="row">
+    <div class="page-head"><h2>${t("lead.disagreements")}</h2><p class="row"><${AsOf} answer=${answer} />
       ${languages.length > 1 ? html`<label class="field inline"><span>${t("lead.language")}</span>
         <select value=${language} onChange=${(/** @type {any} */ event) => setLanguage(event.target.value)}>
           <option value="">${t("lead.all_languages")}</option>

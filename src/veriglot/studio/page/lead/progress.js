@@ -3,6 +3,7 @@
 import { interfaceLanguage, number, t } from "../texts.js";
 import { html, useState } from "../view.js";
 import { Parts, count, languageName, money, share, time } from "./figures.js";
+import { AsOf } from "./requests.js";
 import { Link, address } from "./routes.js";
 
 const STATES = ["accepted", "submitted", "open", "returned", "skipped", "withdrawn"];
@@ -77,7 +78,7 @@ export const Progress = ({ overview }) => {
   const total = { items: sum("items"), begun: sum("begun"), done: sum("done"), gold: sum("gold"), single: sum("single"), wanted: sum("wanted"), made: sum("made") };
   const flagged = overview.people.filter((/** @type {any} */ one) => one.pace.flags.length);
   return html`
-    <h2>${t("lead.progress")}</h2>
+    <div class="page-head"><h2>${t("lead.progress")}</h2><p class="row"><${AsOf} answer=${overview} /></p></div>
     <dl class="tiles">
       <${Tile} label=${t("lead.items_done")} value=${`${number(total.done)} / ${number(total.items)}`} note=${total.items ? share(total.done / total.items) : ""} />
       <${Tile} label=${t("lead.annotations")} value=${`${number(total.made)} / ${number(total.wanted)}`} note=${t("lead.annotations_note")} />

@@ -3,7 +3,7 @@
 import { interfaceLanguage, number, t } from "../texts.js";
 import { html } from "../view.js";
 import { languageName } from "./figures.js";
-import { Waiting, useAnswer } from "./requests.js";
+import { AsOf, Waiting, useAnswer } from "./requests.js";
 
 const percent = (/** @type {number | null} */ value, /** @type {"auto" | "always"} */ signDisplay = "auto") =>
   value === null ? "–" : new Intl.NumberFormat(interfaceLanguage(), { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1, signDisplay }).format(value);
@@ -60,6 +60,6 @@ export const Rates = () => {
   const { answer, failure, busy, pending, again } = useAnswer("/api/lead/rates");
   return html`
     <div class="page-head"><h2>${t("lead.rates")}</h2>
-      <p class="row"><button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button></p></div>
+      <p class="row"><${AsOf} answer=${answer} /><button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button></p></div>
     ${answer ? html`<${Report} report=${answer} />` : html`<${Waiting} failure=${failure} pending=${pending} />`}`;
 };

@@ -1,8 +1,8 @@
 // Answers of the server as state of a view: what was answered, whether it is asked for, why it failed.
 
-import { call, outdated } from "../api.js";
+import { asOf, call, outdated } from "../api.js";
 import { Refusal } from "../join.js";
-import { number, t } from "../texts.js";
+import { interfaceLanguage, number, t } from "../texts.js";
 import { html, useCallback, useEffect, useRef, useState } from "../view.js";
 
 const SOON = 1; // seconds until a figure that is being made is asked for
@@ -66,6 +66,12 @@ export const Waiting = ({ failure, pending = null, words = "join.loading", onCan
       <small>${number(Math.round(pending.seconds))} s</small>
       ${onCancel ? html`<${Act} path=${`/api/lead/figures/${pending.id}/cancel`} body=${{}} label=${t("cancel")} onDone=${onCancel} />` : null}</p>` : null}
   </div>`;
+};
+
+/** Of when figures are. @param {{answer: any}} props */
+export const AsOf = ({ answer }) => {
+  const time = answer ? asOf.get(answer) : undefined;
+  return time ? html`<small>${t("lead.as_of", { time: time.toLocaleTimeString(interfaceLanguage()) })}</small>` : null;
 };
 
 /** A button that does something on the server, asks first where that is wanted, and says why it failed. */

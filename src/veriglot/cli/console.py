@@ -208,7 +208,8 @@ class Account:
         if self._report is None:
             return
         tagged = [(file, file.all_tags()) for file in self._report.files.values()]
-        noted = [(file, file.notes + tags.repaired + tags.reported) for file, tags in tagged]
+        notes_of = ((file, file.notes + tags.repaired + tags.reported) for file, tags in tagged)
+        noted = [(file, Counter({name.replace("_", " "): n for name, n in notes.items()})) for file, notes in notes_of]
         repaired = [(file, notes) for file, notes in noted if notes]
         for file, notes in repaired[:_FILES_SHOWN]:
             self.warn(f"{file.path} was read as {file.format} with {listed(notes)}.")

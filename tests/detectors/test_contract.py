@@ -38,6 +38,7 @@ def test_the_contract_is_kept(load: Load, samples: list[Sample]) -> None:
     check_contract(load, samples)
 
 
+@pytest.mark.slow  # loads each detector in new processes
 def test_new_processes_say_the_same(load: Load, samples: list[Sample]) -> None:
     check_processes(load(words=True), samples[::4])
 

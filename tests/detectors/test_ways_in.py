@@ -44,7 +44,7 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("options", [("--processes", 1), ("--processes", 2)])
+@pytest.mark.parametrize("options", [("--processes", 1), pytest.param(("--processes", 2), marks=pytest.mark.slow)])
 def test_batches_and_processes(
     capfd: pytest.CaptureFixture[str], trained: str, rows: Path, options: tuple[object, ...]
 ) -> None:

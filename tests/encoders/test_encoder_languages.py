@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from multilingual import SENTENCES
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "encoder_languages.py"
@@ -24,6 +25,7 @@ def page(paragraphs: list[str], iso: str, tag: str) -> str:
     )
 
 
+@pytest.mark.slow  # two runs of the script
 def test_translations_are_found_or_not(checkpoint: Path, tmp_path: Path) -> None:
     pages = {
         "eng": page(PARAGRAPHS, "eng", "en"),

@@ -198,6 +198,9 @@ def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> N
         ),
         ("Es misst 3,5 Meter.", "de", "It is 3.5 metres, not 35.", "en", "It is 3,5 metres, not 35."),
         ("Founded in 1862, 64 shops", "en", "سنة ١٨٦٢ وفيه ٦٤ دكانا", "ar", "سنة 1862 وفيه 64 دكانا"),
+        ("The canal is 2345 km long.", "en", "long de 2,345 km", "fr", "long de 2,345 km"),  # 2.345 there
+        ("Er wiegt 1500 kg.", "de", "It weighs 1.500 kg.", "en", "It weighs 1.500 kg."),
+        ("Er wiegt 1500 kg.", "de", "It weighs 1,500 kg.", "en", "It weighs 1500 kg."),
         ("It has twelve.", "en", "Es hat 12.", "de", "Es hat 12."),
         ("It has 12.", "en", "Es hat zwölf und 13.", "de", "Es hat zwölf und 13."),
     ],

@@ -16,13 +16,14 @@ from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
+from icu4py.messageformat import MessageFormat
 
 from veriglot.plugins import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["COMPUTED", "month_names", "read_values", "support"]
+__all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")
@@ -226,6 +227,24 @@ def _readings(written: str) -> tuple[float, ...]:
     return tuple(
         float(f"{whole}.{part}") if float(part or 0) and len(whole) <= 16 else _whole(whole) for whole, part in wholes
     )
+
+
+@cache
+def _decimal_mark(language: str) -> str:
+    """What parts the whole from its tenths in a language, by the Unicode Common Locale Data Repository."""
+    return MessageFormat("{n, number}", language).format({"n": 0.5})[1:-1]
+
+
+def likeliest_amount(value: Value, text: str, language: str) -> float:
+    """What a value of a text means by the custom of its language: `2,345` is 2345 in English and 2.345 in French.
+
+    Args:
+        value: it.
+        text: where it stands.
+        language: BCP 47 tag of the text.
+    """
+    decimal = len(value.amounts) == 2 and _decimal_mark(language) in text[value.start : value.end]
+    return value.amounts[decimal]
 
 
 def _numeral(piece: str, words: _Words) -> float | None:

@@ -36,7 +36,7 @@ from veriglot.judging.base import ResolvedLanguage, evidence_language
 from veriglot.records import Sample, Task
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
-from veriglot.text.values import COMPUTED, read_values
+from veriglot.text.values import COMPUTED, likeliest_amount, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -215,13 +215,14 @@ def numbers_alike(response: str, language: str, passages: Sequence[str], evidenc
         evidence: BCP 47 tag of the evidence.
     """
     ours = {
-        (value.kind, value.amounts[0]): response[value.start : value.end] for value in read_values(response, language)
+        (value.kind, likeliest_amount(value, response, language)): response[value.start : value.end]
+        for value in read_values(response, language)
     }
     ours = {key: form for key, form in ours.items() if _DIGIT.search(form)}
     shown = []
     for text in passages:
         for value in reversed(read_values(text, evidence) if ours else []):
-            form = ours.get((value.kind, value.amounts[0]))
+            form = ours.get((value.kind, likeliest_amount(value, text, evidence)))
             if form is not None and _DIGIT.search(text, value.start, value.end):
                 text = text[: value.start] + form + text[value.end :]
         shown.append(text)

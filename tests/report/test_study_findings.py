@@ -57,7 +57,7 @@ KINDS = {
     "raw": r"The rates are raw: they hold the detector's false alarms and miss what it misses\.",
 }
 ON_THE_PAGE = (  # what stands elsewhere on the page and depends on the figures
-    (r"All (\d+) rates are reliable by the checks that are described under Methods\.", "all_reliable"),
+    (r"All (\d+) rates passed the checks of reliability\.", "all_reliable"),
     (r"Unreliable: (\d+) of (\d+) rates", "some_unreliable"),
     (r".*Every response was judged\. Rows and columns.*", "all_judged"),
     (r"All ([\d,]+) planned responses were judged\.", "all_judged"),

@@ -793,7 +793,7 @@ ESTIMATORS: dict[Estimator, _Method] = {
     Estimator.PPI: _Method(
         _prediction_powered,
         "marked share, rectified by labels from this study",
-        "`ppi` is the marked share of all responses, put right by what people marked in some of them"
+        "`ppi` is the marked share of all responses, put right by the labels of some of them"
         " (prediction-powered inference).",
         needs_labels=True,
     ),

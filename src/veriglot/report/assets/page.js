@@ -14,13 +14,13 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     const source = document.getElementById(button.dataset.copy);
     getSelection().selectAllChildren(source);
+    let copied = true;
     try {
       await navigator.clipboard.writeText(source.innerText);
     } catch {
-      document.execCommand("copy"); // a page from a server without TLS, or a browser that asks for a permission
+      copied = document.execCommand("copy"); // a page from a server without TLS, or a browser that asks for a permission
     }
-    said.textContent = "Copied";
-    button.textContent = "Copied";
+    button.textContent = said.textContent = copied ? "Copied" : "Selected: press Ctrl+C";
   });
 }
 

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from rows import samples
 from word_absence import WordAbsence
 
@@ -129,6 +130,50 @@ def test_a_part_that_is_damaged_or_missing_is_made_anew(source: Path) -> None:
     run(source, maker)
     assert sorted(maker.made) == [10, 30]
     assert list(read_predictions(source.parent / "out")) == expected(source)
+
+
+@pytest.mark.parametrize("keeps_size", [True, False])
+def test_a_listed_part_that_was_changed_is_made_anew_though_its_ids_are_right(source: Path, keeps_size: bool) -> None:
+    run(source)
+    folder = source.parent / "out"
+    changed = folder / finished_parts(folder)[1].id
+    if keeps_size:  # one byte of a text or a number: reading it need not fail
+        data = bytearray(changed.read_bytes())
+        data[len(data) // 2] ^= 1
+        changed.write_bytes(data)
+    else:
+        altered = [replace(each, reason="altered") for each in list(read_predictions(changed))]
+        changed.write_bytes(predictions_as_parquet(altered))
+    with pytest.raises(UsageError, match="was changed after it was finished"):
+        list(read_predictions(folder))
+    maker = Maker()
+    run(source, maker)
+    assert maker.made == [10]
+    assert list(read_predictions(folder)) == expected(source)
+
+
+def test_only_files_of_our_own_names_are_removed(source: Path) -> None:
+    folder = source.parent / "out"
+    folder.mkdir()
+    strange = folder / "part-00000-6c1f-c000.snappy.parquet"
+    partial = folder / f"part-{0:012}-{10:012}-{'a' * 12}.parquet.partial"
+    for path in (strange, partial):
+        path.write_bytes(b"x")
+    run(source)
+    run(source, restart=True)
+    assert strange.read_bytes() == b"x"
+    assert not partial.exists()
+
+
+def test_overwrite_makes_anew_what_was_never_listed(source: Path) -> None:
+    with pytest.raises(DeathError):
+        run(source, Maker(dies_after=1))
+    listing = source.parent / "out" / "parts.jsonl"
+    assert not listing.exists() or not listing.stat().st_size
+    listing.unlink(missing_ok=True)
+    maker = Maker()
+    run(source, maker, restart=True)
+    assert sorted(maker.made) == [0, 10, 20, 30, 40]
 
 
 def test_a_whole_part_of_other_rows_is_not_taken(source: Path) -> None:

@@ -138,11 +138,11 @@ class PartFolder:
         options: dict[str, Option],
         restart: bool = False,
     ) -> None:
-        self.path = path
+        self.path, self.listing = path, path / _LIST
         self._read, self._size = read, size
         self._restart = restart
         self._checkpoint = Checkpoint(
-            path / _LIST, signature=signature, inputs=inputs, options=options, restart=restart, maker="detector"
+            self.listing, signature=signature, inputs=inputs, options=options, restart=restart, maker="detector"
         )
 
     @property
@@ -211,11 +211,10 @@ class PartFolder:
         return [path for path in self.path.glob("part-*") if _OURS.fullmatch(path.name)]
 
     def _prepare(self) -> None:
-        """Remove what is to be made anew: every part on a restart; else the damaged ones, and the list that has them."""
-        listing = self.path / _LIST
-        if not (self._restart or listing.exists()):
+        """Remove what is to be made anew: all parts on a restart; else the damaged ones, and the list that has them."""
+        if not (self._restart or self.listing.exists()):
             return
-        with Lock(listing):
+        with Lock(self.listing):
             if self._restart:
                 faulty = self._files()
             else:
@@ -223,7 +222,7 @@ class PartFolder:
             for path in faulty:
                 path.unlink(missing_ok=True)
             if faulty:
-                listing.unlink(missing_ok=True)  # its whole parts are listed again
+                self.listing.unlink(missing_ok=True)  # its whole parts are listed again
 
     def _blocks(self, rows: Callable[[], Iterable[Row | FailedRow]], *, stop: bool) -> Iterator[Block]:
         manifest = self._checkpoint.manifest

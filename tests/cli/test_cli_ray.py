@@ -85,14 +85,17 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         (("{input}", "-o", "out.jsonl"), "makes a folder of Parquet parts"),
         (("{input}",), "makes a folder of Parquet parts"),
         (("{input}", "-o", "out/", "--shard", "1/2"), "exclude each other"),
+        (("{input}", "-o", "{folder}/"), "which is an input. Name another folder"),
     ],
 )
 def test_what_makes_no_folder_of_parts_is_refused(
     veriglot: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     source = write_input(tmp_path / "in.jsonl", list(samples(5)))
-    outcome = veriglot("detect", *(word.format(input=source) for word in words), "--engine", "ray")
+    words = tuple(word.format(input=source, folder=tmp_path) for word in words)
+    outcome = veriglot("detect", *words, "--engine", "ray")
     assert outcome.code == 2
+    assert list(tmp_path.iterdir()) == [source]
     assert message in " ".join(outcome.err.split())
 
 
@@ -104,35 +107,21 @@ def test_without_ray_the_extra_is_named(veriglot: Command, tmp_path: Path) -> No
     assert "[ray]" in outcome.err
 
 
-def test_an_output_folder_that_holds_an_input_is_refused_before_any_work(veriglot: Command, tmp_path: Path) -> None:
-    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
-    outcome = veriglot("detect", source, "-o", f"{tmp_path}/", *RAY)
-    assert outcome.code == 2
-    assert "which is an input. Name another folder with -o" in " ".join(outcome.err.split())
-    assert list(tmp_path.iterdir()) == [source]
-
-
 @pytest.fixture
 def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """As much of Ray as the engine calls, in this process: the first actor has a core, the others wait."""
-    started: list[Any] = []
+    started, ready = list[Any](), list[Any]()
 
-    class Method:
-        def __init__(self, method: Any, runs: bool) -> None:
-            self.method, self.runs = method, runs
-
-        def remote(self, *words: Any) -> Any:
-            call = partial(self.method, *words)
-            if self.runs:
-                ready.append(call)
-            return call
+    def call(runs: bool, work: Any, *words: Any) -> Any:
+        ready.extend([made := partial(work, *words)] * runs)
+        return made
 
     def start(kind: Any, *words: Any) -> Any:
         started.append(actor := kind(*words))
-        runs = len(started) == 1
-        return SimpleNamespace(describe=Method(actor.describe, runs), judge=Method(actor.judge, runs))
+        methods = {"describe": actor.describe, "judge": actor.judge}
+        made = {name: SimpleNamespace(remote=partial(call, len(started) == 1, work)) for name, work in methods.items()}
+        return SimpleNamespace(**made)
 
-    ready: list[Any] = []
     module, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
     vars(module).update(
         is_initialized=lambda: True,
@@ -180,9 +169,8 @@ def test_an_error_of_an_actor_keeps_its_remedy() -> None:
     assert str(answer.as_error()) == str(MissingExtraError("Parquet", "parquet"))
 
 
-@pytest.mark.parametrize("mode", [None, "disabled"])
-def test_a_cluster_of_our_own_has_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str | None) -> None:
-    code = "import os\nread = {name: os.environ.get(name) for name in ('RAY_AUTH_MODE', 'RAY_AUTH_TOKEN')}\n"
+def test_a_cluster_of_our_own_has_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import os\ntoken = os.environ['RAY_AUTH_MODE'], os.environ['RAY_AUTH_TOKEN']\n"
     (tmp_path / "ray.py").write_text(code + "def is_initialized(): return True\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))  # is put back behind the test
@@ -190,11 +178,8 @@ def test_a_cluster_of_our_own_has_a_token(tmp_path: Path, monkeypatch: pytest.Mo
     for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    if mode is not None:
-        monkeypatch.setenv("RAY_AUTH_MODE", mode)
-    module, _ = ray_engine._connected(1)
-    assert module.read["RAY_AUTH_MODE"] == (mode or "token")
-    assert len(module.read["RAY_AUTH_TOKEN"] or "") == (64 if mode is None else 0)
+    mode, token = ray_engine._connected(1)[0].token
+    assert (mode, len(token)) == ("token", 64)
 
 
 @needs_ray

@@ -370,10 +370,7 @@ class Cluster:
                 self._calls[actor.handle.judge.remote(share.samples, share.whole)] = actor
 
     def _listen(self) -> list[tuple[_Share, _Answer, int]]:
-        """Wait until an actor is ready, has an answer, or is dead; gives the answers, each with the actor's number.
-
-        None comes of a wait of 30 s, so that actors for which there is no core can be told of.
-        """
+        """Wait until an actor is ready, has an answer, or is dead; gives the answers, each with the actor's number."""
         from ray.exceptions import RayError, RayTaskError
 
         calls, _ = self._ray.wait(list(self._calls), timeout=_PATIENCE)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pickle
+import re
 import signal
+import sys
 import time
+from functools import partial
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 import rows as made_rows
 from rows import samples
+from word_absence import WordAbsence
 
+from veriglot.errors import MissingExtraError
 from veriglot.formats.reader import read_predictions
+from veriglot.pipeline import ray_engine
+from veriglot.pipeline.engine import Refusal
 from veriglot.records import Evidence, Sample, encode
 from veriglot.storage import parts
 from veriglot.storage.parts import finished_parts
@@ -76,14 +85,17 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         (("{input}", "-o", "out.jsonl"), "makes a folder of Parquet parts"),
         (("{input}",), "makes a folder of Parquet parts"),
         (("{input}", "-o", "out/", "--shard", "1/2"), "exclude each other"),
+        (("{input}", "-o", "{folder}/"), "which is an input. Name another folder"),
     ],
 )
 def test_what_makes_no_folder_of_parts_is_refused(
     veriglot: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     source = write_input(tmp_path / "in.jsonl", list(samples(5)))
-    outcome = veriglot("detect", *(word.format(input=source) for word in words), "--engine", "ray")
+    words = tuple(word.format(input=source, folder=tmp_path) for word in words)
+    outcome = veriglot("detect", *words, "--engine", "ray")
     assert outcome.code == 2
+    assert list(tmp_path.iterdir()) == [source]
     assert message in " ".join(outcome.err.split())
 
 
@@ -93,6 +105,81 @@ def test_without_ray_the_extra_is_named(veriglot: Command, tmp_path: Path) -> No
     outcome = veriglot("detect", source, "-o", f"{tmp_path}/out/", *RAY)
     assert outcome.code != 0
     assert "[ray]" in outcome.err
+
+
+@pytest.fixture
+def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As much of Ray as the engine calls, in this process: the first actor has a core, the others wait."""
+    started, ready = list[Any](), list[Any]()
+
+    def call(runs: bool, work: Any, *words: Any) -> Any:
+        ready.extend([made := partial(work, *words)] * runs)
+        return made
+
+    def start(kind: Any, *words: Any) -> Any:
+        started.append(actor := kind(*words))
+        methods = {"describe": actor.describe, "judge": actor.judge}
+        made = {name: SimpleNamespace(remote=partial(call, len(started) == 1, work)) for name, work in methods.items()}
+        return SimpleNamespace(**made)
+
+    module, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
+    vars(module).update(
+        is_initialized=lambda: True,
+        remote=lambda kind: SimpleNamespace(options=lambda **_: SimpleNamespace(remote=partial(start, kind))),
+        wait=lambda _, timeout: ([ready.pop()] if ready else [], []),
+        get=lambda call: pickle.loads(pickle.dumps(call())),
+        kill=lambda _: started.clear(),
+    )
+    vars(exceptions).update(RayError=RuntimeError, RayTaskError=ArithmeticError)
+    monkeypatch.setitem(sys.modules, "ray", module)
+    monkeypatch.setitem(sys.modules, "ray.exceptions", exceptions)
+
+
+@pytest.mark.usefixtures("_one_core", "_small_parts")
+def test_progress_counts_each_row_once_and_only_workers_that_run(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "_EVERY", 0.0)
+    monkeypatch.setattr(ray_engine, "_PATIENCE", 0.0)
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(
+        b"".join(b"{\n" if number % 10 == 3 else encode(row) + b"\n" for number, row in enumerate(samples(70)))
+    )
+    folder = tmp_path / "out"
+    words = ("detect", source, "--detector", "word_absence:WordAbsence", "-o", f"{folder}/", *RAY)
+    outcome = veriglot(*words)
+    assert outcome.code == 3, outcome.err
+    assert outcome.err.count("1 of 2 workers run.") == 1
+    assert "on 1 processes" in outcome.err
+    assert f"only written to {folder}/parts.jsonl." in outcome.err
+    assert "veriglot: 70 rows, " in outcome.err  # not "of 70": lines of JSON are not counted, as that reads them all
+    (folder / finished_parts(folder)[1].id).write_bytes(b"")
+    again = veriglot(*words)
+    assert max(map(int, re.findall(r"veriglot: (\d+) rows, ", again.err))) == 70
+
+
+def missing(_: object) -> bytes:
+    raise MissingExtraError("Parquet", "parquet")
+
+
+def test_an_error_of_an_actor_keeps_its_remedy() -> None:
+    actor = ray_engine._Judge(pickle.dumps(WordAbsence), pickle.dumps(missing))
+    answer = pickle.loads(pickle.dumps(actor.judge(list(samples(2)), True)))
+    assert isinstance(answer, Refusal)
+    assert str(answer.as_error()) == str(MissingExtraError("Parquet", "parquet"))
+
+
+def test_a_cluster_of_our_own_has_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import os\ntoken = os.environ['RAY_AUTH_MODE'], os.environ['RAY_AUTH_TOKEN']\n"
+    (tmp_path / "ray.py").write_text(code + "def is_initialized(): return True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))  # is put back behind the test
+    del sys.modules["ray"]
+    for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    mode, token = ray_engine._connected(1)[0].token
+    assert (mode, len(token)) == ("token", 64)
 
 
 @needs_ray

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from rows import samples
 from word_absence import WordAbsence
 
@@ -129,6 +130,37 @@ def test_a_part_that_is_damaged_or_missing_is_made_anew(source: Path) -> None:
     run(source, maker)
     assert sorted(maker.made) == [10, 30]
     assert list(read_predictions(source.parent / "out")) == expected(source)
+
+
+def test_a_listed_part_that_was_changed_is_made_anew_though_its_ids_are_right(source: Path) -> None:
+    run(source)
+    folder = source.parent / "out"
+    same_size, other_size = (folder / finished_parts(folder)[number].id for number in (1, 3))
+    data = bytearray(same_size.read_bytes())
+    data[len(data) // 2] ^= 1
+    same_size.write_bytes(data)
+    altered = [replace(each, reason="altered") for each in read_predictions(other_size)]
+    other_size.write_bytes(predictions_as_parquet(altered))
+    maker = Maker()
+    run(source, maker)
+    assert sorted(maker.made) == [10, 30]
+    assert list(read_predictions(folder)) == expected(source)
+
+
+def test_overwrite_takes_up_no_part_and_removes_only_files_of_our_own_names(source: Path) -> None:
+    with pytest.raises(DeathError):
+        run(source, Maker(dies_after=1))
+    folder = source.parent / "out"
+    (folder / "parts.jsonl").unlink(missing_ok=True)
+    strange = folder / "part-00000-6c1f-c000.snappy.parquet"
+    partial = folder / f"part-{0:012}-{9:012}-{'a' * 12}.parquet.partial"
+    strange.touch()
+    partial.touch()
+    maker = Maker()
+    run(source, maker, restart=True)
+    assert sorted(maker.made) == [0, 10, 20, 30, 40]
+    assert strange.exists()
+    assert not partial.exists()
 
 
 def test_a_whole_part_of_other_rows_is_not_taken(source: Path) -> None:

@@ -129,15 +129,15 @@ class Account:
         """One more row with a prediction."""
         self.tally.add(prediction)
 
-    def add_failed(self, row: FailedRow, *, written: bool) -> None:
-        """One more row that could not be read; `written` where a file holds it."""
+    def add_failed(self, row: FailedRow, *, written: bool, where: str = "the file of failed rows") -> None:
+        """One more row that could not be read; `written` if a file holds it, and `where`."""
         self.tally.failed += 1
         if written and (self._quiet or self._reported == _SHOWN):
             return
         self._reported += 1
         say(str(row.as_error()))
         if written and self._reported == _SHOWN:
-            self.warn("further rows that cannot be read are not shown, only written to the file of failed rows.")
+            self.warn(f"further rows that cannot be read are not shown, only written to {where}.")
 
     def samples(
         self, rows: Iterable[Sample | FailedRow], failures: Path | None = None, *, stop: bool = False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import PurePath
 
     from veriglot.pipeline.engine import Description, Engine, OutputJob
-    from veriglot.storage.parts import Part
+    from veriglot.storage.parts import Block, Part
 
     Rows = Callable[[], Iterable[Sample | FailedRow]]
     Pairs = Iterable[tuple[Sample, Prediction]]
@@ -503,13 +503,25 @@ def _stated(options: DetectOptions, detector: Description) -> dict[str, bool | i
 
 
 def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -> None:
+    from veriglot.formats.containers import parquet_module
     from veriglot.formats.reader import read_predictions
     from veriglot.formats.writer import predictions_as_parquet
     from veriglot.pipeline.ray_engine import Cluster, Pace, text_bytes
     from veriglot.storage.parts import PartFolder
 
     assert options.folder is not None
-    with Cluster(options.recipe, predictions_as_parquet, processes=options.processes or 0) as cluster:
+    folder_path = options.folder.resolve()
+    for file in inputs:
+        if folder_path in Path(file.path).resolve().parents:
+            raise UsageError(f"{options.folder} holds {file.path}, which is an input.", "Name another folder with -o.")
+    parquet_module()  # what is missing is to be known before the work
+    counted = all(file.relative_path.suffix.lower() == ".parquet" for file in inputs)  # others would be read whole
+
+    def total() -> int | None:
+        return count_rows(inputs) if counted else None
+
+    workers = options.processes or 0
+    with Cluster(options.recipe, predictions_as_parquet, processes=workers, say=account.warn) as cluster:
         folder = PartFolder(
             options.folder,
             read=read_predictions,
@@ -519,22 +531,24 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
             options=_stated(options, cluster.description),
             restart=options.overwrite,
         )
-        pace = Pace(cluster.processes, done_before=0 if options.overwrite else folder.rows)
+        pace = Pace(cluster.processes)
         rows = _rows(options, inputs, account, alone=len(inputs) == 1)
-        with Bar(shown=not options.quiet, total=lambda: count_rows(inputs), resumes=True) as bar:
+        with Bar(shown=not options.quiet, total=total, resumes=True) as bar:
 
             def seen(part: Part, process: int | None) -> None:
                 pace.add(part, process)
-                pace.deaths = cluster.deaths
+                pace.deaths, pace.processes = cluster.deaths, cluster.processes
                 bar.advance(part.end - part.start)
                 for row in part.failed:
-                    account.add_failed(row, written=True)
-                if not sys.stderr.isatty() and (line := pace.due_line(lambda: count_rows(inputs))):
+                    account.add_failed(row, written=True, where=str(folder.listing))
+                if not sys.stderr.isatty() and (line := pace.due_line(total)):
                     account.warn(line)
 
-            tally = folder.run(
-                rows, lambda blocks, into: cluster.make(blocks, into, seen=seen), stop=options.on_error == "stop"
-            )
+            def make(blocks: Iterator[Block], into: PartFolder) -> Iterator[Part]:
+                pace.done_before = into.rows  # now without what was damaged, which comes again
+                return cluster.make(blocks, into, seen=seen)
+
+            tally = folder.run(rows, make, stop=options.on_error == "stop")
     if pace.rows:
         account.warn(pace.summary)
     account.take(tally, [])

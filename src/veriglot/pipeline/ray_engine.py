@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import secrets
+import sys
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -32,6 +34,7 @@ _TRIES = 3  # deaths over a sample before it fails
 _DEATHS_AT_START = 3  # in a row, no actor becoming ready between them: the fault is not in the samples
 _STORE = 64 << 20  # bytes an actor of Ray's memory for blocks, on a cluster of our own
 _EVERY = 60.0  # seconds between the lines of a log
+_PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
 _SHOWN = 3  # reasons in a line
 
 
@@ -46,7 +49,7 @@ class Pace:
     """How fast a run is and what fails, for progress and for the summary.
 
     Attributes:
-        processes: how many actors there are.
+        processes: how many actors run.
         total: rows of the input; None where they were not counted.
         rows: rows done by this run.
         done_before: rows that earlier runs had done.
@@ -163,11 +166,14 @@ class _Judge:
         """What the detector says of itself, or why there is none."""
         return self._about
 
-    def judge(self, samples: Sequence[Sample], whole: bool) -> _Answer:
+    def judge(self, samples: Sequence[Sample], whole: bool) -> _Answer | Refusal:
         """Judge samples; `whole` says that they are all of a block, whose part is encoded here."""
         began = time.process_time()
-        predictions = judge(self._detector, samples)
-        data = self._encode(predictions) if whole else None
+        try:
+            predictions = judge(self._detector, samples)
+            data = self._encode(predictions) if whole else None
+        except VeriglotError as error:
+            return Refusal(error.message, error.remedy, error.exit_code)
         outcome = Outcome.of(predictions)
         return _Answer([] if data is not None else predictions, data, outcome, time.process_time() - began)
 
@@ -222,6 +228,7 @@ class _Actor:
     handle: Any
     ready: bool = False
     share: _Share | None = None
+    began: float = field(default_factory=time.monotonic)
 
 
 class Cluster:
@@ -231,10 +238,11 @@ class Cluster:
         make: makes the detector; it is pickled, like `encode`.
         encode: predictions as the content of a part.
         processes: number of actors; 0 takes every core of the cluster.
+        say: told once where actors do not run after 30 s.
 
     Attributes:
         description: what the detector says of itself.
-        processes: number of actors.
+        processes: the most actors that ran at once; those without a free core are not among them.
         deaths: how many actors died.
 
     Raises:
@@ -245,18 +253,24 @@ class Cluster:
     description: Description
 
     def __init__(
-        self, make: Callable[[], Any], encode: Callable[[Sequence[Prediction]], bytes], *, processes: int = 0
+        self,
+        make: Callable[[], Any],
+        encode: Callable[[Sequence[Prediction]], bytes],
+        *,
+        processes: int = 0,
+        say: Callable[[str], None],
     ) -> None:
         self._recipe, self._encode = pickle.dumps(make), encode
+        self._say: Callable[[str], None] | None = say
         self._ray, self._ours = _connected(processes)
-        self.processes = processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.processes = 0
         self.deaths = self._deaths_at_start = self._numbers = 0
         self._class = self._ray.remote(_Judge)
         self._actors: list[_Actor] = []
         self._calls: dict[Any, _Actor] = {}  # what each actor has in hand
         self._waiting: deque[_Share] = deque()
         try:
-            for _ in range(self.processes):
+            for _ in range(processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))):
                 self._start()
             while not any(actor.ready for actor in self._actors):
                 self._listen()
@@ -359,7 +373,7 @@ class Cluster:
         """Wait until an actor is ready, has an answer, or is dead; gives the answers, each with the actor's number."""
         from ray.exceptions import RayError, RayTaskError
 
-        calls, _ = self._ray.wait(list(self._calls))
+        calls, _ = self._ray.wait(list(self._calls), timeout=_PATIENCE)
         answers = []
         for call in calls:
             actor = self._calls.pop(call)
@@ -381,7 +395,16 @@ class Cluster:
             elif actor.share is not None:
                 answers.append((actor.share, message, actor.number))
                 actor.share = None
+        self._tell_waiting()
         return answers
+
+    def _tell_waiting(self) -> None:
+        late = time.monotonic() - _PATIENCE
+        if self._say is not None and any(not actor.ready and actor.began <= late for actor in self._actors):
+            ready, wanted = sum(actor.ready for actor in self._actors), len(self._actors)
+            cause = "for free cores of the cluster, or for the detector to load"
+            self._say(f"waiting {cause}: {ready:,} of {wanted:,} workers run.")
+            self._say = None
 
     def _welcome(self, actor: _Actor, description: Description) -> None:
         before = getattr(self, "description", description)
@@ -393,6 +416,7 @@ class Cluster:
         self.description = description
         self._deaths_at_start = 0
         actor.ready = True
+        self.processes = max(self.processes, sum(actor.ready for actor in self._actors))
 
     def _bury(self, actor: _Actor, error: Exception) -> tuple[_Share, _Answer] | None:
         """Put a new actor in the place of a dead one, and what it held back in the queue.
@@ -431,13 +455,16 @@ def _connected(processes: int) -> tuple[Any, bool]:
         VeriglotError: nothing answers there.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = os.environ.get(_ADDRESS)
+    # Ray reads them at its import; without a token every user of this machine could have the cluster run anything.
+    if not (address or "ray" in sys.modules or "RAY_AUTH_MODE" in os.environ):
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     try:
         import ray
     except ModuleNotFoundError as error:
         raise MissingExtraError("--engine ray", "ray") from error
     if ray.is_initialized():
         return ray, False
-    address = os.environ.get(_ADDRESS)
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address:

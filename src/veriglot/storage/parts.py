@@ -8,6 +8,7 @@ are not listed yet: they are checked against the rows and listed, not made again
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.signatures import file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Manifest, Option, Row, Tally
 from veriglot.storage.files import Lock, open_whole
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Outcome", "Part", "PartFolder", "finished_parts"]
 
 _LIST = "parts.jsonl"
+_OURS = re.compile(r"part-\d{12}-\d{12}-[0-9a-f]{12}\.parquet(\.partial)?")  # other engines name files part-* too
+_HASH = 16  # hexadecimal digits of a part's SHA-256
 # Where a part ends: what a death costs (some 10 s of a core) against how many files there are.
 _MOST_ROWS = 2_000
 _MOST_BYTES = 8 << 20  # of text, so that long rows do not multiply in memory
@@ -66,6 +70,7 @@ class Part(msgspec.Struct, frozen=True):
         outcome: what became of its samples.
         failed: its rows that could not be read, each with its number; the file does not hold them.
         seconds: CPU time that judging and encoding took; 0 of a part that an earlier run made and did not list.
+        sha256: the first 16 hexadecimal digits of the file's SHA-256; empty from an earlier version.
     """
 
     id: str
@@ -75,6 +80,7 @@ class Part(msgspec.Struct, frozen=True):
     outcome: Outcome
     failed: tuple[FailedRow, ...] = ()
     seconds: float = 0.0
+    sha256: str = ""
 
 
 @dataclass
@@ -132,11 +138,11 @@ class PartFolder:
         options: dict[str, Option],
         restart: bool = False,
     ) -> None:
-        self.path = path
+        self.path, self.listing = path, path / _LIST
         self._read, self._size = read, size
         self._restart = restart
         self._checkpoint = Checkpoint(
-            path / _LIST, signature=signature, inputs=inputs, options=options, restart=restart, maker="detector"
+            self.listing, signature=signature, inputs=inputs, options=options, restart=restart, maker="detector"
         )
 
     @property
@@ -170,7 +176,7 @@ class PartFolder:
         self._prepare()
         blocks = self._blocks(rows, stop=stop)
         self._checkpoint.run(blocks, lambda missing: make(missing, self))
-        listed = finished_parts(self.path)
+        listed = list(_listed(self.path))  # checked before, or written just now
         for path in set(self._files()) - {self.path / part.id for part in listed}:
             path.unlink()  # of a run that was given up: who reads all files of the folder may not meet it
         tally = _tally(listed)
@@ -188,32 +194,35 @@ class PartFolder:
             return None
         if [prediction.id for prediction in predictions] != [sample.id for sample in block.samples]:
             return None
-        return self._part(block, Outcome.of(predictions), path.stat().st_size, 0.0)
+        return self._part(block, Outcome.of(predictions), path.stat().st_size, 0.0, file_sha256(path))
 
     def write(self, block: Block, data: bytes, outcome: Outcome, seconds: float) -> Part:
         """Write a part whole, or not at all."""
         with open_whole(self.path / block.id) as file:
             file.write(data)
-        return self._part(block, outcome, len(data), seconds)
+        return self._part(block, outcome, len(data), seconds, hashlib.sha256(data).hexdigest())
 
     @staticmethod
-    def _part(block: Block, outcome: Outcome, size: int, seconds: float) -> Part:
-        return Part(block.id, block.start, block.end, size, outcome, block.failed, round(seconds, 3))
+    def _part(block: Block, outcome: Outcome, size: int, seconds: float, sha256: str) -> Part:
+        rounded = round(seconds, 3)
+        return Part(block.id, block.start, block.end, size, outcome, block.failed, rounded, sha256[:_HASH])
 
     def _files(self) -> list[Path]:
-        return list(self.path.glob("part-*.parquet*"))
+        return [path for path in self.path.glob("part-*") if _OURS.fullmatch(path.name)]
 
     def _prepare(self) -> None:
-        """Remove what is to be made anew: everything on a restart, and the list where a listed part is damaged."""
-        listing = self.path / _LIST
-        if not listing.exists():
+        """Remove what is to be made anew: all parts on a restart; else the damaged ones, and the list that has them."""
+        if not (self._restart or self.listing.exists()):
             return
-        with Lock(listing):
+        with Lock(self.listing):
             if self._restart:
-                for path in self._files():
-                    path.unlink()
-            elif any(_fault(self.path, part) for part in _listed(self.path)):
-                listing.unlink()  # its whole parts are listed again
+                faulty = self._files()
+            else:
+                faulty = [self.path / part.id for part in _listed(self.path) if _fault(self.path, part)]
+            for path in faulty:
+                path.unlink(missing_ok=True)
+            if faulty:
+                self.listing.unlink(missing_ok=True)  # its whole parts are listed again
 
     def _blocks(self, rows: Callable[[], Iterable[Row | FailedRow]], *, stop: bool) -> Iterator[Block]:
         manifest = self._checkpoint.manifest
@@ -251,7 +260,8 @@ def _fault(folder: Path, part: Part) -> str | None:
     path = folder / part.id
     if not path.exists():
         return f"{path} is missing"
-    return None if path.stat().st_size == part.size else f"{path} was changed after it was finished"
+    whole = path.stat().st_size == part.size and part.sha256 in {"", file_sha256(path)[:_HASH]}
+    return None if whole else f"{path} was changed after it was finished"
 
 
 def finished_parts(folder: Path) -> list[Part]:

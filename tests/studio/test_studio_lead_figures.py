@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import msgspec
 import pytest
 from studio_server import Running, any_database, layer, write_project
 from test_studio_serve import COMMAND, _free_port
@@ -172,22 +175,29 @@ def test_an_old_figure_is_shown_while_the_new_one_is_made(studio: Running, monke
 
 
 @any_database
-@pytest.mark.parametrize("content", [None, b"half of it"])
-def test_the_last_figures_are_there_right_after_a_start(studio: Running, content: bytes | None) -> None:
+@pytest.mark.parametrize("changed", ["nothing", "file", "project", "version"])
+def test_the_last_figures_are_there_right_after_a_start(
+    studio: Running, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lead, annotator = studio.visitor(role="lead"), studio.visitor()
     before = lead.get("/api/lead/overview")
     (file,) = _until(lambda: [*studio.folder.glob("*.figures")])
     assert file.stat().st_mode & 0o077 == 0
     app = studio.server.config.app.app  # type: ignore[union-attr]
     app.state.figures.close()
-    if content is not None:
-        file.write_bytes(content)
+    if changed == "file":
+        file.write_bytes(b"half of it")
+    elif changed == "project":
+        entries = studio.studio().project.entries
+        msgspec.structs.force_setattr(entries, "pace", msgspec.structs.replace(entries.pace, hourly=1.0))
+    elif changed == "version":
+        monkeypatch.setattr(figures, "__version__", "0.0")
     app.state.figures = figures.Figures()
     worker = app.state.figures._workers[studio.studio()] = figures._Worker(studio.studio())
     annotator.next()
     with worker.turn:
         after = lead.get("/api/lead/overview", headers={"Prefer": "wait=0"})
-    if content is None:
+    if changed == "nothing":
         assert (after.headers["x-outdated"], after.json()) == ("1", before.json())
     else:
         assert after.status_code == 202
@@ -224,6 +234,55 @@ def test_a_figure_whose_process_dies_is_a_failure_and_made_again(studio: Running
     lead.client.headers["Prefer"] = "wait=0"
     made = _until(lambda: next((made for made in _made(studio) if lead.get(GAMMA) and made.process), None))
     assert made.process is not process
+
+
+@pytest.mark.parametrize(("module", "name"), [("_context", "Pipe"), ("threading", "Thread")])
+@any_database
+def test_a_process_that_cannot_start_is_a_failure_and_tried_again(
+    studio: Running, monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    lead = studio.visitor(role="lead")
+    with monkeypatch.context() as patch:
+        patch.setattr(figures, module, SimpleNamespace(**{name: fail}))
+        answer = lead.get("/api/lead/overview", headers={"Prefer": "wait=5"})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (500, "Something went wrong here.")
+    assert lead.get("/api/lead/overview").status_code == 200
+
+
+@any_database
+def test_what_waits_for_its_turn_is_cancelled_alone(studio: Running) -> None:
+    lead = studio.visitor(role="lead")
+    assert lead.get("/api/lead/overview").status_code == 200
+    worker = studio.server.config.app.app.state.figures._workers[studio.studio()]  # type: ignore[union-attr]
+    process = worker.process
+    with worker.turn:
+        number = lead.get("/api/lead/rates", headers={"Prefer": "wait=0"}).json()["pending"]["id"]
+        assert lead.post(f"/api/lead/figures/{number}/cancel", json={}).status_code == 200
+        assert lead.post(f"/api/lead/figures/{number}/cancel", json={}).status_code == 404
+    assert lead.get("/api/lead/rates").status_code == 200
+    assert process.is_alive()
+    assert worker.process is process
+
+
+def test_an_event_that_comes_in_after_a_later_one_makes_a_figure_old(
+    studio: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "_OVERTAKEN", 10)
+    served, made = studio.studio(), figures.Figures()
+    before = made._version(served)
+    with served.store.reading() as tx:
+        first = max(event.id for event in tx.events(served.id)) + 100
+    for number, kind in ((0, "save"), (9, "submit"), (5, "submit"), (4, "save"), (30, "save"), (25, "submit")):
+        with served.store.writing() as tx:
+            tx.record(kind, served.id, id=first + number)
+        version = made._version(served)
+        shown = figures._Figure(1, served, (200, b""), before, finished=time.monotonic())
+        assert (shown.is_old(version), version > before) == (kind == "submit", True)
+        assert figures.Figures()._version(served) == version
+        before = version
 
 
 def _answer(lead: Visitor) -> httpx2.Response:

@@ -30,8 +30,9 @@ from sqlalchemy import func, select
 
 from veriglot.http.server import CallRefused, json_response
 from veriglot.records.settings import Record
+from veriglot.signatures import __version__
 from veriglot.storage.files import partial_path
-from veriglot.studio.store import ReadTransaction
+from veriglot.studio.store import ReadTransaction, sha256
 from veriglot.studio.tables import (
     AT_WORK,
     QUIET_EVENTS,
@@ -101,7 +102,7 @@ class Pending(Record):
 
 
 class _Version(NamedTuple):
-    """What had happened when a figure was made: the last event, and the last that is no save."""
+    """What had happened when a figure was made: how many events, and how many that are no saves."""
 
     any: int
     loud: int
@@ -109,10 +110,16 @@ class _Version(NamedTuple):
 
 _NOTHING = _Version(0, 0)
 _Stored = tuple[bytes, _Version, str]  # body, version, and of when
+_File = tuple[str, dict[str, _Stored]]  # what all depend on, and each
 
 
 def _file_of(studio: Studio) -> Path:
     return studio.project.path.with_name(f"{studio.slug}.figures")
+
+
+def _settings_of(studio: Studio) -> str:
+    """The digest of what figures depend on besides what happens: the project's file, and Veriglot itself."""
+    return sha256(f"{__version__} {studio.project.entries} {studio.project.form}")
 
 
 @dataclass
@@ -124,7 +131,7 @@ class _Figure:
     as_of: str = ""  # when it was asked for, ISO 8601 in UTC
     finished: float = 0.0
     took: float = 0.0
-    began: float = 0.0  # 0 while it is not being made
+    began: float = 0.0  # 0 while it is not being made, or once it was cancelled
     done: float | None = None
     process: BaseProcess | None = None
     cancelled: bool = False
@@ -149,7 +156,7 @@ class Figures:
     _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_AT_ONCE))
     _figures: OrderedDict[tuple[str, str], _Figure] = field(default_factory=OrderedDict)
     _workers: dict[Studio, _Worker] = field(default_factory=dict)
-    _versions: dict[Studio, _Version] = field(default_factory=dict)
+    _counted: dict[Studio, tuple[int, _Version]] = field(default_factory=dict)  # up to which event, none of it awaited
     _stored: dict[Studio, float] = field(default_factory=dict)  # when
     _ids: Any = field(default_factory=lambda: itertools.count(1))
     _closed: bool = False
@@ -198,10 +205,11 @@ class Figures:
                 rest, left = made.rest, asked + wait - time.monotonic()
                 if not made.began and rest <= 0:
                     caller.count("heavy")
-                    made.began, made.done, made.cancelled = time.monotonic(), None, False
+                    began = time.monotonic()
                     worker = _Worker(studio) if alone else self._workers.setdefault(studio, _Worker(studio))
-                    call = (made, function, arguments, version, as_of, worker)
+                    call = (made, (function, arguments), version, as_of, worker, began)
                     threading.Thread(target=self._make, args=call, daemon=True).start()
+                    made.began, made.done, made.cancelled = began, None, False
                 if left <= 0:
                     break
                 self._changed.wait(left if made.began else min(left, rest))
@@ -216,53 +224,65 @@ class Figures:
             del self._figures[key]
 
     def _version(self, studio: Studio) -> _Version:
-        """What happened so far; only events that are new since the last call are looked at."""
-        seen, row = self._versions.get(studio, _NOTHING), events.c
-        new = row.project_id == studio.id, row.id > seen.any
-        loud = select(row.id).where(*new, row.kind.not_in(QUIET_EVENTS)).order_by(row.id.desc()).limit(1)
+        """How much happened so far; only the newest events are counted again, of which some may come in late."""
+        (before, seen), row = self._counted.get(studio, (0, _NOTHING)), events.c
+        new = row.project_id == studio.id, row.id > before
+        counts = select(func.count(), func.count().filter(row.kind.not_in(QUIET_EVENTS))).where(*new)
         with studio.store.reading() as tx:
-            newest = tx.connection.execute(select(func.max(row.id)).where(*new)).scalar()
-            newest_loud = tx.connection.execute(loud).scalar()
-        version = _Version(newest or seen.any, newest_loud or seen.loud)
-        self._versions[studio] = max(version, self._versions.get(studio, version))
+            newest = tx.connection.execute(select(func.max(row.id)).where(*new)).scalar() or 0
+            last = max(before, newest - _OVERTAKEN)
+            settled, version = (
+                _Version(*map(sum, zip(seen, tx.connection.execute(counts.where(row.id <= id_)).one(), strict=True)))
+                for id_ in (last, newest)
+            )
+        self._counted[studio] = last, settled
         return version
 
     def _make(
         self,
         made: _Figure,
-        function: Function,
-        arguments: dict[str, Any],
+        call: tuple[Function, dict[str, Any]],
         version: _Version,
         as_of: str,
         worker: _Worker,
+        began: float,
     ) -> None:
         """Make a figure in another process, and wait for it."""
         alone = worker is not self._workers.get(made.studio)
         answer: tuple[int, bytes] | None = None
         with self._turns if alone else worker.turn:
-            started, process = time.monotonic(), worker.start()
             with self._changed:
-                made.process = process
-                if self._closed or made.cancelled:
-                    process.kill()
-            with suppress(EOFError, OSError):  # whoever is cancelled or killed says nothing more
-                worker.connection.send((function, arguments))
-                while answer is None:
-                    message = worker.connection.recv()
-                    if isinstance(message, float):
-                        made.done = message
+                if self._closed or made.began != began:  # it was cancelled while it waited
+                    return
+            started = time.monotonic()
+            try:
+                process = worker.start()
+                with self._changed:
+                    if self._closed or made.began != began:
+                        process.kill()
                     else:
-                        answer = message
+                        made.process = process
+                with suppress(EOFError, OSError):  # whoever is cancelled or killed says nothing more
+                    worker.connection.send(call)
+                    while answer is None:
+                        message = worker.connection.recv()
+                        if isinstance(message, float):
+                            made.done = message
+                        else:
+                            answer = message
+            except Exception as error:  # such as too many open files
+                answer = 500, bytes(error_response(error).body)
             if answer is None or alone:
                 worker.stop()
-        if answer is None and not (made.cancelled or self._closed):
-            answer = 503, bytes(error_response(ChildProcessError(f"{function.__name__} ended early")).body)
+        if answer is None and made.began == began and not self._closed:
+            answer = 503, bytes(error_response(ChildProcessError(f"{call[0].__name__} ended early")).body)
         with self._changed:
-            if answer is not None:
-                made.answer, made.version, made.as_of = answer, version, as_of
-                made.finished = time.monotonic()
-                made.took = made.finished - started
-            made.began, made.process = 0.0, None
+            if made.began == began:
+                made.began, made.process = 0.0, None
+                if answer is not None:
+                    made.answer, made.version, made.as_of = answer, version, as_of
+                    made.finished = time.monotonic()
+                    made.took = made.finished - started
             is_due = time.monotonic() - self._stored[made.studio] > _STORE_AFTER
             if is_due:
                 self._stored[made.studio] = time.monotonic()
@@ -271,12 +291,15 @@ class Figures:
             self._store(made.studio)
 
     def _load(self, studio: Studio, version: _Version) -> None:
-        """Take up the last figures of before a start; those of a database that knew more are of another one."""
+        """Take up the last figures of before a start; those of a database that knew more are of another one.
+
+        Those of other settings, or of another version of Veriglot, are not taken up.
+        """
         self._stored[studio] = 0.0
         with suppress(OSError, msgspec.MsgspecError):
-            content = msgspec.msgpack.decode(_file_of(studio).read_bytes(), type=dict[str, _Stored])
+            settings, content = msgspec.msgpack.decode(_file_of(studio).read_bytes(), type=_File)
             for key, (body, before, as_of) in content.items():
-                if before <= version:
+                if before <= version and settings == _settings_of(studio):
                     figure = _Figure(next(self._ids), studio, (200, body), before, as_of)
                     self._figures.setdefault((studio.slug, key), figure)
 
@@ -293,11 +316,12 @@ class Figures:
         with suppress(OSError):  # a project's folder may be one that is only read
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.msgpack.encode({key: more for key, *more in answers[-_STORED:]}))
+                content = {key: more for key, *more in answers[-_STORED:]}
+                file.write(msgspec.msgpack.encode((_settings_of(studio), content)))
             partial.replace(path)
 
     def cancel(self, studio: Studio, number: int) -> None:
-        """End the process that makes a figure.
+        """End the process that makes a figure; of one that waits for its turn there is none yet.
 
         Raises:
             NotFound: no such figure is being made.
@@ -306,9 +330,11 @@ class Figures:
             made = next((made for made in self._figures.values() if (made.id, made.studio) == (number, studio)), None)
             if made is None or not made.began:
                 raise NotFound("figure")
-            made.cancelled = True
+            made.cancelled, made.began = True, 0.0
             if made.process is not None:
                 made.process.kill()  # it only reads
+                made.process = None
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End all processes."""
@@ -339,16 +365,17 @@ class _Worker:
     def start(self) -> BaseProcess:
         """The process; a new one where there is none, or where somebody ended it."""
         if self.process is None or not self.process.is_alive():
-            self.connection, other_end = _context.Pipe()
-            self.process = _context.Process(target=_work, args=(other_end, self.studio), daemon=True)
-            self.process.start()
-            other_end.close()
+            connection, other_end = _context.Pipe()
+            with other_end:
+                process = _context.Process(target=_work, args=(other_end, self.studio), daemon=True)
+                process.start()
+            self.connection, self.process = connection, process
         return self.process
 
     def stop(self) -> None:
         """Let go of the process, which ends."""
-        self.connection.close()
         if self.process is not None:
+            self.connection.close()
             self.process.join()
         self.process = None
 

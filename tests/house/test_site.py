@@ -49,6 +49,6 @@ def test_a_copy_on_disk_is_searched_without_a_network(site: Path, browser: Brows
     page.goto((site / "docs" / "bench.html").as_uri())
     page.keyboard.press("/")
     page.get_by_placeholder("Search").fill("telemetry")
-    page.get_by_text("reports nothing").wait_for(timeout=20_000)  # of the page that is found
+    page.get_by_text("looks for no updates").wait_for(timeout=20_000)  # of the page that is found
     assert asked
     assert not [url for url in asked if not url.startswith("file:")]

@@ -104,6 +104,7 @@ class Account:
         self.tally = Tally()
         self._reported = 0
         self._checkpoints: Sequence[Checkpoint] = ()
+        self._listing: Path | None = None
         self._report: Report | None = None
 
     @property
@@ -161,9 +162,9 @@ class Account:
                     file.write(encode(row) + b"\n")
             self.add_failed(row, written=failures is not None)
 
-    def take(self, tally: Tally, checkpoints: Sequence[Checkpoint]) -> None:
-        """The counts of a whole run, what an earlier run did included."""
-        self.tally, self._checkpoints = tally, checkpoints
+    def take(self, tally: Tally, checkpoints: Sequence[Checkpoint], listing: Path | None = None) -> None:
+        """The counts of a whole run, what an earlier run did included; `listing` holds the failed rows of parts."""
+        self.tally, self._checkpoints, self._listing = tally, checkpoints, listing
 
     def close(self) -> int:
         """Say what became of the rows; returns the exit code."""
@@ -202,6 +203,7 @@ class Account:
 
     def _where(self) -> str:
         files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.tally.failed]
+        files += [] if self._listing is None else [str(self._listing)]
         return f" (see {shortened(files, 1)})" if files else ""
 
     def _tell_repairs(self) -> None:

@@ -551,7 +551,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
             tally = folder.run(rows, make, stop=options.on_error == "stop")
     if pace.rows:
         account.warn(pace.summary)
-    account.take(tally, [])
+    account.take(tally, [], folder.listing)
 
 
 class _Spool:

@@ -256,12 +256,8 @@ class Figures:
                     return
             started = time.monotonic()
             try:
-                process = worker.start()
-                with self._changed:
-                    if self._closed or made.began != began:
-                        process.kill()
-                    else:
-                        made.process = process
+                if not self._has_begun(made, worker.start(), began, alone=alone):
+                    return
                 with suppress(EOFError, OSError):  # whoever is cancelled or killed says nothing more
                     worker.connection.send(call)
                     while answer is None:
@@ -289,6 +285,17 @@ class Figures:
             self._changed.notify_all()
         if is_due:
             self._store(made.studio)
+
+    def _has_begun(self, made: _Figure, process: BaseProcess, began: float, *, alone: bool) -> bool:
+        """Note which process makes a figure; False if it was cancelled just now and others need the process."""
+        with self._changed:
+            if not self._closed and made.began == began:
+                made.process = process
+            elif alone or self._closed:
+                process.kill()
+            else:
+                return False
+            return True
 
     def _load(self, studio: Studio, version: _Version) -> None:
         """Take up the last figures of before a start; those of a database that knew more are of another one.

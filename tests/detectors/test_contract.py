@@ -43,6 +43,7 @@ def test_new_processes_say_the_same(load: Load, samples: list[Sample]) -> None:
     check_processes(load(words=True), samples[::4])
 
 
+@pytest.mark.slow  # loads each detector twice
 def test_two_detectors_say_the_same(load: Load, samples: list[Sample]) -> None:
     one, other = load(words=True), load(words=True)
     assert [judged(one, s) for s in samples] == [judged(other, s) for s in reversed(samples)][::-1]

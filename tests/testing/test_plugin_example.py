@@ -50,6 +50,7 @@ def test_without_it_the_name_is_unknown() -> None:
     assert "no detector named 'absent-numbers'" in done.stderr
 
 
+@pytest.mark.slow  # loads every model
 def test_the_doctor_shows_it(installed: Path) -> None:
     found = json.loads(run(installed, *VERIGLOT, "doctor", "--json"))
     assert found["plugins"] == [

@@ -110,6 +110,11 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("en", "1.2 thousand"), ("de", "1.200"), [1]),
         (("en", "about 3 million"), ("hi", "29,57,301"), [1]),
         (("en", "2,957,401"), ("en", "2,957,301"), [-1]),
+        (("en", "3.5 m"), ("en", "3.5 metres high"), [1]),  # millions or metres
+        (("en", "3.5 metres"), ("en", "it is 3.5 m high"), [COMPUTED]),
+        (("en", "$3.5m"), ("en", "3.5 million dollars"), [1]),
+        (("en", "4 m"), ("en", "3.5 metres"), [-1]),
+        (("zh", "四分卫获三分之一，共九分"), ("zh", "九分"), [1]),  # a quarterback and a third are no numbers
         (("en", "24 months"), ("de", "zwei Jahre"), [COMPUTED]),
         (("en", "4,200 centimetres"), ("en", "42 metres high"), [COMPUTED]),
         (("zh", "32平方公里"), ("zh", "面积3200公顷"), [COMPUTED]),  # units that no list has, but two of them

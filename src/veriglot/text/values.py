@@ -189,7 +189,7 @@ _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _COUNTERS = re.compile(
-    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级分]"
+    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]|分(?![之衛卫音子])"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
@@ -243,7 +243,7 @@ def likeliest_amount(value: Value, text: str, language: str) -> float:
         text: where it stands.
         language: BCP 47 tag of the text.
     """
-    decimal = len(value.amounts) == 2 and _decimal_mark(language) in text[value.start : value.end]
+    decimal = len(value.amounts) == 2 and not value.rounded and _decimal_mark(language) in text[value.start : value.end]
     return value.amounts[decimal]
 
 
@@ -352,7 +352,8 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         large = max(last.amounts) >= _LARGE or amount < 100
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
-        last.amounts = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
+        scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
+        last.amounts = (*scaled, *last.amounts) if word == "m" else scaled  # 3.5 m: millions or metres
         last.scale *= amount
     elif len(gap) > 5 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
@@ -655,7 +656,8 @@ class _Evidence:
         for amount in value.amounts:
             if 3 <= amount < _LARGE:
                 shown = len(_digits_of(amount))
-                if shown + value.rounded >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
+                tells = value.rounded and amount == value.amounts[0]
+                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
                     return True
         return False
 

@@ -131,7 +131,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
 
 
 JUDGING_VERSION = (
-    4  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
+    5  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
 )
 _ABSENT = 0.86  # share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing
 QUOTED = -6.0  # logit of a quoted word at most

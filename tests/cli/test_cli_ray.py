@@ -24,7 +24,7 @@ from veriglot.errors import MissingExtraError
 from veriglot.formats.reader import read_predictions
 from veriglot.pipeline import ray_engine
 from veriglot.pipeline.engine import Refusal
-from veriglot.records import Evidence, Sample, encode
+from veriglot.records import Evidence, Generator, Sample, encode
 from veriglot.storage import parts
 from veriglot.storage.parts import finished_parts
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install '.[ray]'")
 DETECTORS = Path(made_rows.__file__).parent
+EXAMPLES = DETECTORS.parents[1] / "examples" / "samples.jsonl"
 RAY = ("--engine", "ray", "--processes", 2)
 
 
@@ -206,6 +207,33 @@ def test_the_output_is_that_of_the_local_engine_byte_for_byte(veriglot: Command,
     refused = veriglot(*words, "--threshold", "0.7", "-o", f"{folder}/", *RAY)
     assert refused.code == 2
     assert "is now" in refused.err
+
+
+@pytest.mark.parametrize("cluster", ["_one_core", pytest.param("ray", marks=[needs_ray, pytest.mark.slow])])
+def test_a_study_and_an_evaluation_on_ray_give_the_local_results(
+    veriglot: Command, tmp_path: Path, request: pytest.FixtureRequest, cluster: str
+) -> None:
+    request.getfixturevalue(cluster)
+    models = "kiln", "moor"
+    rows = [msgspec.structs.replace(row, generator=Generator(models[n % 2])) for n, row in enumerate(samples(600))]
+    (tmp_path / "responses.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    study = tmp_path / "study.toml"
+    head = (
+        '[study]\ntitle = "A"\nestimator = "raw"\nestimators = []\ndraws = 200\n[responses]\npath = "responses.jsonl"\n'
+    )
+    detectors = "".join(f'[[detectors]]\nname = "word_absence:{name}"\n' for name in ("WordAbsence", "Raises"))
+    for engine in ("local", "ray"):
+        study.write_text(f'{head}{detectors}[limits]\nengine = "{engine}"\n')
+        outcome = veriglot("study", "run", study, "-o", tmp_path / engine, "--processes", 1)
+        assert outcome.code == 0, outcome.err
+    made = [path.relative_to(tmp_path / "local") for path in (tmp_path / "local").rglob("*.json*")]
+    made = [path for path in made if path.suffix != ".progress"]
+    assert len([path for path in made if path.parts[0] == "predictions"]) == 4
+    for path in made:
+        assert (tmp_path / "ray" / path).read_bytes() == (tmp_path / "local" / path).read_bytes()
+    (tmp_path / "c.toml").write_text('engine = "ray"\n')
+    words = ("evaluate", EXAMPLES, "--detector", "word_absence:WordAbsence", "--json", "--processes", 1)
+    assert veriglot(*words, "--config", tmp_path / "c.toml").out == veriglot(*words).out != ""
 
 
 @needs_ray

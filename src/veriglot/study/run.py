@@ -94,7 +94,8 @@ def run(
         judgings: list[Judging] = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
-            with Engine(_recipe(tools, entry, profile), jobs=jobs, batch_size=batch_size) as engine:
+            recipe, where = _recipe(tools, entry, profile), config.limits.engine
+            with Engine(recipe, jobs=jobs, batch_size=batch_size, engine=where, say=watch.say) as engine:
                 compared = _compared_profile(config, folder, entry)
                 for each in (profile, compared):
                     if each is not None:  # a measured one may be of an earlier revision of the detector

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import signal
+import subprocess
 import sys
 import time
 from functools import partial
@@ -134,6 +135,18 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     vars(exceptions).update(RayError=RuntimeError, RayTaskError=ArithmeticError)
     monkeypatch.setitem(sys.modules, "ray", module)
     monkeypatch.setitem(sys.modules, "ray.exceptions", exceptions)
+
+
+@pytest.mark.usefixtures("_one_core")
+def test_a_cluster_of_our_own_that_runs_no_worker_ends_the_run(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "_START", 0.0)
+    monkeypatch.setattr(sys.modules["ray"], "wait", lambda _, timeout: ([], []))
+    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
+    outcome = veriglot("detect", source, "--detector", "word_absence:WordAbsence", "-o", f"{tmp_path}/out/", *RAY)
+    assert outcome.code == 1
+    assert "No worker runs" in outcome.err
 
 
 @pytest.mark.usefixtures("_one_core", "_small_parts")
@@ -285,12 +298,13 @@ def test_a_driver_that_is_killed_loses_and_redoes_nothing(
     source = write_input(tmp_path / "in.jsonl", list(samples(4_100)))
     folder = tmp_path / "out"
     words = ("detect", source, "--detector", "word_absence:Slow", "-o", f"{folder}/", *RAY)
-    running = process(*words)
+    # Ray's processes outlive the command for a while; they would hold the ends of pipes.
+    running = process(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     begun = time.monotonic()
     while not list(folder.glob("part-*.parquet")) and running.poll() is None and time.monotonic() - begun < 100:
         time.sleep(0.02)
     os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
+    running.wait(timeout=60)
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
     assert before
     again = process(*words)

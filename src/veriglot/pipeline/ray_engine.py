@@ -34,6 +34,7 @@ _TRIES = 3  # deaths over a sample before it fails
 _DEATHS_AT_START = 3  # in a row, no actor becoming ready between them: the fault is not in the samples
 _STORE = 64 << 20  # bytes an actor of Ray's memory for blocks, on a cluster of our own
 _EVERY = 60.0  # seconds between the lines of a log
+_START = 300.0  # seconds until the first actor of a cluster of our own has to run: nobody else takes its cores
 _PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
 _SHOWN = 3  # reasons in a line
 
@@ -284,7 +285,13 @@ class Cluster:
             self.jobs = processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             for _ in range(self.jobs):
                 self._start()
+            began = time.monotonic()
             while not any(actor.ready for actor in self._actors):
+                if not os.environ.get(_ADDRESS) and time.monotonic() - began > _START:
+                    raise VeriglotError(
+                        f"No worker runs {_START:.0f} s after Ray started on this machine.",
+                        remedy="Rerun the command when the machine is less busy, or with fewer --processes.",
+                    )
                 self._listen()
         except BaseException:
             self.close()

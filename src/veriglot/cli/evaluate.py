@@ -188,7 +188,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     from veriglot.bench.evaluation import Evaluator
     from veriglot.bench.predictions import Predictions
     from veriglot.metrics.reference import FlagFilter
-    from veriglot.pipeline.engine import Engine
+    from veriglot.pipeline.ray_engine import open_engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
     samples = _labelled(options, _samples(options, inputs, account))
@@ -211,7 +211,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 calibration=options.calibration,
             )
             jobs = jobs_for(inputs, options.processes)
-            engine = stack.enter_context(Engine(recipe, jobs=jobs, engine=options.engine, say=account.warn))
+            engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, say=account.warn))
             made = engine.description
             settings = _settings(
                 options,

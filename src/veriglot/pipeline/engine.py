@@ -20,7 +20,6 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.pipeline.progress import say
 from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from typing_extensions import TypeIs
-
-    from veriglot.pipeline.ray_engine import Cluster
 
 __all__ = [
     "Description",
@@ -49,7 +46,6 @@ __all__ = [
 P = TypeVar("P")
 R = TypeVar("R")
 
-_BATCHES_IN_A_CALL = 8  # of Ray
 _BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does not stop the others
 _BATCH_CODE_POINTS = 2_000_000  # at which a batch is closed early, so that long rows do not multiply in memory
 _DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
@@ -529,25 +525,15 @@ class Engine:
     Args:
         make: makes it, such as a `functools.partial` of a class; with several processes it is pickled.
         jobs: number of processes; 1 stays in this one, 0 takes every core.
-        batch_size: most rows in a batch, at least 1; on Ray 8 times as many, as every call costs a millisecond.
-        engine: where the processes are: on this machine, or those of the Ray cluster of RAY_ADDRESS.
-        say: told once where Ray's cores are not free.
+        batch_size: most rows in a batch, at least 1.
+        pool: what judges instead of processes of this machine; see `ray_engine.open_engine`.
 
     Raises:
-        MissingExtraError: Ray is not installed.
         UsageError: `jobs` or `batch_size` out of range.
         VeriglotError: the detector cannot be made.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], Any],
-        *,
-        jobs: int = 1,
-        batch_size: int = 32,
-        engine: Literal["local", "ray"] = "local",
-        say: Callable[[str], None] = say,
-    ) -> None:
+    def __init__(self, make: Callable[[], Any], *, jobs: int = 1, batch_size: int = 32, pool: Any = None) -> None:
         if jobs < 0:
             raise UsageError(f"The number of processes is 0 (one per core) or more, but {jobs} was asked for.")
         if batch_size < 1:
@@ -555,18 +541,12 @@ class Engine:
         self.jobs = jobs or cores()
         self.batch_size = batch_size
         self._detector: Detector | Scorer | None = None
-        self._pool: Service | Cluster | None = None
-        if engine == "ray":
-            from veriglot.pipeline.ray_engine import Cluster
-
-            self._pool = Cluster(make, processes=jobs, say=say)
-            self.jobs, self.batch_size = self._pool.jobs, batch_size * _BATCHES_IN_A_CALL
-            self.description = self._pool.description
-        elif self.jobs == 1:
+        self._pool: Any = pool
+        if self.jobs == 1 and pool is None:
             self._detector = make()
             self.description = Description.of(self._detector)
         else:
-            self._pool = Service(make, jobs=self.jobs)
+            self._pool = pool or Service(make, jobs=self.jobs)
             self.description = self._pool.description
 
     def __enter__(self) -> Engine:

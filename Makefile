@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 # What the tests install beside the core: extras, and groups of packages that only tests need. With
 # `make test EXTRAS=parquet,hf,llm,stats,wikipedia,studio GROUPS=dev` PyTorch is left out, and the tests that need it.
-EXTRAS ?= parquet,hf,llm,stats,wikipedia,train,vectors,local,reader,encoders,bench,entities,ct2,studio,serve,postgres
+EXTRAS ?= parquet,hf,llm,stats,wikipedia,train,vectors,local,reader,encoders,bench,entities,ct2,studio,serve,postgres,ray
 GROUPS ?= dev,oracles
 # Tests of one file stay together: what they share is made once. Files with slow tests begin first (tests/conftest.py).
 PYTEST_ARGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import signal
+import subprocess
 import sys
 import time
 from functools import partial
@@ -24,7 +25,7 @@ from veriglot.errors import MissingExtraError
 from veriglot.formats.reader import read_predictions
 from veriglot.pipeline import ray_engine
 from veriglot.pipeline.engine import Refusal
-from veriglot.records import Evidence, Sample, encode
+from veriglot.records import Evidence, Generator, Sample, encode
 from veriglot.storage import parts
 from veriglot.storage.parts import finished_parts
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install '.[ray]'")
 DETECTORS = Path(made_rows.__file__).parent
+EXAMPLES = DETECTORS.parents[1] / "examples" / "samples.jsonl"
 RAY = ("--engine", "ray", "--processes", 2)
 
 
@@ -135,6 +137,18 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray.exceptions", exceptions)
 
 
+@pytest.mark.usefixtures("_one_core")
+def test_a_cluster_of_our_own_that_runs_no_worker_ends_the_run(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "_START", 0.0)
+    monkeypatch.setattr(sys.modules["ray"], "wait", lambda _, timeout: ([], []))
+    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
+    outcome = veriglot("detect", source, "--detector", "word_absence:WordAbsence", "-o", f"{tmp_path}/out/", *RAY)
+    assert outcome.code == 1
+    assert "No worker runs" in outcome.err
+
+
 @pytest.mark.usefixtures("_one_core", "_small_parts")
 def test_progress_counts_each_row_once_and_only_workers_that_run(
     veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -208,6 +222,36 @@ def test_the_output_is_that_of_the_local_engine_byte_for_byte(veriglot: Command,
     assert "is now" in refused.err
 
 
+@pytest.mark.parametrize("cluster", ["_one_core", pytest.param("ray", marks=[needs_ray, pytest.mark.slow])])
+def test_a_study_and_an_evaluation_on_ray_give_the_local_results(
+    veriglot: Command, tmp_path: Path, request: pytest.FixtureRequest, cluster: str
+) -> None:
+    request.getfixturevalue(cluster)
+    models = "kiln", "moor"
+    rows = [msgspec.structs.replace(row, generator=Generator(models[n % 2])) for n, row in enumerate(samples(300))]
+    (tmp_path / "responses.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    study = tmp_path / "study.toml"
+    head = (
+        '[study]\ntitle = "A"\nestimator = "raw"\nestimators = []\ndraws = 200\n[responses]\npath = "responses.jsonl"\n'
+    )
+    detectors = "".join(f'[[detectors]]\nname = "word_absence:{name}"\n' for name in ("WordAbsence", "Raises"))
+    for engine in ("local", "ray"):
+        study.write_text(f'{head}{detectors}[limits]\nengine = "{engine}"\n')
+        outcome = veriglot("study", "run", study, "-o", tmp_path / engine, "--processes", 1)
+        assert outcome.code == 0, outcome.err
+    made = [path.relative_to(tmp_path / "local") for path in (tmp_path / "local").rglob("*.json*")]
+    made = [path for path in made if path.suffix != ".progress"]
+    assert len([path for path in made if path.parts[0] == "predictions"]) == 4
+    for path in made:
+        assert (tmp_path / "ray" / path).read_bytes() == (tmp_path / "local" / path).read_bytes()
+    config, told = tmp_path / "c.toml", list[str]()
+    for engine in ("local", "ray"):
+        config.write_text(f'engine = "{engine}"\nresamples = 0\n')
+        words = ("--detector", "word_absence:WordAbsence", "--processes", 1, "--json", "--config", config)
+        told.append(veriglot("evaluate", EXAMPLES, *words).out)
+    assert told[0] == told[1] != ""
+
+
 @needs_ray
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray", "_small_parts")
@@ -254,12 +298,13 @@ def test_a_driver_that_is_killed_loses_and_redoes_nothing(
     source = write_input(tmp_path / "in.jsonl", list(samples(4_100)))
     folder = tmp_path / "out"
     words = ("detect", source, "--detector", "word_absence:Slow", "-o", f"{folder}/", *RAY)
-    running = process(*words)
+    # Ray's processes outlive the command for a while; they would hold the ends of pipes.
+    running = process(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     begun = time.monotonic()
     while not list(folder.glob("part-*.parquet")) and running.poll() is None and time.monotonic() - begun < 100:
         time.sleep(0.02)
     os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
+    running.wait(timeout=60)
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
     assert before
     again = process(*words)

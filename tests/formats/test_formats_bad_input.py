@@ -16,7 +16,7 @@ from sample_strategies import json_values
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.base import FORMATS, FileReport, Reading, load_format
 from veriglot.formats.containers import Source
-from veriglot.formats.reader import guess, read_rows
+from veriglot.formats.reader import SeenIds, guess, read_rows
 from veriglot.formats.reader import read as read_file
 from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample
@@ -387,3 +387,14 @@ def test_a_label_that_is_no_object_is_a_bad_row(tmp_path: Path) -> None:
     assert isinstance(bad, FailedRow)
     assert "an object is expected" in str(bad.as_error())
     assert isinstance(good, Sample)
+
+
+def test_an_id_is_new_once_and_costs_at_most_48_bytes() -> None:
+    seen = SeenIds()
+    ids = [f"row {number}" for number in range(5000)]
+    tracemalloc.start()
+    assert all(map(seen.is_new, ids))
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not any(map(seen.is_new, ids))
+    assert size <= 48 * len(ids) + 4096

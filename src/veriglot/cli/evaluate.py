@@ -86,6 +86,7 @@ class EvaluateOptions(Options):
     format_: str | None = Setting(None, "Format of the data. Default: recognised from its content.")
     columns: tuple[str, ...] = ()
     processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
+    engine: Literal["local", "ray"] = Setting("local", "What judges the samples. ray takes the cluster of RAY_ADDRESS.")
     on_error: Literal["stop", "skip"] = Setting(
         "skip",
         "What to do with a row that cannot be read. stop: end the run. skip: write the row to FILE.failed.jsonl next"
@@ -187,7 +188,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     from veriglot.bench.evaluation import Evaluator
     from veriglot.bench.predictions import Predictions
     from veriglot.metrics.reference import FlagFilter
-    from veriglot.pipeline.engine import Engine
+    from veriglot.pipeline.ray_engine import open_engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
     samples = _labelled(options, _samples(options, inputs, account))
@@ -209,7 +210,8 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 settings=options.set_,
                 calibration=options.calibration,
             )
-            engine = stack.enter_context(Engine(recipe, jobs=jobs_for(inputs, options.processes)))
+            jobs = jobs_for(inputs, options.processes)
+            engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, say=account.warn))
             made = engine.description
             settings = _settings(
                 options,

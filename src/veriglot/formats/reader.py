@@ -148,18 +148,38 @@ def readable_files(folder: Path, unread: dict[str, str], named: str | None = Non
 
 
 class SeenIds:
-    """Which ids were met, in 16 bytes and a set entry each, whatever their length."""
+    """Which ids were met, in 24 to 48 bytes each, whatever their length: a table of hashes with open addressing."""
 
     def __init__(self) -> None:
-        self._seen: set[bytes] = set()
+        self._count, self._table = 0, bytearray(_ID_BYTES << 10)
 
     def is_new(self, id_: str) -> bool:
         """Whether the id is met for the first time."""
-        key = hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        if key in self._seen:
+        key = hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).digest()
+        slot = self._slot(key)
+        if self._table[slot : slot + _ID_BYTES] == key:
             return False
-        self._seen.add(key)
+        self._table[slot : slot + _ID_BYTES] = key
+        self._count += 1
+        if self._count * _ID_BYTES * 3 > len(self._table) * 2:
+            before, self._table = self._table, bytearray(2 * len(self._table))
+            for start in range(0, len(before), _ID_BYTES):
+                if (moved := before[start : start + _ID_BYTES]) != _NO_ID:
+                    slot = self._slot(moved)
+                    self._table[slot : slot + _ID_BYTES] = moved
         return True
+
+    def _slot(self, key: bytes | bytearray) -> int:
+        """Where a hash stands in the table, or would."""
+        size = len(self._table)
+        slot = int.from_bytes(key[:8], "little") * _ID_BYTES % size
+        while self._table[slot : slot + _ID_BYTES] not in (key, _NO_ID):
+            slot = (slot + _ID_BYTES) % size
+        return slot
+
+
+_ID_BYTES = 16  # of a hash
+_NO_ID = bytes(_ID_BYTES)
 
 
 def read(

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeIs
 
-
 __all__ = [
     "Description",
     "Engine",
@@ -527,13 +526,14 @@ class Engine:
         make: makes it, such as a `functools.partial` of a class; with several processes it is pickled.
         jobs: number of processes; 1 stays in this one, 0 takes every core.
         batch_size: most rows in a batch, at least 1.
+        pool: what judges instead of processes of this machine; see `ray_engine.open_engine`.
 
     Raises:
         UsageError: `jobs` or `batch_size` out of range.
         VeriglotError: the detector cannot be made.
     """
 
-    def __init__(self, make: Callable[[], Any], *, jobs: int = 1, batch_size: int = 32) -> None:
+    def __init__(self, make: Callable[[], Any], *, jobs: int = 1, batch_size: int = 32, pool: Any = None) -> None:
         if jobs < 0:
             raise UsageError(f"The number of processes is 0 (one per core) or more, but {jobs} was asked for.")
         if batch_size < 1:
@@ -541,12 +541,12 @@ class Engine:
         self.jobs = jobs or cores()
         self.batch_size = batch_size
         self._detector: Detector | Scorer | None = None
-        self._pool: Service | None = None
-        if self.jobs == 1:
+        self._pool: Any = pool
+        if self.jobs == 1 and pool is None:
             self._detector = make()
             self.description = Description.of(self._detector)
         else:
-            self._pool = Service(make, jobs=self.jobs)
+            self._pool = pool or Service(make, jobs=self.jobs)
             self.description = self._pool.description
 
     def __enter__(self) -> Engine:

@@ -16,10 +16,10 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.errors import MissingExtraError, VeriglotError
-from veriglot.pipeline.engine import Description, Refusal, cores, failed_answer, judge, load
+from veriglot.pipeline.engine import Description, Engine, Refusal, cores, failed_answer, judge, load
 from veriglot.storage.parts import Block, Outcome, Part, PartFolder
 
 if TYPE_CHECKING:
@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 
     from veriglot.records import Prediction, Sample
 
-__all__ = ["Cluster", "Pace", "text_bytes"]
+__all__ = ["Cluster", "Pace", "open_engine", "text_bytes"]
 
 _ADDRESS = "RAY_ADDRESS"  # Ray's own variable: which cluster; none starts one on this machine
 _TRIES = 3  # deaths over a sample before it fails
 _DEATHS_AT_START = 3  # in a row, no actor becoming ready between them: the fault is not in the samples
 _STORE = 64 << 20  # bytes an actor of Ray's memory for blocks, on a cluster of our own
 _EVERY = 60.0  # seconds between the lines of a log
+_START = 300.0  # seconds until the first actor of a cluster of our own has to run: nobody else takes its cores
 _PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
 _SHOWN = 3  # reasons in a line
+_BATCHES = 8  # of the local engine in a call, which costs a millisecond
 
 
 def text_bytes(sample: Sample) -> int:
@@ -147,12 +149,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Predictions of a share: encoded as a part where the share is a whole block."""
+    """Predictions of a share: encoded as a part, with what became of them, where the share is a whole block."""
 
     predictions: list[Any]
-    data: bytes | None
-    outcome: Outcome
-    seconds: float
+    data: bytes | None = None
+    outcome: Outcome = field(default_factory=Outcome)
+    seconds: float = 0.0
 
 
 class _Judge:
@@ -171,30 +173,40 @@ class _Judge:
         began = time.process_time()
         try:
             predictions = judge(self._detector, samples)
-            data = self._encode(predictions) if whole else None
+            if not (whole and self._encode):
+                return _Answer(predictions, seconds=time.process_time() - began)
+            data = self._encode(predictions)
         except VeriglotError as error:
             return Refusal(error.message, error.remedy, error.exit_code)
-        outcome = Outcome.of(predictions)
-        return _Answer([] if data is not None else predictions, data, outcome, time.process_time() - began)
+        return _Answer([], data, Outcome.of(predictions), time.process_time() - began)
 
 
 @dataclass(eq=False)
 class _Task:
-    """A block on its way to be a part."""
+    """Samples to judge: of a block, on its way to be a part, or of a batch whose rows get their predictions back."""
 
-    block: Block
-    samples: list[Sample]
-    predictions: list[Prediction | None] = field(default_factory=list)
+    rows: Any
+    samples: Sequence[Sample]
+    predictions: list[Any] = field(default_factory=list)
     part: Part | None = None
+    done: bool = False
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.predictions = [None] * len(self.samples)
 
+    def add(self, share: _Share, answer: _Answer) -> bool:
+        """Take the answer about a share; whether it was the last that was missing."""
+        self.seconds += answer.seconds
+        if answer.data is None:
+            self.predictions[share.start : share.end] = answer.predictions
+        self.done = answer.data is not None or None not in self.predictions
+        return self.done
+
     def finish(self, part: Part) -> None:
         """It is written; its rows go, as it may wait long for an earlier one."""
-        self.part = part
-        self.samples, self.predictions, self.block.rows = [], [], []
+        self.part, self.done = part, True
+        self.samples, self.predictions, self.rows.rows = [], [], []
 
 
 @dataclass(frozen=True)
@@ -207,7 +219,7 @@ class _Share:
     deaths: int = 0
 
     @property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> Sequence[Sample]:
         return self.task.samples[self.start : self.end]
 
     @property
@@ -236,12 +248,13 @@ class Cluster:
 
     Args:
         make: makes the detector; it is pickled, like `encode`.
-        encode: predictions as the content of a part.
+        encode: predictions as the content of a part; needed by `make` alone.
         processes: number of actors; 0 takes every core of the cluster.
         say: told once where actors do not run after 30 s.
 
     Attributes:
         description: what the detector says of itself.
+        jobs: how many actors there are to be.
         processes: the most actors that ran at once; those without a free core are not among them.
         deaths: how many actors died.
 
@@ -255,7 +268,7 @@ class Cluster:
     def __init__(
         self,
         make: Callable[[], Any],
-        encode: Callable[[Sequence[Prediction]], bytes],
+        encode: Callable[[Sequence[Prediction]], bytes] | None = None,
         *,
         processes: int = 0,
         say: Callable[[str], None],
@@ -270,9 +283,16 @@ class Cluster:
         self._calls: dict[Any, _Actor] = {}  # what each actor has in hand
         self._waiting: deque[_Share] = deque()
         try:
-            for _ in range(processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))):
+            self.jobs = processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            for _ in range(self.jobs):
                 self._start()
+            began = time.monotonic()
             while not any(actor.ready for actor in self._actors):
+                if not os.environ.get(_ADDRESS) and time.monotonic() - began > _START:
+                    raise VeriglotError(
+                        f"No worker runs {_START:.0f} s after Ray started on this machine.",
+                        remedy="Rerun the command when the machine is less busy, or with fewer --processes.",
+                    )
                 self._listen()
         except BaseException:
             self.close()
@@ -307,49 +327,69 @@ class Cluster:
         Raises:
             VeriglotError: actors die while they load the detector, or a part cannot be encoded.
         """
+
+        def tasks() -> Iterator[_Task]:
+            for block in blocks:
+                task = _Task(block, block.samples)
+                if (part := folder.listed(block)) is not None:
+                    task.finish(part)
+                    seen(part, None)
+                yield task
+
+        def finish(task: _Task, answer: _Answer, number: int) -> None:
+            data, outcome = answer.data, answer.outcome
+            if data is None:
+                assert self._encode is not None
+                data, outcome = self._encode(task.predictions), Outcome.of(task.predictions)
+            task.finish(part := folder.write(task.rows, data, outcome, task.seconds))
+            seen(part, number)
+
+        for task in self._judged(tasks(), finish):
+            assert task.part is not None
+            yield task.part
+
+    def answers(
+        self,
+        queue: Iterator[Any],
+        most: int,
+        ready: Callable[[], bool] = lambda: True,  # noqa: ARG002
+    ) -> Iterator[tuple[Any, Any]]:
+        """The rows of batches in order, with their predictions: see `Service.answers`. It waits for every row."""
+        tasks = (_Task(batch, batch.samples, done=not batch.samples) for batch in queue)
+        for task in self._judged(tasks, lambda *_: None, most):
+            task.rows.predictions[:] = task.predictions
+            yield from task.rows.answered()
+
+    def _judged(
+        self, tasks: Iterator[_Task], finish: Callable[[_Task, _Answer, int], None], most: int = sys.maxsize
+    ) -> Iterator[_Task]:
+        """The tasks in order, each when it is done; at most `most` are begun and not yet given out."""
         begun: deque[_Task] = deque()
         fault: Exception | None = None
         more = True
         while more or begun:
-            while more and self._hungry:
+            while more and self._hungry and len(begun) < most:
                 try:
-                    block = next(blocks, None)
+                    task = next(tasks, None)
                 except VeriglotError as error:
-                    block, fault = None, error
-                if block is None:
+                    task, fault = None, error
+                if task is None:
                     more = False
                     break
-                begun.append(task := _Task(block, block.samples))
-                if (part := folder.listed(block)) is not None:
-                    task.finish(part)
-                    seen(part, None)
-                else:
+                begun.append(task)
+                if not task.done:
                     self._waiting.append(_Share(task, 0, len(task.samples)))
                     self._hand_out()
-            while begun and (finished := begun[0].part) is not None:
-                begun.popleft()
-                yield finished
+            while begun and begun[0].done:
+                yield begun.popleft()
             if not begun:
                 continue
             for share, answer, number in self._listen():
-                if (part := self._part(share, answer, folder)) is not None:
-                    share.task.finish(part)
-                    seen(part, number)
+                if share.task.add(share, answer):
+                    finish(share.task, answer, number)
             self._hand_out()
         if fault is not None:
             raise fault
-
-    def _part(self, share: _Share, answer: _Answer, folder: PartFolder) -> Part | None:
-        """The part of a block, if this answer is the last that it lacked."""
-        task = share.task
-        task.seconds += answer.seconds
-        if answer.data is not None:
-            return folder.write(task.block, answer.data, answer.outcome, task.seconds)
-        task.predictions[share.start : share.end] = answer.predictions
-        predictions = [prediction for prediction in task.predictions if prediction is not None]
-        if len(predictions) < len(task.samples):
-            return None
-        return folder.write(task.block, self._encode(predictions), Outcome.of(predictions), task.seconds)
 
     @property
     def _hungry(self) -> bool:
@@ -444,7 +484,27 @@ class Cluster:
             return None
         reason = f"its worker died {_TRIES} times over this sample ({type(error).__name__})"
         failed = [failed_answer(sample, self.description, reason) for sample in share.samples]
-        return share, _Answer(failed, None, Outcome(), 0.0)
+        return share, _Answer(failed)
+
+
+def open_engine(
+    where: Literal["local", "ray"],
+    make: Callable[[], Any],
+    *,
+    jobs: int,
+    batch_size: int = 32,
+    say: Callable[[str], None],
+) -> Engine:
+    """An engine of this machine, or of the Ray cluster of RAY_ADDRESS, where a batch holds 8 times as many rows.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        VeriglotError: as `Cluster` and `Engine`.
+    """
+    if where == "local":
+        return Engine(make, jobs=jobs, batch_size=batch_size)
+    cluster = Cluster(make, processes=jobs, say=say)
+    return Engine(make, jobs=cluster.jobs, batch_size=batch_size * _BATCHES, pool=cluster)
 
 
 def _connected(processes: int) -> tuple[Any, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -161,11 +161,12 @@ class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitsEntry(StrictRecord):
-    """`[limits]`: what may be spent, and what runs at the same time."""
+    """`[limits]`: what may be spent, what runs at the same time, and where responses are judged."""
 
     calls: int | None = None
     tokens: int | None = None
     jobs: int = 8
+    engine: Literal["local", "ray"] = "local"
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ import msgspec
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.ray_engine import open_engine
 from veriglot.records import ErrorProfile, Prediction, Sample, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
@@ -94,7 +95,8 @@ def run(
         judgings: list[Judging] = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
-            with Engine(_recipe(tools, entry, profile), jobs=jobs, batch_size=batch_size) as engine:
+            recipe, where = _recipe(tools, entry, profile), config.limits.engine
+            with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, say=watch.say) as engine:
                 compared = _compared_profile(config, folder, entry)
                 for each in (profile, compared):
                     if each is not None:  # a measured one may be of an earlier revision of the detector

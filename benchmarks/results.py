@@ -171,7 +171,7 @@ def page(folder: Path, facts: Path) -> str:
     lines = ["# Results", "", history["lead"], ""]
     newest = list(runs.values())[-1]
     if newest["findings"]:
-        lines += [f"What the tests of run {letters[newest['name']]}, the last one, show:", ""]
+        lines += [f"What the tests of run {letters[newest['name']]}, the last one ({newest['source']}), show:", ""]
         lines += [*(f"- {escape_markdown(text)}" for text in newest["findings"]), ""]
     for level in LEVELS:
         lines += [f"## {level.capitalize()}s", "", *_board(rows, level, letters), ""]

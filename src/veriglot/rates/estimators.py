@@ -244,10 +244,10 @@ def drawn_weights(study: Study, parts: _Components, number: int, profile: Genera
 # no weight explains of the study's confidences shows that size: it is the likeliest one by what is left beside the
 # direction in which the weight moves them (restricted likelihood; Harville 1977), as the variance between studies is
 # found in a meta-analysis. What an effect of this size does to the marked share is added to the interval. The parts and
-# the degrees of freedom of the size were chosen on simulated detectors and tried on others (benchmarks/rates.md).
+# the limits of the size were chosen on simulated detectors and tried on others (benchmarks/rates.md).
 
 _SIZES = np.concatenate([[0.0], np.geomspace(0.01, 1.5, 40)])
-_MODES, _FREEDOM = 4, 8  # directions in which a drift stands out most from chance; of its size
+_MODES = 4  # directions in which a drift stands out most from chance: its size has as many degrees of freedom
 _BORROWED = 10  # clusters' worth of a multinomial in the covariance of chance, which few clusters leave singular
 _LOG_ODDS = np.log((np.arange(CONFIDENCE_BINS) + 0.5) / (CONFIDENCE_BINS - 0.5 - np.arange(CONFIDENCE_BINS)))
 
@@ -290,7 +290,7 @@ class Drift(NamedTuple):
 
     def draws(self, direction: Array, number: int, generator: Generator) -> Array:
         """Draws of that, shape `(number,)`; Student's t."""
-        return self.error(direction) * generator.standard_t(_FREEDOM, number)
+        return self.error(direction) * generator.standard_t(_MODES, number)
 
 
 def _multinomial(shares: Array) -> Array:
@@ -551,8 +551,8 @@ def _finished(result: _Correction, findings: list[str], confidence: float, notes
 _FEWEST_UNITS = 20
 _LEAST_GAP = 0.1
 _LEAST_COVERAGE = 0.8
-_LARGEST_DRIFT = 0.3
-_FARTHEST = 0.25
+_LARGEST_DRIFT = 0.4
+_FARTHEST = 0.3
 _SURE = 0.025
 
 

@@ -147,10 +147,10 @@ def _overview(boards: Sequence[Board]) -> Section:
         else:
             who, what = count(len(results.systems), "system"), count(len(results.data), "data set")
         lead = " ".join(_leads(board) if isinstance(results, StudyResults) else _headlines(results))
-        rows.append((_html("board_link", board.address, results.title), board.kind, who, what, lead))
+        rows.append((_html("board_link", board.address, results.title), lead, board.kind, who, what))
     parts: list[Part] = [
         _html("filter"),
-        Table("Boards", ("board", "kind", "of", "on", "what its tests show"), rows, look=_BOARD),
+        Table("Boards", ("board", "what its tests show", "kind", "of", "on"), rows, look=_BOARD),
         "Boards are not added up: studies differ in questions, detectors and units, benches in data. Each says how its"
         " figures were made.",
         _html("downloads", "", ("leaderboards.csv", "leaderboards.json")),

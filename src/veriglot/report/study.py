@@ -5,6 +5,7 @@ A rate that is `unreliable` stands in columns of its own, so that nobody who rea
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import cached_property
 from math import ceil
@@ -19,7 +20,7 @@ from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
 from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
-from veriglot.report.tables import Table, Value, as_json, escape_markdown, write_csv
+from veriglot.report.tables import Table, Value, as_json, escape_latex, escape_markdown, write_csv
 from veriglot.report.text_layout import by_wording, count, interval, number, percent, points, printable, signed
 from veriglot.storage.files import open_whole
 from veriglot.study.methods import bibtex, methods_document
@@ -619,12 +620,16 @@ def _markdown(view: View) -> str:
     return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
 
 
-_COLUMNS, _ROWS = 6, 24  # models and languages of one table on paper
+_COLUMNS, _ROWS = 72, 18  # characters of models side by side, and languages, of one table on paper
 
 
 def _latex(view: View) -> str:
     """Rates over their intervals as a `table*` for a paper, as several where one would be too wide or too long."""
-    columns = [view.models[at : at + _COLUMNS] for at in range(0, max(len(view.models), 1), _COLUMNS)]
+    columns: list[list[str]] = [[]]
+    for name in view.models:
+        if columns[-1] and sum(max(len(model), 9) + 3 for model in (*columns[-1], name)) > _COLUMNS:
+            columns.append([])
+        columns[-1].append(name)
     rows = [view.languages[at : at + _ROWS] for at in range(0, max(len(view.languages), 1), _ROWS)]
     blocks = [(models, languages) for models in columns for languages in rows]
     text = ""
@@ -656,7 +661,7 @@ def _latex_caption(view: View) -> str:
 
 
 def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
-    """Write every table as CSV, `rates.tex`, and the methods as `methods.md` and `references.bib`.
+    """Write every table as CSV, `rates.tex`, and the methods as `methods.md`, `methods.tex` and `references.bib`.
 
     Args:
         results: of the study.
@@ -681,8 +686,16 @@ def paper_texts(results: StudyResults) -> dict[str, str]:
     return {
         "methods.md": methods_document(results),
         **({"references.bib": bibtex(results)} if results.references else {}),
+        "methods.tex": _methods_latex(results),
         "rates.tex": study_table(results, "latex"),
     }
+
+
+def _methods_latex(results: StudyResults) -> str:
+    """The methods as paragraphs of a paper; what they cite stands in its bibliography."""
+    text = "\n\n".join(map(escape_latex, results.methods)).replace(r"\textbar{}", r"\textbar\allowbreak{}")
+    keys = ",".join(re.findall(r"(?m)^@\w+\{(.+?),", bibtex(results)))
+    return text + (f"\n\\nocite{{{keys}}} % of references.bib\n" if keys else "\n")
 
 
 # On the terminal.

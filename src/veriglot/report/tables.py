@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-__all__ = ["Cell", "Table", "Value", "escape_markdown", "open_console", "write_csv"]
+__all__ = ["Cell", "Table", "Value", "escape_latex", "escape_markdown", "open_console", "write_csv"]
 
 _PLAIN_WIDTH = 200  # columns of output that is no terminal, which says that it has 80: a guess
 _GAP = 3  # columns between two columns of a table
@@ -132,38 +132,39 @@ class Table:
         return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
     def to_latex(self) -> str:
-        """A `tabular` for the package booktabs."""
-        head, *rows = (_latex_row([_latex_cell(value) for value in row]) for row in (self.columns, *self.rows))
+        """A `tabular` for the package booktabs, or a `longtable` where it is longer than a page."""
+        head, *rows = (_latex_row(escape_latex(_plain(value)) for value in row) for row in (self.columns, *self.rows))
+        kind, columns = "longtable" if len(rows) > _PAGE else "tabular", "l" * len(self.columns)
         lines = [
-            _BOOKTABS, rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}", r"\toprule", head, r"\midrule", *rows,
-            r"\bottomrule", r"\end{tabular}", "",
+            *self._needs(kind), rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", head, r"\midrule",
+            *[r"\endhead"] * (kind == "longtable"), *rows, r"\bottomrule", rf"\end{{{kind}}}", "",
         ]  # fmt: skip
         return "\n".join(lines)
 
     def to_latex_float(self, *, caption: str, label: str) -> str:
         """A `table*` of centred columns for the package booktabs; the detail of a cell stands under it."""
         lines = [
-            _BOOKTABS, *self._scripts(caption), r"\begin{table*}", r"\centering", r"\small",
+            *self._needs("tabular", caption), r"\begin{table*}", r"\centering", r"\small",
             rf"\begin{{tabular}}{{l{'c' * len(self.columns[1:])}}}", r"\toprule",
-            _latex_row(map(_escape_latex, self.columns)), r"\midrule",
+            _latex_row(map(escape_latex, self.columns)), r"\midrule",
         ]  # fmt: skip
         for number, row in enumerate(self.rows):
-            if number and number == len(self.rows) - self.totals:
-                lines.append(r"\midrule")
+            if number:  # the two lines of a row stand closer to each other than to the next row
+                lines.append(r"\midrule" if number == len(self.rows) - self.totals else r"\addlinespace[2pt]")
             cells = [value if isinstance(value, Cell) else Cell(_plain(value)) for value in row]
             lines.append(
-                _latex_row(_LATEX_KINDS.get(cell.kind, "{}").format(_escape_latex(cell.text)) for cell in cells)
+                _latex_row(_LATEX_KINDS.get(cell.kind, "{}").format(escape_latex(cell.text)) for cell in cells)
             )
-            details = [_escape_latex(cell.detail) for cell in cells]
+            details = [escape_latex(cell.detail) for cell in cells]
             lines.append(_latex_row(rf"{{\scriptsize {detail}}}" if detail else "" for detail in details))
-        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escape_latex(caption)}}}", rf"\label{{{label}}}"]
+        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escape_latex(caption)}}}", rf"\label{{{label}}}"]
         return "\n".join([*lines, r"\end{table*}", ""])
 
-    def _scripts(self, caption: str) -> list[str]:
-        """A comment where pdfLaTeX has no letters for a name."""
+    def _needs(self, kind: str, caption: str = "") -> list[str]:
+        """Comments: packages, and the engine where pdfLaTeX has no letters for a name."""
         text = "".join([caption, *map(str, self.columns), *(str(value) for row in self.rows for value in row)])
         other = any(char.isalpha() and char > "\u024f" for char in text)
-        return ["% compile with XeLaTeX or LuaLaTeX and a font of these scripts: pdfLaTeX lacks their letters"] * other
+        return [rf"% needs \usepackage{{booktabs{',longtable' * (kind == 'longtable')}}}", *_OTHER_SCRIPTS * other]
 
     def print(self, console: Console | None = None) -> None:
         """Print the table with its title, as several where the terminal is too narrow for all columns.
@@ -305,10 +306,14 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "\N{MINUS SIGN}": "$-$", "–": "--", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
+    "|": r"\textbar{}", "\N{MINUS SIGN}": "$-$", "–": "--", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
 }  # fmt: skip
 _LATEX_KINDS = {"best": r"\textbf{{{}}}", "doubtful": r"\emph{{{}}}"}
-_BOOKTABS = r"% needs \usepackage{booktabs}"
+_OTHER_SCRIPTS = [
+    r"% compile with LuaLaTeX, as pdfLaTeX lacks letters for these names: \usepackage[english,bidi=basic]{babel}, then",
+    r"% for each script: \babelprovide[import,onchar=ids fonts]{arabic} \babelfont[arabic]{rm}{Amiri}",
+]
+_PAGE = 40  # rows of a table on one
 
 
 def escape_markdown(text: str) -> str:
@@ -316,16 +321,12 @@ def escape_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(printable(text).split()))
 
 
-def _escape_latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text on one line of LaTeX."""
     return "".join(_LATEX.get(char, char) for char in " ".join(printable(text).split()))
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    """A row of a `tabular` from cells that are LaTeX already."""
-    return " & ".join(cells) + r" \\"
-
-
-def _latex_cell(value: Value | Cell) -> str:
-    text = _escape_latex(_plain(value))
-    return f"{{}}{text}" if text.startswith("[") else text  # not an argument of `\\`
+    """A row of a `tabular` from cells that are LaTeX already; nothing in it is an argument of the `\\\\` before it."""
+    row = " & ".join(cells)
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"

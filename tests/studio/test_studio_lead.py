@@ -228,7 +228,7 @@ def test_a_lead_imports_and_sets_and_the_queue_stops_at_the_target(database: str
         assert _sent(one, "data", rows).status_code == 404
         done = _sent(lead, "data", [*rows, {"id": "bad", "language": "de"}]).json()
         assert (done["counts"]["added"], done["counts"]["left_out"]) == ({"de": 30}, 1)
-        assert done["left_out"][0]["line"] == 31
+        assert done["left_out"] == [{"line": 31, "id": "", "error": "response: it is missing"}]
         again = _sent(lead, "data", rows).json()["counts"]
         assert (again["added"], again["known"]) == ({}, 30)
         scored = [{"id": row["id"], "status": "scored", "score": 0.1, "spans": [], "detector": "d@1"} for row in rows]

@@ -107,6 +107,9 @@ def init(
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     print(path)
+    for value in seen:
+        if not (folder / value).exists():
+            say(f"there is no {folder / value} yet")
     print(f"Look through it, then type: veriglot studio import {folder}", file=sys.stderr)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 from fastapi import Response  # noqa: TC002  # the router reads annotations
 
+from veriglot.errors import InputError
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records.settings import Record, StrictRecord, require
 from veriglot.studio import exam, review
@@ -670,8 +671,9 @@ def import_file(caller: LeadWriter, body: ImportBody) -> ImportAnswer:
         path = Path(folder) / name
         path.write_bytes(body.content)
         result = import_all(caller.studio.store, caller.studio.project, {body.kind: str(path)})
-    rows = [
-        {"line": row.line, "id": row.key, "error": getattr(row.error, "detail", row.error.message)}
-        for row in result.unusable[:100]
-    ]
+    rows = []
+    for row in result.unusable[:100]:
+        error = row.error
+        place = f"{error.field}: {error.detail}" if isinstance(error, InputError) and error.field else error.message
+        rows.append({"line": row.line, "id": row.key, "error": place})
     return ImportAnswer(result.counts(), rows)

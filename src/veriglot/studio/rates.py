@@ -184,6 +184,8 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         reasons.append(f"{picked} items that a lead picked are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
+    if narrow and reasons:
+        needed = None  # it is not labels that lack
     return LanguageRate(
         language,
         case.estimator,

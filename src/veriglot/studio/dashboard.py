@@ -674,6 +674,6 @@ def import_file(caller: LeadWriter, body: ImportBody) -> ImportAnswer:
     rows = []
     for row in result.unusable[:100]:
         error = row.error
-        place = f"{error.field}: {error.detail}" if isinstance(error, InputError) and error.field else error.message
-        rows.append({"line": row.line, "id": row.key, "error": place})
+        reason = f"{error.field}: {error.detail}" if isinstance(error, InputError) and error.field else error.message
+        rows.append({"line": row.line, "id": row.key, "error": reason})
     return ImportAnswer(result.counts(), rows)

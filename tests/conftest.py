@@ -40,24 +40,46 @@ def _guarded(self: socket.socket, address: object) -> None:
     _connect(self, address)  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """The path of a Chromium."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+def _on_path(browser: str, *names: str) -> str:
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
-        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(names)})")
+        pytest.skip(f"needs {browser} on the path (one of {', '.join(names)})")
     return path
 
 
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium."""
+    return _on_path("Chromium", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+# Playwright drives a Firefox as it is released over WebDriver BiDi, and always sends one command that Firefox 153 does
+# not know (colours of a dark system): it becomes one that changes nothing. A Firefox that knows it needs no such line.
+_FIREFOX = """const { prototype } = require("module"), compile = prototype._compile;
+prototype._compile = function (code, file, ...rest) {
+  const known = code.replaceAll("emulation.setMediaFeaturesOverride", "session.status");
+  return compile.call(this, file.endsWith("coreBundle.js") ? known : code, file, ...rest); };"""
+
+
 @pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """A headless Chromium for a module's tests: while one is open, a process can have no other, and no asyncio."""
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless Chromium for a module's tests, or the Firefox that they ask for.
+
+    While one is open, a process can have no other, and no asyncio.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+    with pytest.MonkeyPatch.context() as patch:
+        if firefox := getattr(request, "param", "chromium") == "firefox":
+            options = {"executable_path": _on_path("Firefox", "firefox", "firefox-esr"), "channel": "moz-firefox"}
+            known = tmp_path_factory.mktemp("firefox") / "known.cjs"
+            known.write_text(_FIREFOX, "utf-8")
+            patch.setenv("NODE_OPTIONS", f"--require={known}")
+        else:
+            options = {"executable_path": request.getfixturevalue("chromium"), "args": ["--no-sandbox"]}
+        with playwright.sync_playwright() as running:
+            opened = (running.firefox if firefox else running.chromium).launch(**options)
+            yield opened
+            opened.close()
 
 
 # Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import zipfile
@@ -10,6 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from studio_server import Running, layer, running
+
+from veriglot.studio.project import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,3 +211,55 @@ def test_a_lead_leads_one_project(team: Running) -> None:
     assert theirs.get("/api/me").status_code == 200
     assert person not in lead.get("/api/lead/overview").text
     assert foreign not in {line["id"] for line in lead.get("/api/lead/items").json()["items"]}
+
+
+def _sent(lead: Visitor, kind: str, rows: list[dict[str, Any]]) -> Any:
+    content = base64.b64encode("\n".join(map(json.dumps, rows)).encode()).decode()
+    return lead.post("/api/lead/import", {"name": "../more.jsonl", "kind": kind, "content": content})
+
+
+def test_a_lead_imports_and_sets_and_the_queue_stops_at_the_target(database: str, tmp_path: Path) -> None:
+    rows = [
+        {"id": f"m{n}", "language": "de", "response": f"Ada war {n} mal in Rom.", "evidence": [{"text": str(n)}]}
+        for n in range(30)
+    ]
+    with running(tmp_path, database, slugs=("one",), work={"overlap": 0, "reviews": 0}) as studio:
+        lead, one = studio.visitor(role="lead"), studio.visitor()
+        assert _sent(one, "data", rows).status_code == 404
+        done = _sent(lead, "data", [*rows, {"id": "bad", "language": "de"}]).json()
+        assert (done["counts"]["added"], done["counts"]["left_out"]) == ({"de": 30}, 1)
+        assert done["left_out"] == [{"line": 31, "id": "", "error": "response: it is missing"}]
+        again = _sent(lead, "data", rows).json()["counts"]
+        assert (again["added"], again["known"]) == ({}, 30)
+        scored = [{"id": row["id"], "status": "scored", "score": 0.1, "spans": [], "detector": "d@1"} for row in rows]
+        assert _sent(lead, "predictions", scored).json()["counts"]["predictions"] == 30
+        refused = _sent(lead, "predictions", rows)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "unfit")
+
+        settings = lead.get("/api/lead/settings").json()
+        assert (settings["half_width"], settings["share"]) == (None, None)
+        for wrong, field in (
+            ({"per_item": 0}, "work.per_item"),
+            ({"share": 0.5}, "share"),
+            ({"name": " "}, "project.name"),
+        ):
+            answer = lead.post("/api/lead/settings", {**settings, **wrong})
+            assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
+        assert lead.get("/api/lead/settings").json() == settings
+        settings |= {"name": 'One "more"', "half_width": 0.4}
+        assert lead.post("/api/lead/settings", settings).json() == settings
+        assert lead.get("/api/me").json()["project"]["name"] == 'One "more"'
+
+        for number in range(22):
+            given = one.next()
+            marked = layer(0, 3) if number % 4 else {"spans": []}
+            one.send(given["id"], "submit", given["version"], layer=marked)
+        lead.get("/api/lead/rates")  # as the page does
+        answer = one.post("/api/next").json()
+        assert (answer["assignment"], answer["left"], answer["enough"]) == (None, 0, ["de"])
+        assert lead.get("/api/lead/rates").json()["stops"]
+        lead.post("/api/lead/settings", settings | {"stop_when_enough": False})
+        answer = one.post("/api/next").json()
+        assert (answer["assignment"] is not None, answer["enough"]) == (True, [])
+    assert [path.name for path in tmp_path.glob(".*")] == []
+    assert load(tmp_path / "one.toml").entries.work.half_width == 0.4

@@ -154,7 +154,11 @@ def _layers(row: dict[str, Any]) -> dict[str, Places]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("browser", "database"),
+    [("chromium", "sqlite"), ("chromium", "postgresql"), ("firefox", "sqlite")],
+    indirect=True,
+)
 def test_a_project_from_the_first_command_to_the_export(browser: Browser, database: str, tmp_path: Path) -> None:
     file = init(tmp_path / "five", "--preset", "mfava", "--languages", "de,zh")
     assert 'task = "spans"' in file.read_text("utf-8")

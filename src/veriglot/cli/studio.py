@@ -107,6 +107,9 @@ def init(
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     print(path)
+    for value in seen:
+        if not (folder / value).exists():
+            say(f"there is no {folder / value} yet")
     print(f"Look through it, then type: veriglot studio import {folder}", file=sys.stderr)
 
 
@@ -174,24 +177,13 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
         print(f"left out{f' ({row.key})' if row.key else ''}: {message}", file=sys.stderr)
     if len(done.unusable) > _SHOWN:
         print(f"... and {len(done.unusable) - _SHOWN} more.", file=sys.stderr)
-    added = dict(sorted(done.added.items()))
-    counts = {
-        "added": added,
-        "known": done.known,
-        "other_language": dict(sorted(done.other_language.items())),
-        "beyond_limit": done.beyond,
-        "left_out": len(done.unusable),
-        "widened_marks": done.widened,
-        "batches": done.batches,
-        "predictions": done.predicted,
-        "predictions_left_out": done.unpredicted,
-    }
+    counts = done.counts()
     exit_code = EXIT_ROWS_FAILED if done.unusable else 0
     if json:
         rows = [{"path": u.path, "line": u.line, "id": u.key, "error": str(u.error)} for u in done.unusable]
         print_json({**counts, "left_out_rows": rows})
         return exit_code
-    by_language = f" ({listed(added)})" if added else ""
+    by_language = f" ({listed(counts['added'])})" if done.added else ""
     print(f"{done.added.total():,} items added{by_language}, {done.known:,} known before.")
     rest = [
         (done.other_language.total(), "rows in languages that the project does not name"),

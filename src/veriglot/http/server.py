@@ -229,15 +229,22 @@ class Guard:
         settings: whom it answers.
         respond: the answer to an error that reaches the guard.
         api: the beginning of the paths whose answers no cache keeps.
+        larger: the most bytes of a request to some paths, where `settings.max_body` is too little.
     """
 
     def __init__(
-        self, app: ASGIApp, settings: ServerSettings, respond: Callable[[Exception], Response], api: str
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        respond: Callable[[Exception], Response],
+        api: str,
+        larger: Mapping[str, int] | None = None,
     ) -> None:
         self.app = app
         self.settings = settings
         self.respond = respond
         self.api = api
+        self.larger = larger or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse what cannot be right, pass on the rest."""
@@ -262,13 +269,16 @@ class Guard:
             if trusted and scope["method"] == "OPTIONS":
                 await Response(status_code=204)(scope, receive, sender)
                 return
-            limited = _LimitedBody(receive, self.settings.max_body, self.settings.body_seconds)
+            limited = _LimitedBody(receive, self._most(scope), self.settings.body_seconds)
             await self.app(scope, limited, sender)
         except Exception as error:
             if started:
                 _LOG.error("a request failed after its answer began: %s", type(error).__name__)
             else:
                 await self.respond(error)(scope, receive, sender)
+
+    def _most(self, scope: Scope) -> int:
+        return self.larger.get(scope["path"].removeprefix(self.settings.path), self.settings.max_body)
 
     def _refuse(self, scope: Scope, headers: Headers, trusted: str | None) -> None:
         host, length = headers.get("host", ""), headers.get("content-length", "0")
@@ -280,8 +290,8 @@ class Guard:
                 message,
                 "Whoever runs it sets its address as its public URL, or adds it to `hosts`.",
             )
-        if not (length.isascii() and length.isdigit()) or int(length[:18]) > self.settings.max_body:
-            raise _too_large(self.settings.max_body)
+        if not (length.isascii() and length.isdigit()) or int(length[:18]) > self._most(scope):
+            raise _too_large(self._most(scope))
         if headers.get("content-encoding", "identity").lower() != "identity":
             message = "Compressed bodies are not read here."
             raise CallRefused(415, "malformed", message, "Send it without Content-Encoding.", connection="close")

@@ -26,6 +26,7 @@ from veriglot.studio import (
     sign_in,
     texts,
 )
+from veriglot.studio.dashboard import MOST_IMPORTED
 from veriglot.studio.tables import NotFound
 from veriglot.studio.web import (
     Rates,
@@ -142,7 +143,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def studio_server(studios: Studios, settings: Settings) -> uvicorn.Server:
     """A server that is not running yet."""
-    return server_of(Guard(_make_app(studios, settings), settings, error_response, "/api/"), settings)
+    larger = {"/api/lead/import": 4 * MOST_IMPORTED // 3 + 1000}  # in base64
+    return server_of(Guard(_make_app(studios, settings), settings, error_response, "/api/", larger), settings)
 
 
 def serve(studios: Studios, settings: Settings, announce: Callable[[], None]) -> None:

@@ -32,6 +32,7 @@ from veriglot.studio.comparison import Comparison
 from veriglot.studio.exam import draw
 from veriglot.studio.items import draws_suggestions, suggested_spans, uniform
 from veriglot.studio.layers import Layer
+from veriglot.studio.rates import languages_with_enough
 from veriglot.studio.review import (
     Comment,
     after_event,
@@ -335,8 +336,12 @@ def _unassigned_with(tx: ReadTransaction, project_id: int, language: str, layer:
 # What comes next for somebody.
 
 
-def next_assignment(store: Store, project: Project, person_id: int) -> Assignment | None:
+def next_assignment(
+    store: Store, project: Project, person_id: int, *, enough: Collection[str] = ()
+) -> Assignment | None:
     """What somebody does next: what they have begun, or something new; None where there is nothing for them now.
+
+    Nobody gets new items of languages that have `enough`, but for what a lead gave a higher priority.
 
     Two that ask at once, in one process or several, get different items. None has several reasons, of which
     `Person.stage` and `count_left` tell: the exam waits to be finished (`exam.finish`), the work is done, or others
@@ -349,11 +354,11 @@ def next_assignment(store: Store, project: Project, person_id: int) -> Assignmen
         begun = _begun(tx, person)
     if begun is not None:
         return begun
-    return _assign_next(store, project, person_id)
+    return _assign_next(store, project, person_id, enough)
 
 
 @transactional
-def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assignment | None:
+def _assign_next(tx: WriteTransaction, project: Project, person_id: int, enough: Collection[str]) -> Assignment | None:
     person = tx.person(person_id)
     begun = _begun(tx, person)
     if begun is not None or person.revoked_at is not None:
@@ -364,7 +369,7 @@ def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assi
         return next_judgement(tx, project, person)
     if person.stage(project) == "exam":
         return exam.begin(tx, project, person)
-    item = _next_item(tx, project, person)
+    item = _next_item(tx, project, person, enough)
     return None if item is None else assign_item(tx, project, item, person)
 
 
@@ -433,14 +438,14 @@ def _withdraw_from_absent(tx: WriteTransaction, project: Project, project_id: in
         withdraw(tx, id_, reason="absent")
 
 
-def count_left(tx: ReadTransaction, project: Project, person: Person) -> int:
+def count_left(tx: ReadTransaction, project: Project, person: Person, enough: Collection[str] = ()) -> int:
     """How many items wait for somebody now: begun ones, and one more where something new is there for them."""
     begun = len(tx.assignments(person_id=person.id, state=AT_WORK))
     if begun:
         return begun
     if person.can_judge:
         return count_reviewable(tx, project, person)
-    return int(_next_item(tx, project, person) is not None)
+    return int(_next_item(tx, project, person, enough) is not None)
 
 
 # The item that an annotator gets next: one that everybody shares, then one of their own, with hidden checks strewn in.
@@ -458,11 +463,11 @@ def _checks_due(given: int, share: float, *words: object) -> int:
     return sum(math.floor((stretch + uniform(*words, stretch)) / share) <= given for stretch in range(stretches))
 
 
-def _next_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
+def _next_item(tx: ReadTransaction, project: Project, person: Person, enough: Collection[str]) -> Item | None:
     """The item that an annotator annotates next; None where there is none for them (any more)."""
     if not person.can_work(project):
         return None
-    item = _work_item(tx, project, person)
+    item = _work_item(tx, project, person, enough)
     return None if item is None else _check_item(tx, project, person) or item  # nobody is kept with checks alone
 
 
@@ -481,7 +486,7 @@ def _check_item(tx: ReadTransaction, project: Project, person: Person) -> Item |
     return drawn[0] if drawn else None
 
 
-def _work_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
+def _work_item(tx: ReadTransaction, project: Project, person: Person, enough: Collection[str]) -> Item | None:
     """The first item that waits for this person: by priority, then what everybody shares, then those for a few.
 
     Of a batch that was sent back, they have none. Its batch still takes annotations, if it has one. What was taken from
@@ -499,6 +504,12 @@ def _work_item(tx: ReadTransaction, project: Project, person: Person) -> Item | 
     )
     waiting = or_(item_row.role == ItemRole.OVERLAP, t.is_missing(project))
     items = _items(person, *roles).where(waiting, ~_has(person), ~is_closed)
+    if enough:  # what somebody annotated already is annotated by all who were to, or it would have no label
+        is_begun = exists().where(
+            assignment_row.item_id == item_row.id, assignment_row.purpose == Purpose.ANNOTATE, live
+        )
+        shared_out = and_(item_row.role == ItemRole.NORMAL, is_begun)
+        items = items.where(or_(item_row.language.not_in(enough), item_row.priority > 0, shared_out))
     shared = case((item_row.role == ItemRole.OVERLAP, 0), else_=1)
     order = items.order_by(had_before, item_row.priority.desc(), shared, item_row.position).limit(1)
     return next(map(tx.item, tx.ids(order)), None)
@@ -643,19 +654,22 @@ class Next(Record):
     assignment: AssignmentView | None
     left: int
     stage: Stage
+    enough: list[str]  # languages of the person of which nobody gets new items: the rates are sure enough
 
 
 @router.call("POST", "/api/next")
 def next_(caller: Writer) -> Next:
     """What to do next: what was sent back, then what is open, then something new; null where there is nothing."""
     studio = caller.studio
-    given = next_assignment(studio.store, studio.project, caller.person.id)
+    enough = languages_with_enough(caller)
+    given = next_assignment(studio.store, studio.project, caller.person.id, enough=enough)
     with studio.store.reading() as tx:
         person = tx.person(caller.person.id)
         view = None if given is None else _assignment(tx, caller, given)
-        left = count_left(tx, studio.project, person)
+        left = count_left(tx, studio.project, person, enough)
     stage = person.stage(studio.project)
-    return Next(view, left, "done" if view is None and stage == "work" else stage)
+    mine = [] if person.can_judge else sorted(tag for tag in enough if tag in (person.works_in or enough))
+    return Next(view, left, "done" if view is None and stage == "work" else stage, mine)
 
 
 @router.call("GET", "/api/assignments")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from collections import Counter
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from fastapi import Response  # noqa: TC002  # the router reads annotations
 
+from veriglot.errors import InputError
 from veriglot.metrics.estimate import FEWEST_TEXTS
-from veriglot.records.settings import Record
+from veriglot.records.settings import Record, StrictRecord, require
 from veriglot.studio import exam, review
 from veriglot.studio.adjudication import best_annotators
 from veriglot.studio.agreement import AgreementRow, agreement_rows
@@ -30,7 +35,8 @@ from veriglot.studio.comparison import (
     most_confused,
     texts_with_layers,
 )
-from veriglot.studio.figures import Pending, Progress, figure
+from veriglot.studio.figures import Figures, Pending, Progress, figure
+from veriglot.studio.items import import_all
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import count_verdicts
 from veriglot.studio.tables import (
@@ -48,7 +54,7 @@ from veriglot.studio.tables import (
     State,
 )
 from veriglot.studio.texts import item_view
-from veriglot.studio.web import Lead, Number, Router, Studio, Tag, view
+from veriglot.studio.web import Lead, LeadWriter, Number, Router, Studio, Tag, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +62,7 @@ if TYPE_CHECKING:
     from veriglot.studio.project import PaceEntry, Project
     from veriglot.studio.store import ReadTransaction
 
-__all__ = ["router"]
+__all__ = ["MOST_IMPORTED", "router"]
 
 
 class ProjectAgreement(Record):
@@ -582,3 +588,92 @@ def history(caller: Lead, number: Number) -> History:
         ],
         max(0, len(events) - _MOST_EVENTS),
     )
+
+
+# Settings that hold at once, and files that a lead imports: what the project file and `veriglot studio import` do.
+
+
+MOST_IMPORTED = 64_000_000
+"""Bytes of a file that a lead imports from the page."""
+_changing = threading.Lock()
+
+
+class ProjectSettings(StrictRecord):
+    """What leads change on the page, by its key in the project file; None where that says nothing.
+
+    `share` (of the items that show suggestions) is None where the project shows none.
+    """
+
+    name: str
+    half_width: float | None
+    stop_when_enough: bool
+    per_item: int
+    per_disputed_item: int | None
+    per_person: int | None
+    release_hours: float | None
+    share: float | None
+
+
+_TABLES = {"name": "project", "share": "suggestions"}  # the others are in [work]
+
+
+@router.call("GET", "/api/lead/settings")
+def settings(caller: Lead) -> ProjectSettings:
+    """The settings that leads can change."""
+    return _settings(caller.studio.project)
+
+
+def _settings(project: Project) -> ProjectSettings:
+    share = None if project.entries.suggestions is None else project.entries.suggestions.share
+    return view(ProjectSettings, project.entries.work, name=project.name, share=share)
+
+
+@router.call("POST", "/api/lead/settings")
+def change(caller: LeadWriter, body: ProjectSettings) -> ProjectSettings:
+    """Write settings into the project file; they hold at once."""
+    with _changing:
+        studios = caller.request.app.state.studios
+        studio = studios.by_slug[caller.studio.slug]
+        old, new = (msgspec.structs.asdict(record) for record in (_settings(studio.project), body))
+        changes = {(_TABLES.get(key, "work"), key): value for key, value in new.items() if value != old[key]}
+        if old["share"] is None:
+            require(body.share is None, "this project shows no suggestions", "share", "Edit the project file.")
+        if changes:
+            studio, before = studios.change(studio, changes), studio
+            with studio.store.writing() as tx:
+                named = {key: value for (_, key), value in changes.items()}
+                tx.record("settings", studio.id, payload=named, person_id=caller.person.id)
+            figures: Figures = caller.request.app.state.figures
+            figures.forget(before)
+        return _settings(studio.project)
+
+
+class ImportBody(StrictRecord):
+    """A file in any format that Veriglot reads: its name, what it holds, and its bytes in base64."""
+
+    name: str
+    kind: Literal["data", "predictions"]
+    content: bytes
+
+
+class ImportAnswer(Record):
+    """How many rows became what, and rows that became nothing, each with its line (or 0) and id; the first hundred."""
+
+    counts: dict[str, Any]
+    left_out: list[dict[str, Any]]
+
+
+@router.call("POST", "/api/lead/import")
+def import_file(caller: LeadWriter, body: ImportBody) -> ImportAnswer:
+    """Import a file as `veriglot studio import` does those of the project file; what is there already stays."""
+    name = re.sub(r"[^\w.-]", "_", body.name)[-100:].lstrip(".") or "file"
+    with _changing, TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(body.content)
+        result = import_all(caller.studio.store, caller.studio.project, {body.kind: str(path)})
+    rows = []
+    for row in result.unusable[:100]:
+        error = row.error
+        reason = f"{error.field}: {error.detail}" if isinstance(error, InputError) and error.field else error.message
+        rows.append({"line": row.line, "id": row.key, "error": reason})
+    return ImportAnswer(result.counts(), rows)

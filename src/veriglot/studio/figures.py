@@ -189,6 +189,13 @@ class Figures:
             raise CallRefused(503, "unavailable", "The figures that this needs cannot be made.", "Try again.")
         return msgspec.json.decode(made.answer[1], type=kind)
 
+    def last(self, caller: Caller, function: Function, kind: Any) -> Any | None:
+        """A figure as it was made last, None before the first; what is newer is asked for, and not awaited."""
+        answer = None
+        with suppress(CallRefused):  # enough figures were asked for
+            answer = self._made(caller, function, {}, 0.0)[0].answer
+        return msgspec.json.decode(answer[1], type=kind) if answer is not None and answer[0] == 200 else None
+
     def _made(
         self, caller: Caller, function: Function, arguments: dict[str, Any], wait: float, alone: bool = False
     ) -> tuple[_Figure, _Version]:
@@ -342,6 +349,16 @@ class Figures:
                 made.process.kill()  # it only reads
                 made.process = None
             self._changed.notify_all()
+
+    def forget(self, studio: Studio) -> None:
+        """End the process of a project whose settings were changed, and forget the figures that it made."""
+        with self._changed:
+            for key in [key for key, made in self._figures.items() if made.studio is studio]:
+                if (process := self._figures.pop(key).process) is not None:
+                    process.kill()
+            worker = self._workers.pop(studio, None)
+            if worker is not None and worker.process is not None:
+                worker.process.kill()
 
     def close(self) -> None:
         """End all processes."""

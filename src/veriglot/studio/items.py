@@ -30,11 +30,11 @@ from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, P
 from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from veriglot.records import Sample
-    from veriglot.studio.project import Form
+    from veriglot.studio.project import Form, Paths
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Item
 
@@ -90,6 +90,20 @@ class ImportResult:
     predicted: int = 0
     unpredicted: int = 0
 
+    def counts(self) -> dict[str, Any]:
+        """How many rows became what."""
+        return {
+            "added": dict(sorted(self.added.items())),
+            "known": self.known,
+            "other_language": dict(sorted(self.other_language.items())),
+            "beyond_limit": self.beyond,
+            "left_out": len(self.unusable),
+            "widened_marks": self.widened,
+            "batches": self.batches,
+            "predictions": self.predicted,
+            "predictions_left_out": self.unpredicted,
+        }
+
 
 def register_project(store: Store, project: Project) -> ProjectRow:
     """The project's row, made where there is none and renamed where its file has another name.
@@ -115,21 +129,30 @@ def register_project(store: Store, project: Project) -> ProjectRow:
         return tx.project(project.slug)
 
 
-def import_all(store: Store, project: Project) -> ImportResult:
+def import_all(
+    store: Store, project: Project, given: Mapping[Literal["data", "predictions"], Paths] | None = None
+) -> ImportResult:
     """Import what the project file names: the data, items of the exam, items with known answers. Again changes nothing.
+
+    Args:
+        store: the store.
+        project: the project.
+        given: files of data and of predictions that are imported instead.
 
     Raises:
         InputError: a file does not exist, or is in no known format.
     """
     entries, result = project.entries, ImportResult()
     project_id = register_project(store, project).id
-    exam = entries.exam.path if entries.exam is not None else ()
-    checks = entries.checks.path if entries.checks is not None else ()
-    for paths, role in ((exam, ItemRole.EXAM), (checks, ItemRole.CHECK), (entries.data.path, ItemRole.NORMAL)):
+    exam = entries.exam.path if entries.exam is not None and given is None else ()
+    checks = entries.checks.path if entries.checks is not None and given is None else ()
+    predictions = entries.suggestions.predictions if entries.suggestions is not None else ()
+    if given is None:
+        given = {"data": entries.data.path, "predictions": predictions}
+    for paths, role in ((exam, ItemRole.EXAM), (checks, ItemRole.CHECK), (given.get("data", ()), ItemRole.NORMAL)):
         _Import(store, project, project_id, role, result).read(paths_in(project.path.parent, paths))
-    if entries.suggestions is not None:
-        for path in paths_in(project.path.parent, entries.suggestions.predictions):
-            _import_predictions(store, project, project_id, path, result)
+    for path in paths_in(project.path.parent, given.get("predictions", ())):
+        _import_predictions(store, project, project_id, path, result)
     if entries.work.order != "file":
         with store.writing(lock=project.lock) as tx:
             _order(tx, project, project_id)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,9 +17,10 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record, StrictRecord, errors_of, paths_in, read_toml_records, require
 from veriglot.records.taxonomy import SOURCE_FLAGS, Taxonomy, taxonomy
+from veriglot.storage.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from veriglot.records import Sample
@@ -35,6 +37,7 @@ __all__ = [
     "RatingEntry",
     "StratumEntry",
     "TaskKind",
+    "change_settings",
     "load",
     "preset",
 ]
@@ -186,7 +189,13 @@ class WorkEntry(StrictRecord):
     # silver first. `random` of them are drawn by chance, in between: only these tell how often a model hallucinates.
     order: Literal["file", "uncertainty", "disagreement"] = "file"
     random: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
-    half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.02  # of a rate that is sure enough
+    half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None  # of a rate that is sure enough
+    stop_when_enough: bool = True  # whether nobody gets new items of a language whose rate is; needs `half_width`
+
+    @property
+    def stops(self) -> bool:
+        """Whether a language can have enough."""
+        return self.half_width is not None and self.stop_when_enough
 
 
 class ValidationEntry(StrictRecord):
@@ -457,6 +466,58 @@ class Project:
     def resolve(self, path: str) -> Path:
         """Where a path of the file leads: it is relative to the folder that the file is in."""
         return paths_in(self.path.parent, path)[0]
+
+
+def change_settings(project: Project, changes: Mapping[tuple[str, str], Any]) -> Project:
+    """Write settings into the project file, each on a line of its own, and read it again; the rest stays as it is.
+
+    Args:
+        project: the project.
+        changes: table and key to the value; None takes the key out.
+
+    Raises:
+        InputError: as `load` does; the file is as it was.
+        UsageError: the file writes one of them in another way, or cannot be written.
+    """
+    path = project.path
+    try:
+        text = path.read_text("utf-8")
+        wanted = tomllib.loads(text)
+        for (table, key), value in changes.items():
+            text = _with_setting(text, table, key, value)
+            wanted[table] = {**wanted.get(table, {}), key: value}
+            if value is None:
+                del wanted[table][key]
+        new = path.with_name(f".{path.name}.new")  # paths in it lead where they did
+        new.write_text(text, "utf-8")
+        try:
+            require(tomllib.loads(text) == wanted, "it cannot be changed by line", "settings", "Edit the project file.")
+            changed = replace(load(new), path=path)
+        finally:
+            new.unlink()
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"{path.name} cannot be changed: {error.strerror}.", "Edit it where it lies.") from error
+    return changed
+
+
+def _with_setting(text: str, table: str, key: str, value: Any) -> str:
+    """A project file with another value; what it writes over several lines comes out wrong, which the caller checks."""
+    written = "" if value is None else _quoted(value) if isinstance(value, str) else str(value).lower()
+    head = re.search(rf"(?m)^\[{table}\][^\n]*\n?", text)
+    if head is None:
+        return text if value is None else f"{text.rstrip()}\n\n[{table}]\n{key} = {written}\n"
+    rest = text[head.end() :]
+    next_head = re.search(r"(?m)^\s*\[", rest)
+    body = rest if next_head is None else rest[: next_head.start()]
+    line = re.search(rf"""(?m)^[ \t]*{key}[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*"|[^\s#]+)[^\n]*\n?""", body)
+    if line is None:
+        start, end, new = 0, 0, "" if value is None else f"{key} = {written}\n"
+    elif value is None:
+        (start, end), new = line.span(), ""
+    else:
+        (start, end), new = line.span(1), written
+    return f"{text[: head.end()]}{body[:start]}{new}{body[end:]}{rest[len(body) :]}"
 
 
 def load(path: Path) -> Project:

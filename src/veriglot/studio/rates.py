@@ -22,12 +22,12 @@ from veriglot.records import Estimator
 from veriglot.records.settings import Record
 from veriglot.studio.adjudication import label_of, lacks_label
 from veriglot.studio.comparison import Comparison, annotations_by_item
-from veriglot.studio.figures import Pending, Progress, figure
+from veriglot.studio.figures import Figures, Pending, Progress, figure
 from veriglot.studio.items import draws_suggestions, not_by_chance
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.review import final_layers
 from veriglot.studio.tables import WORK_ROLES, Assignment, Item
-from veriglot.studio.web import Lead, Router, Studio
+from veriglot.studio.web import Caller, Lead, Router, Studio
 from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction
 
-__all__ = ["ProjectRates", "measure_rates", "router"]
+__all__ = ["ProjectRates", "languages_with_enough", "measure_rates", "router"]
 
 _STEP = 100  # labels
+_HALF_WIDTH = 0.02  # where the project asks for none
 
 
 class RateStep(Record):
@@ -92,6 +93,7 @@ class ProjectRates(Record):
 
     unit: str
     half_width: float  # that the project asks for
+    stops: bool  # whether nobody gets new items of a language that has enough
     languages: list[LanguageRate]
     effects: list[SuggestionEffect]
 
@@ -106,7 +108,8 @@ def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
         tx.remember(tag, "rate", partial(_language, project, tag, rows), stamp=rows)
         for tag, rows in sorted(by_language.items())
     ]
-    return ProjectRates(unit, project.entries.work.half_width, languages, list(_effects(tx, project)))
+    half_width = project.entries.work.half_width or _HALF_WIDTH
+    return ProjectRates(unit, half_width, project.entries.work.stops, languages, list(_effects(tx, project)))
 
 
 @dataclass
@@ -172,7 +175,7 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     )
     case = _Case(population, has_predictions)
     steps = [case.step(order[:size]) for size in (*range(_STEP, len(order), _STEP), len(order)) if size]
-    half_width = project.entries.work.half_width
+    half_width = project.entries.work.half_width or _HALF_WIDTH
     last = steps[-1] if steps else RateStep(0, None, None, None, ("no item that came by chance is labelled yet",))
     reasons, lacking = list(last.reasons), sum(row.lacks and row.chosen is None for row in rows)
     if lacking:
@@ -181,6 +184,8 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         reasons.append(f"{picked} items that a lead picked are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
+    if narrow and reasons:
+        needed = None  # it is not labels that lack
     return LanguageRate(
         language,
         case.estimator,
@@ -315,3 +320,16 @@ def show_rates(caller: Lead) -> Response:
 
 def _rates(studio: Studio, tx: ReadTransaction, _: Progress) -> ProjectRates:
     return measure_rates(tx, studio.project)
+
+
+def languages_with_enough(caller: Caller) -> frozenset[str]:
+    """Languages whose rate, as it was made last, is as narrow as the project asks for: no new items of these.
+
+    That the work ends by the width of the interval, whatever the rate is, leaves the interval's coverage as it is, for
+    narrow ones (Chow and Robbins 1965, doi:10.1214/aoms/1177700156).
+    """
+    if not caller.studio.project.entries.work.stops:
+        return frozenset()
+    figures: Figures = caller.request.app.state.figures
+    report = figures.last(caller, _rates, ProjectRates)
+    return frozenset() if report is None else frozenset(row.language for row in report.languages if row.enough)

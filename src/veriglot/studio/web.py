@@ -17,7 +17,7 @@ import math
 import os
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -44,6 +44,7 @@ from veriglot.http.server import (
 from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
+from veriglot.studio.project import change_settings
 from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import Conflict, DiskFullError, NotFound, Person, Role, State, StoreError
 
@@ -280,6 +281,13 @@ class Studios:
         studio = Studio(project, store, register_project(store, project).id, secret)
         _remember_signer(store, studio.id, secret)
         self.by_slug[project.slug] = studio
+
+    def change(self, studio: Studio, changes: Mapping[tuple[str, str], Any]) -> Studio:
+        """The project with other settings (`change_settings`), which is served from now on."""
+        project = change_settings(studio.project, changes)
+        register_project(studio.store, project)
+        self.by_slug[studio.slug] = replace(studio, project=project)
+        return self.by_slug[studio.slug]
 
     def __iter__(self) -> Iterator[Studio]:
         return iter(self.by_slug.values())

@@ -58,7 +58,7 @@ export const outdated = new WeakSet();
 export const asOf = new WeakMap();
 
 /**
- * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean, wait?: number}} [options] `wait`: seconds for a figure that is being made anew
+ * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean, wait?: number, patience?: number}} [options] `wait`: seconds for a figure that is being made anew; `patience`: for any answer
  * @returns {Promise<any>}
  */
 export const call = async (method, path, body, options = {}) => {
@@ -75,7 +75,7 @@ export const call = async (method, path, body, options = {}) => {
     answer = await fetch(`${BASE}${path}`, {
       method, headers, credentials: "same-origin", cache: "no-store", keepalive: options.keepalive,
       body: method === "POST" ? JSON.stringify(body ?? {}) : undefined,
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout((options.patience ?? 30) * 1000),
     });
   } catch {
     throw new Failure(0, null);

@@ -60,10 +60,7 @@ const App = () => {
     address.load().then((Screen) => {
       setTrouble(null);
       setScreen({ name: address.name, Screen });
-    }).catch((error) => {
-      console.error(error);
-      setTrouble("missing");
-    });
+    }).catch(() => setTrouble("missing")); // or the page is being left
   }, [me, path]);
   useEffect(() => {
     if (trouble !== "offline") return undefined;

@@ -9,7 +9,7 @@ import { reveal } from "./highlights.js";
 import { select } from "./selection.js";
 import { Surface } from "./surface.js";
 import { named, t } from "./texts.js";
-import { html, useEffect, useMemo } from "./view.js";
+import { html, useEffect, useMemo, useRef } from "./view.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 
@@ -67,15 +67,20 @@ export const meaning = (choice) => {
 export const Response = ({ editor, ghosts, onCommand }) => {
   const { item, stops } = editor;
   const marks = useMemo(() => marksOf(editor, ghosts), [editor.layer, editor.active, editor.unit, ghosts]);
+  const pointed = useRef(/** @type {Editor["selection"]} */ (null)); // what a pointer chose: text that scrolls slips away from it
+  const byPointer = (/** @type {() => void} */ change) => {
+    change();
+    pointed.current = editor.selection;
+  };
   useEffect(() => {
     const node = document.getElementById("response")?.firstChild;
-    if (node && editor.selection) reveal(/** @type {Text} */ (node), editor.points, [editor.selection.start, editor.selection.end]);
+    if (node && editor.selection && editor.selection !== pointed.current) reveal(/** @type {Text} */ (node), editor.points, [editor.selection.start, editor.selection.end]);
   }, [editor.selection?.start, editor.selection?.end]);
   return html`<${Surface} id="response" stops=${stops} language=${item.language} direction=${item.direction}
     label=${t("response.label")} describedby="keys-hint" marks=${marks} selection=${editor.selection}
     bars=${barsOf(editor)} onBar=${(/** @type {string} */ key) => editor.take(key.split(" ")[0])}
-    onSelect=${(/** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ how) => selected(editor, start, end, how)}
-    onEdge=${(/** @type {"start" | "end"} */ edge, /** @type {number} */ point) => editor.dragEdge(edge, point)}
+    onSelect=${(/** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ how) => byPointer(() => selected(editor, start, end, how))}
+    onEdge=${(/** @type {"start" | "end"} */ edge, /** @type {number} */ point) => byPointer(() => editor.dragEdge(edge, point))}
     onMark=${(/** @type {string} */ id) => editor.activate(id)}
     onKey=${(/** @type {KeyboardEvent} */ event, /** @type {Text} */ node) => pressed(editor, event, node, onCommand)} />`;
 };

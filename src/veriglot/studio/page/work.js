@@ -9,11 +9,12 @@ import { whole } from "./layers.js";
 import { Queue } from "./queue.js";
 import { Top } from "./header.js";
 import { Refusal } from "./join.js";
+import { languageName } from "./lead/figures.js";
 import { GuidelinesPane } from "./guidelines.js";
 import { Help, Items } from "./side_panels.js";
 import { Sync } from "./sync.js";
 import { Refusals, useChanges } from "./sync_status.js";
-import { t } from "./texts.js";
+import { interfaceLanguage, t } from "./texts.js";
 import { html, useCallback, useEffect, useMemo, useState } from "./view.js";
 
 /** The one connection of this page; it goes on when the screen is left. @type {{owner: string, sync: Sync} | null} */
@@ -49,6 +50,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   const { form } = me.project;
   const [editor, setEditor] = useState(/** @type {Editor | null} */ (null));
   const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "unreachable" | Failure | null} */ ("loading"));
+  const [enough, setEnough] = useState(/** @type {string[]} */ ([]));
   const [left, setLeft] = useState(/** @type {number | null} */ (null));
   const [panel, setPanel] = useState(/** @type {"help" | "items" | "conflict" | null} */ (null));
   const [guide, setGuide] = useState(false);
@@ -81,6 +83,7 @@ export const Screen = ({ me, params, navigate, again }) => {
         navigate(answer.stage === "exam" ? "/exam/finish" : "/exam", { replace: true });
       } else {
         setEditor(null);
+        setEnough(answer.enough);
         setRest("nothing");
       }
     } catch (failure) {
@@ -151,7 +154,7 @@ export const Screen = ({ me, params, navigate, again }) => {
     <${Top} me=${me} sync=${sync} done=${done} left=${left} unread=${unread} guide=${guide} onPanel=${onPanel} navigate=${navigate} />
     <${Refusals} sync=${sync} />
     ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${onPanel}
-      onOnward=${onward} onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} onRetry=${next} />${beside}`}
+      onOnward=${onward} onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} enough=${enough} onRetry=${next} />${beside}`}
     ${panel === "help" ? html`<${Help} onClose=${close} />` : null}
     ${panel === "items" ? html`<${Items} current=${editor?.assignment.id ?? null} onClose=${close} onOpen=${(/** @type {number} */ id) => {
       close();
@@ -161,10 +164,11 @@ export const Screen = ({ me, params, navigate, again }) => {
     ${conflict ? html`<${ConflictDialog} key=${conflict.assignment} sync=${sync} form=${form} conflict=${conflict} onDone=${settle} />` : null}`;
 };
 
-/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "unreachable" | Failure | null, onRetry: () => void}} props */
-const Rest = ({ rest, onRetry }) => html`
+/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "unreachable" | Failure | null, enough: string[], onRetry: () => void}} props */
+const Rest = ({ rest, enough, onRetry }) => html`
   <main class="rest" aria-busy=${rest === "loading"}>
-    ${rest === "nothing" ? html`<h2>${t("rest.nothing")}</h2><p>${t("rest.thanks")}</p><button class="second" onClick=${onRetry}>${t("rest.look_again")}</button>` : null}
+    ${rest === "nothing" ? html`<h2>${t("rest.nothing")}</h2><p>${t("rest.thanks")}</p>
+      ${enough.length ? html`<p>${t("rest.enough", { languages: new Intl.ListFormat(interfaceLanguage()).format(enough.map(languageName)) })}</p>` : null}<button class="second" onClick=${onRetry}>${t("rest.look_again")}</button>` : null}
     ${rest === "unreachable" ? html`<h2>${t("offline.unreachable")}</h2><p>${t("offline.kept")}</p><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
     ${rest instanceof Failure ? html`<${Refusal} failure=${rest} /><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
     ${rest === "loading" ? html`<p role="status">${t("rest.loading")}</p>` : null}

@@ -16,8 +16,9 @@ import { People } from "./people.js";
 import { Link, address, go, placeOf, takeNavigate } from "./routes.js";
 import { Progress } from "./progress.js";
 import { Rates } from "./rates.js";
+import { Settings } from "./settings.js";
 
-const TABS = ["progress", "people", "agreement", "rates", "disagreements", "conversations", "batches", "items", "exports"];
+const TABS = ["progress", "people", "agreement", "rates", "disagreements", "conversations", "batches", "items", "exports", "settings"];
 const FRESH = 30; // seconds until the figures are asked for again
 
 const Page = (/** @type {any} */ { place, me, overview, again }) => {
@@ -34,6 +35,7 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
     case "batches": return html`<${Batches} overview=${overview} people=${people} again=${again} />`;
     case "items": return html`<${Items} overview=${overview} people=${people} form=${form} refresh=${again} />`;
     case "exports": return html`<${Exports} />`;
+    case "settings": return html`<${Settings} refresh=${again} />`;
     default: return html`<${Progress} overview=${overview} />`;
   }
 };

@@ -4,6 +4,7 @@ import { interfaceLanguage, number, t } from "../texts.js";
 import { html } from "../view.js";
 import { languageName } from "./figures.js";
 import { AsOf, Waiting, useAnswer } from "./requests.js";
+import { Link, address } from "./routes.js";
 
 const percent = (/** @type {number | null} */ value, /** @type {"auto" | "always"} */ signDisplay = "auto") =>
   value === null ? "–" : new Intl.NumberFormat(interfaceLanguage(), { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1, signDisplay }).format(value);
@@ -48,6 +49,7 @@ const Report = (/** @type {any} */ { report }) => {
   const most = Math.max(1e-9, ...report.languages.flatMap((/** @type {any} */ row) => row.steps.map((/** @type {any} */ step) => step.high ?? 0)));
   return html`
     <p>${t("lead.rates_text")} ${t(`lead.unit.${report.unit}`)} ${t("lead.rates_wanted", { share: percent(report.half_width) })}</p>
+    ${report.stops && report.languages.some((/** @type {any} */ row) => row.enough) ? html`<p class="notice good">${t("lead.rates_stopped")} <${Link} to=${address("settings")}>${t("lead.settings")}<//></p>` : null}
     <div class="table-box" tabindex="0" role="region" aria-label=${t("lead.rates")}><table>
       <thead><tr><th scope="col">${t("lead.language")}</th><th scope="col" class="n">${t("lead.rates_labels")}</th>
         <th scope="col" class="n">${t("lead.rates_rate")}</th><th scope="col">${t("lead.interval")}</th><th scope="col" class="n">${t("lead.rates_needed")}</th></tr></thead>

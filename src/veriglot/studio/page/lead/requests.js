@@ -2,7 +2,7 @@
 
 import { asOf, call, outdated } from "../api.js";
 import { Refusal } from "../join.js";
-import { interfaceLanguage, number, t } from "../texts.js";
+import { interfaceLanguage, t } from "../texts.js";
 import { html, useCallback, useEffect, useRef, useState } from "../view.js";
 
 const SOON = 1; // seconds until a figure that is being made is asked for
@@ -63,7 +63,7 @@ export const Waiting = ({ failure, pending = null, words = "join.loading", onCan
   if (failure) return html`<${Refusal} failure=${failure} />`;
   return html`<div class="waiting"><p role="status">${t(words)}</p>
     ${pending ? html`<p class="row"><progress value=${pending.done ?? undefined} aria-label=${t(words)}></progress>
-      <small>${number(Math.round(pending.seconds))} s</small>
+      <small>${new Intl.NumberFormat(interfaceLanguage(), { style: "unit", unit: "second" }).format(Math.round(pending.seconds))}</small>
       ${onCancel ? html`<${Act} path=${`/api/lead/figures/${pending.id}/cancel`} body=${{}} label=${t("cancel")} onDone=${onCancel} />` : null}</p>` : null}
   </div>`;
 };

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from veriglot.study.results import StudyResults
 
-VOID = {"br", "hr", "img", "input", "link", "meta"}
+VOID = {"br", "hr", "img", "input", "link", "meta", "wbr"}
 
 
 class Page(HTMLParser):

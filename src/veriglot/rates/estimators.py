@@ -551,8 +551,8 @@ def _finished(result: _Correction, findings: list[str], confidence: float, notes
 _FEWEST_UNITS = 20
 _LEAST_GAP = 0.1
 _LEAST_COVERAGE = 0.8
-_LARGEST_DRIFT = 0.4
-_FARTHEST = 0.3
+_LARGEST_DRIFT = 0.3
+_FARTHEST = 0.25
 _SURE = 0.025
 
 

@@ -23,6 +23,7 @@ from veriglot.formats.columns import cell_text, read_row, rows_reading
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
 from veriglot.records import Detector, Evidence, JudgedUnit, Sample, Span, Status, Verdict, Word, encode, sample_from
+from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,12 +209,13 @@ def detect(
         A prediction, whose `verdict` is `supported`, `unsupported` or `not_checked`.
 
     Raises:
-        UnknownNameError: no detector has that name.
+        UnknownNameError: no detector, or no language, has that name.
         InputTypeError: an argument is no text; `field` names it. It is a TypeError too.
         UsageError: the detector does not know that strictness; `threshold`, `words` or `strictness` beside a detector
             that was loaded before, which has its own.
     """
-    row = {"response": response, "question": question, "language": language, "evidence": evidence}
+    tag = language and get_language(language).tag
+    row = {"response": response, "question": question, "language": tag, "evidence": evidence}
     sample = sample_from_row(row, "response")
     judge = _loaded(detector, threshold, words, strictness)
     return Prediction(judge.predict([sample])[0], sample)
@@ -271,7 +273,7 @@ def detect_many(
     make = partial(_loaded, detector, threshold, words, strictness)
     engine = Engine(make, jobs=processes, batch_size=batch_size)
     failing = engine.description.name if on_error == "skip" else None
-    samples = _samples(rows, _tag(language), rows_reading(columns), failing)
+    samples = _samples(rows, language and get_language(language).tag, rows_reading(columns), failing)
     total = len(rows) if isinstance(rows, Sized) else None
     return _judged(engine, samples, Bar(shown=progress, total=lambda: total))
 
@@ -355,7 +357,7 @@ def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Readin
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is a {type(row).__name__}", path=path)
     try:
         if not (reading and reading.columns) and row.keys() <= _FIELDS:
-            given = {key: value for key, value in row.items() if value is not None}
+            given = {key: value for key, value in row.items() if plain_value(value) is not None}
             texts = {
                 part: cell_text(given[part], part)
                 for part in ("response", "question")

@@ -6,7 +6,9 @@ type or change. The command line prints both and leaves with `exit_code`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,8 +88,8 @@ class MissingExtraError(UsageError):
 
 
 _UNREADABLE: dict[type[OSError], tuple[str, str]] = {
-    FileNotFoundError: ("there is no such file", "Check the path."),
-    NotADirectoryError: ("there is no such file", "Check the path."),
+    FileNotFoundError: ("there is no such file or folder", "Check the path."),
+    NotADirectoryError: ("there is no such file or folder", "Check the path."),
     IsADirectoryError: ("this is a folder, not a file", "Name a file in it."),
     PermissionError: ("you are not allowed to read it", "Check the permissions (chmod)."),
 }
@@ -124,6 +126,11 @@ class InputError(VeriglotError):
         """The error of a file that the system does not let us read."""
         known = _UNREADABLE.get(type(error))
         reason, usual = known or (f"it cannot be read: {error.strerror or error}", "")
+        if isinstance(error, FileNotFoundError):
+            file = Path(str(path))
+            with suppress(OSError, ValueError):
+                near = get_close_matches(file.name, [each.name for each in file.parent.iterdir()], 1, 0.75)
+                usual = f"Did you mean {file.with_name(near[0])}?" if near else usual
         return cls(reason, remedy or usual, path=str(path))
 
     def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:

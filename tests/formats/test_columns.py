@@ -640,3 +640,38 @@ def test_a_table_without_a_header_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Has it no header line") as error:
         list(veriglot.read(tmp_path / "a.tsv"))
     assert "--map" not in str(error.value)
+
+
+def test_what_python_writes_beside_json_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(
+        '{"id": "a", "context": "x", "answer": "y", "score": NaN}\n{"id": "b", "context": "x", "answer": "\\ud83d!"}\n'
+    )
+    assert [sample.response for sample in veriglot.read(path)] == ["y", "\ufffd!"]
+
+
+def test_a_first_row_longer_than_what_is_looked_at_is_known_by_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps({"id": "a", "context": "Ciao mondo. " * 200_000, "answer": "Ciao."}) + "\n")
+    assert [sample.response for sample in veriglot.read(path)] == ["Ciao."]
+
+
+def test_a_completion_of_a_chat_service_is_a_response() -> None:
+    completion = {"choices": [{"message": {"role": "assistant", "content": "It opened in 1897."}}]}
+    sample = read_row({"response": completion, "context": "It opened in 1897."})
+    assert sample.response == "It opened in 1897."
+
+
+def test_a_misspelt_column_is_told_the_nearest() -> None:
+    with pytest.raises(InputError, match="Did you mean Antwort"):
+        read_row({"Antwort": "a", "Quelle": "b"}, columns={"response": "Antwrot", "evidence": "Quelle"})
+
+
+def test_the_language_of_a_translation_is_that_of_its_target() -> None:
+    assert read_row({"source": "It opened.", "target": "DC", "target_lang": "ja", "source_lang": "en"}).language == "ja"
+
+
+def test_a_misspelt_file_is_told_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("evidence,response\na,b\n")
+    with pytest.raises(InputError, match=r"Did you mean .*answers\.csv"):
+        list(veriglot.read(tmp_path / "answers.cvs"))

@@ -9,6 +9,7 @@ one text, and one text labelled several times, go wrong together. Ranks are what
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -475,8 +476,9 @@ def _step_down(drawn: Array) -> Array:
     whose least p-value is one over the resamples times their number.
     """
     resampled = drawn[:, 1:]
-    centred = np.abs(resampled - np.nanmean(resampled, axis=1, keepdims=True))
-    spread = np.nanstd(resampled, axis=1)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a difference without any resample
+        centred = np.abs(resampled - np.nanmean(resampled, axis=1, keepdims=True))
+        spread = np.nanstd(resampled, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = np.where(spread[:, None] > 0, np.nan_to_num(centred / spread[:, None]), 0.0)
         seen = np.where(spread > 0, np.abs(drawn[:, 0]) / spread, np.where(drawn[:, 0] == 0, 0.0, np.inf))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from typer.core import TyperGroup
-
 from veriglot.bench.results import BenchResults, read_results
-from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, new_app
+from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, Verbs, command, new_app
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from veriglot.storage.checkpoint import FailedRow
 
 
-class _Bench(TyperGroup):
+class _Bench(Verbs):
     """`veriglot bench gold.csv` is `veriglot bench run gold.csv`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

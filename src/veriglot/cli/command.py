@@ -28,7 +28,7 @@ from typing import (
 )
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records.settings import read_toml
@@ -195,7 +195,22 @@ _CONFIG = Option(
 )
 
 
-def new_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
+# A value's type tells a reader nothing: INPUT, not INPUT <list[str]>.
+TyperArgument.display_type_rich = lambda self, ctx: None  # type: ignore[method-assign]  # noqa: ARG005
+
+
+class Verbs(TyperGroup):
+    """A group whose help gives the whole first sentence of each command; typer cuts them at one line."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        first = [(name, (verb.help or "").strip().split("\n\n")[0]) for name, verb in commands if verb]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in first])
+
+
+def new_app(group: type[TyperGroup] = Verbs) -> typer.Typer:
     """A verb that has verbs of its own."""
     return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 

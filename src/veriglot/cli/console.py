@@ -133,11 +133,10 @@ class Account:
     def add_failed(self, row: FailedRow, *, written: bool, where: str = "the file of failed rows") -> None:
         """One more row that could not be read; `written` if a file holds it, and `where`."""
         self.tally.failed += 1
-        if written and (self._quiet or self._reported == _SHOWN):
-            return
         self._reported += 1
-        say(str(row.as_error()))
-        if written and self._reported == _SHOWN:
+        if not written or (not self._quiet and self._reported <= _SHOWN):
+            say(str(row.as_error()))
+        elif self._reported == _SHOWN + 1:
             self.warn(f"further rows that cannot be read are not shown, only written to {where}.")
 
     def samples(
@@ -181,6 +180,14 @@ class Account:
         ]
         if len(shares) > 1:
             self.warn(f"marked of checked, by language: {shortened(shares, _LANGUAGES_SHOWN)}.")
+        for status, option in (("failed", ""), ("unsupported_language", " (--language TAG)")):
+            if reason := self.tally.reasons.get(status):
+                self.warn(f"the first of {status.replace('_', ' ')}: {reason}{option}")
+        if self.tally.foreign:
+            self.warn(
+                f"evidence in another language: {self.tally.foreign:,}. There grounding compares little but numbers and"
+                " names; --detector reader compares meanings."
+            )
         if reused:
             whole = "all" if reused == rows else f"{reused:,}"
             hint = " --overwrite makes the output anew." if reused == rows else ""

@@ -42,7 +42,7 @@ _GIVES = {
 }
 _COLLECTIONS = {"all", "dev"}
 _OK, _MISSING, _NEEDS_EXTRA, _NEEDS_MODEL = "ok", "missing", "needs an extra", "needs a model"
-_NEEDS_OPTION = "needs to be told"
+_NEEDS_OPTION = "needs an argument"
 _FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is only missed by who asks for it
 
 

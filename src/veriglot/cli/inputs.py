@@ -85,7 +85,7 @@ def find_inputs(
         elif path.exists():
             inputs.append(Input(name, PurePath(path.name)))
         else:
-            raise InputError("there is no such file or folder", "Check the path.", path=name)
+            raise InputError.of(FileNotFoundError(), name)
     if [file.path for file in inputs].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
     return inputs
@@ -111,7 +111,7 @@ def require_files(paths: Iterable[str]) -> None:
     """
     for path in paths:
         if not Path(path).is_file():
-            raise InputError("there is no such file", "Check the path.", path=path)
+            raise InputError.of(FileNotFoundError(), path)
 
 
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:

@@ -121,7 +121,7 @@ def _of_file(path: Path) -> tuple[Member, ...]:
     try:
         plan = msgspec.convert(tomllib.loads(path.read_text("utf-8")), type=_Plan)
     except FileNotFoundError as error:
-        raise InputError("there is no such file", path=str(path), remedy="Check the path.") from error
+        raise InputError.of(error, path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"this is no plan of an ensemble: {error}", path=str(path)) from error
     return tuple(

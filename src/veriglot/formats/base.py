@@ -607,9 +607,16 @@ def decoded_value(value: Any) -> Any:
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value is a message as OpenAI has it, `{"role": "assistant", "content": ...}`, or a list of messages."""
-    messages = value if isinstance(value, list) else [value]
+    """Whether a value is messages as OpenAI has them: `{"role": ..., "content": ...}`, a list, or a completion."""
+    messages = _messages(value)
     return bool(messages) and all(isinstance(each, Mapping) and {"role", "content"} <= each.keys() for each in messages)
+
+
+def _messages(value: Any) -> list[Any]:
+    choices = value.get("choices") if isinstance(value, Mapping) else None  # of a completion, the first counts
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        value = choices[0].get("message")
+    return value if isinstance(value, list) else [value]
 
 
 def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
@@ -625,7 +632,7 @@ def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
     roles = _ROLES.get(part)
     if roles is None or not is_conversation(value):
         return None
-    messages = [each for each in (value if isinstance(value, list) else [value]) if each["role"] in roles]
+    messages = [each for each in _messages(value) if each["role"] in roles]
     if not messages and part != "question":
         remedy = f"Give it in a column of its own (--map {part}=COLUMN), or in messages with that role."
         raise InputError(f"no message has the role {roles[0]}", field=part, remedy=remedy)

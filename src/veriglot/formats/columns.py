@@ -11,7 +11,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Mapping
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,9 +81,7 @@ def presets() -> tuple[Preset, ...]:
     return _table().presets
 
 
-_PARTS = (
-    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label"
-)  # fmt: skip
+_PARTS = ("unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label")
 _SENSES = {"supported": 0, "unsupported": 1}
 _LABEL_PARTS = ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
@@ -215,7 +213,9 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
         chosen = (column,) if column and column in names else tuple(filter(None, map(str.strip, column.split("+"))))
         missing = [each for each in chosen if each not in names]
         if missing and part in {"response", "evidence"}:
-            raise InputError(f"there is no column {missing[0]!r}", field=part)
+            near = get_close_matches(missing[0], names, 1, 0.8)
+            remedy = f"Did you mean {near[0]}?" if near else ""
+            raise InputError(f"there is no column {missing[0]!r}", field=part, remedy=remedy)
         if not missing:
             yield part, chosen
 

@@ -95,6 +95,9 @@ def _object_head(source: Source, text: str) -> Head:
     first = text.split("\n", 1)[0].strip()
     spread = first == "{" or (record is None and '"' not in first)
     single = len(source.head) < HEAD_BYTES and "\n" not in text.rstrip() and source.name.endswith(".json")
+    if record is None and not spread and len(source.head) == HEAD_BYTES and source.file is not None:  # a long first row
+        record = next((row.data for row in read_container("jsonl", source) if isinstance(row, Record)), None)
+        record = record if isinstance(record, dict) else None
     return _json_head("json" if spread or single else "jsonl", record, text)
 
 

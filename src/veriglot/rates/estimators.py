@@ -581,8 +581,8 @@ def profile_findings(rates: DetectorRates) -> list[str]:
         gap = np.quantile(rates.tpr_draws - rates.fpr_draws, _SURE)
         if gap < _LEAST_GAP:
             findings.append(
-                f"the detector marks {rates.tpr.value:.1%} of unsupported and {rates.fpr.value:.1%} of supported units,"
-                f" which may lie less than {_LEAST_GAP:.0%} apart: it hardly tells them from each other"
+                f"the detector hardly tells unsupported units from supported ones: it marks {rates.tpr.value:.1%} and"
+                f" {rates.fpr.value:.1%} of them, and they may be less than {100 * _LEAST_GAP:.0f} points apart"
             )
     return findings
 

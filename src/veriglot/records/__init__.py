@@ -5,7 +5,9 @@ Readers keep keys they do not know in `meta`; writers leave out null. What was n
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -703,7 +705,6 @@ _KINDS = {
     "bool": "true or false",
     "float": "a number",
     "int": "a whole number",
-    "null": "null",
     "object": "an object",
     "str": "a string",
 }
@@ -723,19 +724,22 @@ def decode_text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        detail = f"this is not valid UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
-        raise InputError(detail, remedy="Convert the file to UTF-8 first.") from error
+        byte = f"byte {error.start} is 0x{data[error.start]:02x}"
+        raise InputError(f"this is not valid UTF-8: {byte}", "Convert the file to UTF-8 first.") from error
 
 
 def decode_json(line: bytes | str) -> Any:
-    """Parse one JSON text.
+    """Parse one JSON text. Python's `json` writes more than JSON: NaN is read as null, a lone surrogate as U+FFFD.
 
     Raises:
         InputError: it is not valid JSON, or not valid UTF-8; the message says where it broke off.
     """
     try:
-        return _decoder.decode(decode_text(line) if isinstance(line, bytes) else line)
+        return _decoder.decode(text := decode_text(line) if isinstance(line, bytes) else line)
     except (msgspec.DecodeError, RecursionError) as error:
+        with suppress(ValueError, RecursionError):
+            plain = json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
+            return _decoder.decode(plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         raise InputError(f"this is not valid JSON: {error}", remedy="Check that the line is complete.") from error
 
 
@@ -751,8 +755,7 @@ def from_mapping(data: Any, type_: type[T]) -> T:
         detail, _, path = str(error).partition(" - at `$")
         field = path.removesuffix("`").removeprefix(".")
         if missing := _MISSING.search(detail):
-            field = f"{field}.{missing[1]}" if field else missing[1]
-            detail = "it is missing"
+            field, detail = f"{field}.{missing[1]}" if field else missing[1], "it is missing"
         if named := _NAMED_PLACE.search(detail):  # a check that spans several fields names its own place
             field, detail = named[1], detail.replace(named[0], "")
         kind = InputError
@@ -760,8 +763,7 @@ def from_mapping(data: Any, type_: type[T]) -> T:
             kind = InputTypeError
             wanted, got = (" or ".join(_KINDS.get(name, name) for name in text.split(" | ")) for text in wrong.groups())
             detail = f"{wanted} is expected, and this is {got}"
-        remedy = _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
-        raise kind(detail, field=field or None, remedy=remedy) from error
+        raise kind(detail, _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), ""), field=field or None) from error
 
 
 def sample_from(data: Any) -> Sample:
@@ -776,8 +778,7 @@ def sample_from(data: Any) -> Sample:
         unknown = dict(_unknown_in(data, Sample, ""))
         if unknown:
             data = {key: value for key, value in data.items() if key in _KEYS[Sample]}
-            meta = data.get("meta")
-            data["meta"] = {**unknown, **meta} if isinstance(meta, dict) else unknown
+            data["meta"] = unknown | meta if isinstance(meta := data.get("meta"), dict) else unknown
         data = {key: value for key, value in data.items() if value is not None}
     return from_mapping(data, Sample)
 

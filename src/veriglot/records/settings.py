@@ -163,8 +163,8 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError("there is no such file", path=str(path), remedy="Check the path.") from None
+    except FileNotFoundError as error:
+        raise InputError.of(error, path) from None
     except IsADirectoryError:
         raise InputError(f"this is a folder; a {what} is a TOML file", path=str(path)) from None
     except UnicodeDecodeError as error:

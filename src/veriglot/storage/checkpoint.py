@@ -51,6 +51,7 @@ R = TypeVar("R", bound="Row")
 Option = str | int | float | bool | None
 
 _VERSION = 1  # of the manifest
+_FOREIGN = {"evidence:other_language", "evidence:other_script"}
 _TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
 _SHOWN = 1_000  # characters of a setting in a message
 _SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
@@ -320,12 +321,16 @@ class Tally:
         verdicts: predictions by language and verdict, likewise.
         failed: rows that could not be read.
         reused: rows that an earlier run had done.
+        reasons: the first reason of each status, of this run.
+        foreign: predictions of this run whose evidence is in another language than `grounding` can compare.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     failed: int = 0
     reused: int = 0
+    reasons: dict[str, str] = field(default_factory=dict)
+    foreign: int = 0
 
     @property
     def rows(self) -> int:
@@ -354,7 +359,11 @@ class Tally:
 
     def add(self, record: object) -> None:
         """Count one finished row: a prediction, or any other record."""
-        self.statuses[getattr(record, "status", "done")] += 1
+        status = getattr(record, "status", "done")
+        self.statuses[status] += 1
+        if reason := getattr(record, "reason", None):
+            self.reasons.setdefault(status, reason)
+        self.foreign += not _FOREIGN.isdisjoint(getattr(record, "notes", ()))
         verdict = getattr(record, "verdict", None)
         if verdict is not None:
             self.verdicts[getattr(record, "language", None) or "", verdict] += 1
@@ -365,6 +374,8 @@ class Tally:
         self.verdicts.update(other.verdicts)
         self.failed += other.failed
         self.reused += other.reused
+        self.reasons = other.reasons | self.reasons
+        self.foreign += other.foreign
 
 
 class Row(Protocol):

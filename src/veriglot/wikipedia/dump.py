@@ -308,7 +308,7 @@ def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page
                     root.clear()
     except (ParseError, EOFError, OSError, lzma.LZMAError, ValueError) as error:
         if isinstance(error, FileNotFoundError):
-            raise InputError("there is no such file", path=str(path), remedy="Check the path.") from error
+            raise InputError.of(error, path) from error
         raise InputError(
             f"is damaged or cut off after {pages:,} pages ({error})",
             path=str(path),

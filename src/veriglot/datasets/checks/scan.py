@@ -305,7 +305,7 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
             files.append(DataFile(name, name, PurePath(path.name)))
             continue
         if not path.is_dir():
-            raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
+            raise InputError.of(FileNotFoundError(), name)
         before = len(files)
         for source, _ in readable_files(path, report.unread):
             inside = Path(source.path).relative_to(path)

@@ -13,12 +13,14 @@ import pytest
 from loopback import BRIDGE, WAYWARD, serving
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.http.server import ServerSettings, run_server, server_of
+from veriglot.http.server import ServerSettings, run_server
 from veriglot.server.app import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import ExitStack
 
+    import uvicorn
     from loopback import Loopback
 
 KEY = "a-key-of-some-length"
@@ -38,8 +40,8 @@ def closed() -> Iterator[Loopback]:
 
 
 def test_an_address_that_cannot_be_is_refused_before_anything_is_loaded() -> None:
-    async def loaded(*_: object) -> None:
-        pytest.fail("the app was started")
+    def loaded(_: ExitStack) -> uvicorn.Server:
+        pytest.fail("something was loaded")
 
     def announced() -> None:
         pytest.fail("an address that is refused was announced")
@@ -47,7 +49,7 @@ def test_an_address_that_cannot_be_is_refused_before_anything_is_loaded() -> Non
     refused = {"192.0.2.1": "no address of this machine", "no.such.host.invalid": "no such host", "..": "no such host"}
     for host, reason in refused.items():  # of no machine (RFC 5737), of no network (RFC 6761), of no name
         with pytest.raises(VeriglotError, match=f"cannot listen at {host}:8322: .*{reason}.*give --host an address"):
-            run_server(server_of(loaded, ServerSettings(host=host, port=8322)), lambda: None, announced)
+            run_server(ServerSettings(host=host, port=8322), loaded, announced)
 
 
 def test_one_row(served: Loopback) -> None:

@@ -205,7 +205,7 @@ def test_the_command_serves_and_leaves_when_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--keys", "nowhere.txt"], "nowhere.txt: there is no such file\n  Check the path."),
+        (["--keys", "nowhere.txt"], "nowhere.txt: there is no such file or folder\n  Check the path."),
         (["--host", "nowhere.invalid"], ".\n  Choose another with --port, or give --host an address of this machine"),
         (["--detectors", ","], "There is no name in --detectors."),
         (["--detectors", "magic"], "no detector named 'magic'"),

@@ -94,14 +94,13 @@ def serve(options: ServeOptions) -> None:
     names = parts(options.detectors)
     if not names:
         raise UsageError("There is no name in --detectors.", "Type veriglot doctor to see those that are known.")
-    batcher = Batcher(partial(Selection, names), limits, processes=options.processes)
 
     def announce() -> None:
         print(f"Serving {', '.join(names)} at {settings.address} (Ctrl+C stops it).", file=sys.stderr, flush=True)
         if not settings.is_local and not settings.keys:
             say("everybody who reaches this server may call it; give --keys to change that.")
 
-    run(batcher, settings, announce)
+    run(partial(Batcher, partial(Selection, names), limits, processes=options.processes), settings, announce)
 
 
 def _keys(path: Path | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -505,44 +505,56 @@ _REFUSED = {
 }
 
 
-def _listening(host: str, port: int, sockets: ExitStack) -> list[socket.socket]:
-    """Sockets that listen at an address: its error is met before the detectors are loaded."""
+@contextmanager
+def _refusal(settings: ServerSettings) -> Iterator[None]:
+    """Say why an address cannot be listened at."""
     try:
-        every = []
-        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            every.append(sockets.enter_context(socket.socket(family, kind, protocol)))
-            if os.name == "posix":  # as asyncio does it: a port that was just left can be taken
-                every[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                every[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            every[-1].bind(address)
-            every[-1].listen()
-        return every
+        yield
     except (OSError, UnicodeError) as error:  # the second: a name with a part that is empty or too long
         code = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
         reason = "there is no such host" if code is None else _REFUSED.get(code, os.strerror(code).lower())
         raise VeriglotError(
-            f"The server cannot listen at {host}:{port}: {reason}.",
+            f"The server cannot listen at {settings.host}:{settings.port}: {reason}.",
             "Choose another with --port, or give --host an address of this machine; 0.0.0.0 is for the network.",
         ) from error
 
 
-def run_server(server: uvicorn.Server, close: Callable[[], None], announce: Callable[[], None]) -> None:
-    """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first, then comes `close`.
+def _bound(settings: ServerSettings, stack: ExitStack) -> Iterator[socket.socket]:
+    """Sockets that hold the address, and do not listen yet."""
+    for family, kind, protocol, _, address in socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM):
+        own = stack.enter_context(socket.socket(family, kind, protocol))
+        if os.name == "posix":  # as asyncio does it: a port that was just left can be taken
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        own.bind(address)
+        yield own
 
-    `announce` is called once the address is taken.
+
+def run_server(
+    settings: ServerSettings, start: Callable[[ExitStack], uvicorn.Server], announce: Callable[[], None]
+) -> None:
+    """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first.
+
+    Args:
+        settings: have the address, which is taken before anything is loaded.
+        start: loads what answers, and puts on the stack what ends it.
+        announce: called once the server listens.
 
     Raises:
-        VeriglotError: the address cannot be listened at.
+        VeriglotError: the address cannot be listened at, or the server does not start.
     """
     # uvicorn raises the signal again once it has stopped; without this, a clean end would look like a killed process
     signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        with ExitStack() as stack:
-            sockets = _listening(server.config.host, server.config.port, stack)
-            announce()
+    with ExitStack() as stack:
+        with _refusal(settings):
+            sockets = list(_bound(settings, stack))
+        server = start(stack)
+        with _refusal(settings):
+            for own in sockets:
+                own.listen()
+        announce()
+        try:
             server.run(sockets)
-    except SystemExit as error:  # how uvicorn ends if the app does not start, which it has logged
-        raise VeriglotError("The server could not start.", "The lines above say why.") from error
-    finally:
-        close()
+        except SystemExit as error:  # how uvicorn ends if the app does not start, which it has logged
+            raise VeriglotError("The server could not start.", "The lines above say why.") from error

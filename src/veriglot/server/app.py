@@ -46,6 +46,7 @@ from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+    from contextlib import ExitStack
 
     import uvicorn
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -529,14 +530,24 @@ def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
     return server
 
 
-def serve(batcher: Batcher, settings: Serving, announce: Callable[[], None]) -> None:
+def serve(make: Callable[[], Batcher], settings: Serving, announce: Callable[[], None]) -> None:
     """Serve until it is told to stop (SIGINT or SIGTERM); what was accepted is answered first.
 
-    `announce` is called once the address is taken.
+    `make` is called once the address is taken, `announce` once it is listened at.
 
     Raises:
         VeriglotError: the address cannot be listened at, or the processes cannot be kept alive.
     """
-    run_server(detection_server(batcher, settings), batcher.close, announce)
-    if batcher.failure is not None:
-        raise batcher.failure
+
+    def start(stack: ExitStack) -> uvicorn.Server:
+        batcher = make()
+
+        def end() -> None:
+            batcher.close()
+            if batcher.failure is not None:
+                raise batcher.failure
+
+        stack.callback(end)
+        return detection_server(batcher, settings)
+
+    run_server(settings, start, announce)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
@@ -155,4 +155,5 @@ def serve(studios: Studios, settings: Settings, announce: Callable[[], None]) ->
     Raises:
         VeriglotError: the address cannot be listened at.
     """
-    run_server(studio_server(studios, settings), studios.close, announce)
+    with closing(studios):
+        run_server(settings, lambda _: studio_server(studios, settings), announce)

@@ -107,6 +107,13 @@ def test_what_detect_gives_is_written_as_the_command_writes_it(tmp_path: Path, n
         veriglot.write(rows, tmp_path / name)  # type: ignore[arg-type]
 
 
+def test_samples_in_place_of_predictions_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text('{"id": "1", "evidence": [{"text": "e"}], "response": "r"}\n', "utf-8")
+    with pytest.raises(InputError, match="this is a sample, not a prediction"):
+        list(read_predictions(path))
+
+
 def broken_off(error: BaseException, *rows: Sample) -> Iterator[Sample]:
     yield from rows
     raise error

@@ -349,8 +349,8 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
         return
     if container == "text":
         container = "jsonl"  # each line will say what is wrong with it
+    remedy = "Predictions are what `veriglot detect -o` writes, as JSON lines or Parquet."
     if container not in {"jsonl", "json", "parquet"}:
-        remedy = "Predictions are what `veriglot detect -o` writes, as JSON lines or Parquet."
         raise InputError(f"this holds no predictions: it is {container}", path=source.path, remedy=remedy)
     for record in read_container(container, source):
         if isinstance(record, FailedRow):
@@ -358,6 +358,8 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
         try:
             if not isinstance(record.data, dict):
                 raise InputError("a prediction is a JSON object")
+            if "response" in record.data and "status" not in record.data:
+                raise InputError("this is a sample, not a prediction", remedy=remedy)
             yield from_mapping(without_null(record.data) if container == "parquet" else record.data, Prediction)
         except InputError as error:
             raise error.at(path=source.path, line=record.line) from error

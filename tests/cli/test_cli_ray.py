@@ -172,6 +172,37 @@ def test_progress_counts_each_row_once_and_only_workers_that_run(
     assert max(map(int, re.findall(r"veriglot: (\d+) rows, ", again.err))) == 70
 
 
+@pytest.mark.usefixtures("_one_core")
+def test_the_only_worker_dies_over_the_last_row(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = ray_engine._Judge.judge
+
+    def judge(actor: Any, samples: list[Sample], whole: bool) -> Any:
+        if samples[-1].id == "poison":
+            raise RuntimeError("it was killed")  # what the stand-in takes for a death
+        return judged(actor, samples, whole)
+
+    def late(*_: object) -> None:
+        raise TimeoutError("the run does not end")
+
+    monkeypatch.setattr(ray_engine._Judge, "judge", judge)
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b"".join(encode(row) + b"\n" for row in [*samples(5), Sample("poison", "die")]))
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(20)
+    try:
+        words = ("--detector", "word_absence:WordAbsence", "-o", f"{tmp_path}/out/", "--engine", "ray", "-j", 1)
+        outcome = veriglot("detect", source, *words)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert outcome.code == 3, outcome.err
+    assert "3 deaths" in outcome.err
+    *whole, last = read_predictions(tmp_path / "out")
+    assert [len(whole), last.id, last.status] == [5, "poison", "failed"]
+
+
 def missing(_: object) -> bytes:
     raise MissingExtraError("Parquet", "parquet")
 

@@ -382,7 +382,7 @@ class Cluster:
                     self._hand_out()
             while begun and begun[0].done:
                 yield begun.popleft()
-            if not begun:
+            if not begun and (not more or self._hungry):
                 continue
             for share, answer, number in self._listen():
                 if share.task.add(share, answer):

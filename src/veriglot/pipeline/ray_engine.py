@@ -304,6 +304,13 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @staticmethod
+    def check(processes: int) -> None:
+        """Raise what `Cluster` would where there is no Ray, or no cluster."""
+        ray, ours = _connected(processes)
+        if ours:
+            ray.shutdown()
+
     def close(self) -> None:
         """Stop the actors, and the cluster where it was started here; what they hold is given up."""
         for actor in self._actors:
@@ -522,7 +529,7 @@ def _connected(processes: int) -> tuple[Any, bool]:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise MissingExtraError("--engine ray", "ray") from error
+        raise MissingExtraError('Ray (--engine ray, or the setting engine = "ray")', "ray") from error
     if ray.is_initialized():
         return ray, False
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}

@@ -14,7 +14,7 @@ import msgspec
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
-from veriglot.pipeline.ray_engine import open_engine
+from veriglot.pipeline.ray_engine import Cluster, open_engine
 from veriglot.records import ErrorProfile, Prediction, Sample, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
@@ -79,8 +79,11 @@ def run(
     Raises:
         UsageError: the folder is another's, is at work, or holds rows that were made otherwise.
         ModelError: a spending limit is reached, or no model answers; what is done is kept.
+        VeriglotError: there is no Ray cluster, which is known before the first call.
     """
     watch = watch or Watch()
+    if config.limits.engine == "ray":
+        Cluster.check(jobs)
     folder.take()
     lock = Lock(folder.path / "run")
     try:

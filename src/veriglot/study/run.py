@@ -27,7 +27,7 @@ from veriglot.study.responses import Plan, all_files, made_samples, make_respons
 from veriglot.study.results import StudyResults, assemble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -104,7 +104,7 @@ def run(
                 for each in (profile, compared):
                     if each is not None:  # a measured one may be of an earlier revision of the detector
                         _check_profile(entry, each, engine.description)
-                failed += sum(_judge(folder, entry, model, engine, watch) for model in plan.models)
+                failed += _judge(folder, entry, plan.models, engine, watch)
                 judgings.append(Judging(engine.description, profile, config.study, entry.unique_name, compared))
         watch.begin("estimating rates", total)
         estimated = estimate_all(config, folder, plan, judgings, watch)
@@ -121,25 +121,30 @@ def run(
 # Detection: every response held against its evidence, one output for each detector and model, all of which resume.
 
 
-def _judge(folder: Folder, entry: DetectorEntry, model: str, engine: Engine, watch: Watch) -> int:
-    """Judge the responses of a model, or those that are not judged yet; how many failed."""
-    source, output = folder.responses(model), folder.predictions(entry.unique_name, model)
-    manifest = Manifest.load(output)
-    checkpoint = Checkpoint(
-        output,
-        inputs=[str(source)],
-        signature=engine.description.signature,
-        options={"detector": entry.name, "threshold": engine.description.threshold, "words": True},
-        # Predictions are of responses that have changed where calls that had failed were made up for.
-        restart=manifest is not None and [file.sha256 for file in manifest.inputs] != [file_sha256(source)],
-        maker="detector",
-    )
+def _judge(folder: Folder, entry: DetectorEntry, models: Iterable[str], engine: Engine, watch: Watch) -> int:
+    """Judge the responses of all models in one run, or those that are not judged yet; how many failed."""
 
     def tell(_: Sample | FailedRow, prediction: Prediction | None) -> None:
         if prediction is not None:
             watch.advance()
 
-    return run_jobs([OutputJob(partial(made_samples, source), checkpoint)], engine, seen=tell).statuses["failed"]
+    jobs = [_output_job(folder, entry, model, engine.description) for model in models]
+    return run_jobs(jobs, engine, seen=tell).statuses["failed"]
+
+
+def _output_job(folder: Folder, entry: DetectorEntry, model: str, description: Description) -> OutputJob:
+    source, output = folder.responses(model), folder.predictions(entry.unique_name, model)
+    manifest = Manifest.load(output)
+    checkpoint = Checkpoint(
+        output,
+        inputs=[str(source)],
+        signature=description.signature,
+        options={"detector": entry.name, "threshold": description.threshold, "words": True},
+        # Predictions are of responses that have changed where calls that had failed were made up for.
+        restart=manifest is not None and [file.sha256 for file in manifest.inputs] != [file_sha256(source)],
+        maker="detector",
+    )
+    return OutputJob(partial(made_samples, source), checkpoint)
 
 
 def _recipe(tools: Tools, entry: DetectorEntry, profile: ErrorProfile | None) -> Callable[[], Any]:

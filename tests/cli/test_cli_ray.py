@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -101,12 +102,28 @@ def test_what_makes_no_folder_of_parts_is_refused(
     assert message in " ".join(outcome.err.split())
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
-def test_without_ray_the_extra_is_named(veriglot: Command, tmp_path: Path) -> None:
-    source = write_input(tmp_path / "in.jsonl", list(samples(5)))
-    outcome = veriglot("detect", source, "-o", f"{tmp_path}/out/", *RAY)
-    assert outcome.code != 0
-    assert "[ray]" in outcome.err
+HEAD = '[study]\ntitle = "A"\nestimator = "raw"\nestimators = []\ndraws = 200\n[responses]\npath = "responses.jsonl"\n'
+LIMITS = '[limits]\nengine = "ray"\n'
+
+
+@pytest.mark.parametrize("verb", ["detect", "evaluate", "study"])
+def test_without_ray_the_extra_is_named(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # whether it is installed or not
+    source = write_input(tmp_path / "responses.jsonl", list(samples(5)))
+    (study := tmp_path / "study.toml").write_text(f'{HEAD}{LIMITS}[[detectors]]\nname = "word_absence:WordAbsence"\n')
+    (config := tmp_path / "c.toml").write_text('engine = "ray"\n')
+    words = {
+        "detect": ("detect", source, "-o", f"{tmp_path}/out/", *RAY),
+        "evaluate": ("evaluate", EXAMPLES, "--config", config),
+        "study": ("study", "run", study, "-o", f"{tmp_path}/out"),
+    }
+    outcome = veriglot(*words[verb])
+    assert outcome.code in {1, 2}
+    assert "veriglot[ray]" in outcome.err
+    assert 'engine = "ray"' in " ".join(outcome.err.split())
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
@@ -125,6 +142,7 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(**made)
 
     module, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
+    module.__spec__ = ModuleSpec("ray", None)
     vars(module).update(
         is_initialized=lambda: True,
         remote=lambda kind: SimpleNamespace(options=lambda **_: SimpleNamespace(remote=partial(start, kind))),
@@ -149,6 +167,24 @@ def test_a_cluster_of_our_own_that_runs_no_worker_ends_the_run(
     assert "No worker runs" in outcome.err
 
 
+@pytest.mark.usefixtures("_one_core")
+def test_a_study_without_its_cluster_ends_before_the_first_call(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionError("nobody answers")
+
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    monkeypatch.setattr(sys.modules["ray"], "is_initialized", lambda: False)
+    monkeypatch.setattr(sys.modules["ray"], "init", refuse, raising=False)
+    write_input(tmp_path / "responses.jsonl", list(samples(5)))
+    (study := tmp_path / "study.toml").write_text(f'{HEAD}{LIMITS}[[detectors]]\nname = "grounding"\n')
+    outcome = veriglot("study", "run", study, "-o", tmp_path / "out")
+    assert outcome.code == 1
+    assert "There is no Ray cluster at head:6379: nobody answers" in " ".join(outcome.err.split())
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.usefixtures("_one_core", "_small_parts")
 def test_progress_counts_each_row_once_and_only_workers_that_run(
     veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -170,6 +206,37 @@ def test_progress_counts_each_row_once_and_only_workers_that_run(
     (folder / finished_parts(folder)[1].id).write_bytes(b"")
     again = veriglot(*words)
     assert max(map(int, re.findall(r"veriglot: (\d+) rows, ", again.err))) == 70
+
+
+@pytest.mark.usefixtures("_one_core")
+def test_the_only_worker_dies_over_the_last_row(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = ray_engine._Judge.judge
+
+    def judge(actor: Any, samples: list[Sample], whole: bool) -> Any:
+        if samples[-1].id == "poison":
+            raise RuntimeError("it was killed")  # what the stand-in takes for a death
+        return judged(actor, samples, whole)
+
+    def late(*_: object) -> None:
+        raise TimeoutError("the run does not end")
+
+    monkeypatch.setattr(ray_engine._Judge, "judge", judge)
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b"".join(encode(row) + b"\n" for row in [*samples(5), Sample("poison", "die")]))
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(20)
+    try:
+        words = ("--detector", "word_absence:WordAbsence", "-o", f"{tmp_path}/out/", "--engine", "ray", "-j", 1)
+        outcome = veriglot("detect", source, *words)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert outcome.code == 3, outcome.err
+    assert "3 deaths" in outcome.err
+    *whole, last = read_predictions(tmp_path / "out")
+    assert [len(whole), last.id, last.status] == [5, "poison", "failed"]
 
 
 def missing(_: object) -> bytes:
@@ -231,13 +298,10 @@ def test_a_study_and_an_evaluation_on_ray_give_the_local_results(
     rows = [msgspec.structs.replace(row, generator=Generator(models[n % 2])) for n, row in enumerate(samples(300))]
     (tmp_path / "responses.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
     study = tmp_path / "study.toml"
-    head = (
-        '[study]\ntitle = "A"\nestimator = "raw"\nestimators = []\ndraws = 200\n[responses]\npath = "responses.jsonl"\n'
-    )
     detectors = "".join(f'[[detectors]]\nname = "word_absence:{name}"\n' for name in ("WordAbsence", "Raises"))
     for engine in ("local", "ray"):
-        study.write_text(f'{head}{detectors}[limits]\nengine = "{engine}"\n')
-        outcome = veriglot("study", "run", study, "-o", tmp_path / engine, "--processes", 1)
+        study.write_text(f'{HEAD}{detectors}[limits]\nengine = "{engine}"\n')
+        outcome = veriglot("study", "run", study, "-o", tmp_path / engine, "--processes", 1 if engine == "local" else 2)
         assert outcome.code == 0, outcome.err
     made = [path.relative_to(tmp_path / "local") for path in (tmp_path / "local").rglob("*.json*")]
     made = [path for path in made if path.suffix != ".progress"]

@@ -12,7 +12,7 @@ from rows import samples
 from word_absence import Dies, DiesAtStart, Forgets, Raises, Slow, WordAbsence
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.pipeline.engine import Engine
+from veriglot.pipeline.engine import Description, Engine
 from veriglot.records import Evidence, Prediction, Sample, Status
 from veriglot.storage.checkpoint import FailedRow
 
@@ -199,3 +199,24 @@ def test_leaving_the_engine_ends_its_processes() -> None:
     for number in numbers:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)  # type: ignore[arg-type]
+
+
+def test_few_rows_reach_every_worker_of_a_cluster() -> None:
+    sizes = list[int]()
+
+    class Pool:
+        description = Description.of(WordAbsence())
+
+        def answers(self, queue: Any, *_: object) -> Any:
+            for batch in queue:
+                sizes.append(len(batch.rows))
+                yield from ((row, None) for row in batch.rows)
+
+        def close(self) -> None:
+            pass
+
+    for count, most in ((320, 32), (50_000, 256)):
+        sizes.clear()
+        with Engine(WordAbsence, jobs=10, pool=Pool()) as engine:
+            assert sum(1 for _ in engine.run(samples(count))) == sum(sizes) == count
+        assert max(sizes) == most

@@ -86,7 +86,9 @@ class EvaluateOptions(Options):
     format_: str | None = Setting(None, "Format of the data. Default: recognised from its content.")
     columns: tuple[str, ...] = ()
     processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
-    engine: Literal["local", "ray"] = Setting("local", "What judges the samples. ray takes the cluster of RAY_ADDRESS.")
+    engine: Literal["local", "ray"] = Setting(
+        "local", "What judges the samples. ray takes the cluster of RAY_ADDRESS; without it one starts here."
+    )
     on_error: Literal["stop", "skip"] = Setting(
         "skip",
         "What to do with a row that cannot be read. stop: end the run. skip: write the row to FILE.failed.jsonl next"

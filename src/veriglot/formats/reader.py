@@ -148,7 +148,10 @@ def readable_files(folder: Path, unread: dict[str, str], named: str | None = Non
 
 
 class SeenIds:
-    """Which ids were met, in 24 to 48 bytes each, whatever their length: a table of hashes with open addressing."""
+    """Which ids were met, in 24 to 48 bytes each, whatever their length: a table of hashes with open addressing.
+
+    While it grows, the old table is there too: 72 bytes. A `set` of the hashes takes 66 to 144.
+    """
 
     def __init__(self) -> None:
         self._count, self._table = 0, bytearray(_ID_BYTES << 10)

@@ -47,6 +47,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does not stop the others
+_GROWTH = 8  # of a batch for a cluster: a call costs a millisecond, but few rows have to reach every worker
 _BATCH_CODE_POINTS = 2_000_000  # at which a batch is closed early, so that long rows do not multiply in memory
 _DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
 _GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
@@ -106,15 +107,23 @@ class _Share(Generic[P]):
         return [_Share(self.batch, first, last) for first, last in pairwise(range(self.start, self.end + 1))]
 
 
-def _batches(rows: Iterable[Sample | P], size: int, ready: Callable[[], bool]) -> Iterator[_Batch[P]]:
+def _batches(
+    rows: Iterable[Sample | P], size: int, grown: int, share: int, ready: Callable[[], bool]
+) -> Iterator[_Batch[P]]:
     """Batches of at most `size` rows and about `_BATCH_CODE_POINTS` of text; nothing is read ahead.
+
+    They grow to `grown` rows, while none holds more than one in `share` of the rows before it.
 
     A batch ends where no further row is `ready`, so that those that are there need not wait for one that is not.
     """
     batch: _Batch[P] = _Batch()
-    for row in rows:
+    for number, row in enumerate(rows):
         batch.add(row)
-        if len(batch.rows) >= size or batch.code_points >= _BATCH_CODE_POINTS or not ready():
+        if (
+            len(batch.rows) >= max(size, min(grown, number // share))
+            or batch.code_points >= _BATCH_CODE_POINTS
+            or not ready()
+        ):
             yield batch
             batch = _Batch()
     if batch.rows:
@@ -542,6 +551,7 @@ class Engine:
         self.batch_size = batch_size
         self._detector: Detector | Scorer | None = None
         self._pool: Any = pool
+        self._remote = pool is not None
         if self.jobs == 1 and pool is None:
             self._detector = make()
             self.description = Description.of(self._detector)
@@ -578,7 +588,8 @@ class Engine:
         return (score for _, score in self._answers(samples, lambda: True))
 
     def _answers(self, rows: Iterable[Sample | R], ready: Callable[[], bool]) -> Iterator[tuple[Sample | R, Any]]:
-        queue = _batches(rows, self.batch_size, ready)
+        grown = self.batch_size * _GROWTH if self._remote else self.batch_size
+        queue = _batches(rows, self.batch_size, grown, self.jobs * _BATCHES_AHEAD, ready)
         if self._detector is None:
             assert self._pool is not None, "the engine is closed"
             yield from self._pool.answers(queue, self.jobs * _BATCHES_AHEAD, ready)

@@ -37,7 +37,6 @@ _EVERY = 60.0  # seconds between the lines of a log
 _START = 300.0  # seconds until the first actor of a cluster of our own has to run: nobody else takes its cores
 _PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
 _SHOWN = 3  # reasons in a line
-_BATCHES = 8  # of the local engine in a call, which costs a millisecond
 
 
 def text_bytes(sample: Sample) -> int:
@@ -304,6 +303,13 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @staticmethod
+    def check(processes: int) -> None:
+        """Raise what `Cluster` would where there is no Ray, or no cluster."""
+        ray, ours = _connected(processes)
+        if ours:
+            ray.shutdown()
+
     def close(self) -> None:
         """Stop the actors, and the cluster where it was started here; what they hold is given up."""
         for actor in self._actors:
@@ -382,7 +388,7 @@ class Cluster:
                     self._hand_out()
             while begun and begun[0].done:
                 yield begun.popleft()
-            if not begun:
+            if not begun and (not more or self._hungry):
                 continue
             for share, answer, number in self._listen():
                 if share.task.add(share, answer):
@@ -495,7 +501,7 @@ def open_engine(
     batch_size: int = 32,
     say: Callable[[str], None],
 ) -> Engine:
-    """An engine of this machine, or of the Ray cluster of RAY_ADDRESS, where a batch holds 8 times as many rows.
+    """An engine of this machine, or of the Ray cluster of RAY_ADDRESS; there batches grow to 8 times the size.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -504,7 +510,7 @@ def open_engine(
     if where == "local":
         return Engine(make, jobs=jobs, batch_size=batch_size)
     cluster = Cluster(make, processes=jobs, say=say)
-    return Engine(make, jobs=cluster.jobs, batch_size=batch_size * _BATCHES, pool=cluster)
+    return Engine(make, jobs=cluster.jobs, batch_size=batch_size, pool=cluster)
 
 
 def _connected(processes: int) -> tuple[Any, bool]:
@@ -522,7 +528,7 @@ def _connected(processes: int) -> tuple[Any, bool]:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise MissingExtraError("--engine ray", "ray") from error
+        raise MissingExtraError('Ray (--engine ray, or the setting engine = "ray")', "ray") from error
     if ray.is_initialized():
         return ray, False
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}

@@ -164,7 +164,9 @@ class Table:
         """Comments: packages, and the engine where pdfLaTeX has no letters for a name."""
         text = "".join([caption, *map(str, self.columns), *(str(value) for row in self.rows for value in row)])
         other = any(char.isalpha() and char > "\u024f" for char in text)
-        return [rf"% needs \usepackage{{booktabs{',longtable' * (kind == 'longtable')}}}", *_OTHER_SCRIPTS * other]
+        long = ",longtable", r" and one column: \onecolumn before it in a paper of two"
+        package, page = long if kind == "longtable" else ("", "")
+        return [rf"% needs \usepackage{{booktabs{package}}}{page}", *_OTHER_SCRIPTS * other]
 
     def print(self, console: Console | None = None) -> None:
         """Print the table with its title, as several where the terminal is too narrow for all columns.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -288,6 +289,12 @@ def _check_sources(config: Config) -> None:
     )
     for name, value, minimum in (("calls", limits.calls, 0), ("tokens", limits.tokens, 0), ("jobs", limits.jobs, 1)):
         require(value is None or value >= minimum, f"this has to be at least {minimum}", f"limits.{name}")
+    require(
+        limits.engine == "local" or find_spec(limits.engine),
+        f'engine = "{limits.engine}" needs packages that are not installed',
+        "limits.engine",
+        "Type: pip install 'veriglot[ray]'",
+    )
 
 
 def _check_models(config: Config) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
-from veriglot.pipeline.ray_engine import open_engine
+from veriglot.pipeline.ray_engine import Cluster, open_engine
 from veriglot.records import ErrorProfile, Prediction, Sample, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
@@ -27,7 +27,7 @@ from veriglot.study.responses import Plan, all_files, made_samples, make_respons
 from veriglot.study.results import StudyResults, assemble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -79,8 +79,11 @@ def run(
     Raises:
         UsageError: the folder is another's, is at work, or holds rows that were made otherwise.
         ModelError: a spending limit is reached, or no model answers; what is done is kept.
+        VeriglotError: there is no Ray cluster, which is known before the first call.
     """
     watch = watch or Watch()
+    if config.limits.engine == "ray":
+        Cluster.check(jobs)
     folder.take()
     lock = Lock(folder.path / "run")
     try:
@@ -101,7 +104,7 @@ def run(
                 for each in (profile, compared):
                     if each is not None:  # a measured one may be of an earlier revision of the detector
                         _check_profile(entry, each, engine.description)
-                failed += sum(_judge(folder, entry, model, engine, watch) for model in plan.models)
+                failed += _judge(folder, entry, plan.models, engine, watch)
                 judgings.append(Judging(engine.description, profile, config.study, entry.unique_name, compared))
         watch.begin("estimating rates", total)
         estimated = estimate_all(config, folder, plan, judgings, watch)
@@ -118,25 +121,30 @@ def run(
 # Detection: every response held against its evidence, one output for each detector and model, all of which resume.
 
 
-def _judge(folder: Folder, entry: DetectorEntry, model: str, engine: Engine, watch: Watch) -> int:
-    """Judge the responses of a model, or those that are not judged yet; how many failed."""
-    source, output = folder.responses(model), folder.predictions(entry.unique_name, model)
-    manifest = Manifest.load(output)
-    checkpoint = Checkpoint(
-        output,
-        inputs=[str(source)],
-        signature=engine.description.signature,
-        options={"detector": entry.name, "threshold": engine.description.threshold, "words": True},
-        # Predictions are of responses that have changed where calls that had failed were made up for.
-        restart=manifest is not None and [file.sha256 for file in manifest.inputs] != [file_sha256(source)],
-        maker="detector",
-    )
+def _judge(folder: Folder, entry: DetectorEntry, models: Iterable[str], engine: Engine, watch: Watch) -> int:
+    """Judge the responses of all models in one run, or those that are not judged yet; how many failed."""
 
     def tell(_: Sample | FailedRow, prediction: Prediction | None) -> None:
         if prediction is not None:
             watch.advance()
 
-    return run_jobs([OutputJob(partial(made_samples, source), checkpoint)], engine, seen=tell).statuses["failed"]
+    jobs = [_output_job(folder, entry, model, engine.description) for model in models]
+    return run_jobs(jobs, engine, seen=tell).statuses["failed"]
+
+
+def _output_job(folder: Folder, entry: DetectorEntry, model: str, description: Description) -> OutputJob:
+    source, output = folder.responses(model), folder.predictions(entry.unique_name, model)
+    manifest = Manifest.load(output)
+    checkpoint = Checkpoint(
+        output,
+        inputs=[str(source)],
+        signature=description.signature,
+        options={"detector": entry.name, "threshold": description.threshold, "words": True},
+        # Predictions are of responses that have changed where calls that had failed were made up for.
+        restart=manifest is not None and [file.sha256 for file in manifest.inputs] != [file_sha256(source)],
+        maker="detector",
+    )
+    return OutputJob(partial(made_samples, source), checkpoint)
 
 
 def _recipe(tools: Tools, entry: DetectorEntry, profile: ErrorProfile | None) -> Callable[[], Any]:

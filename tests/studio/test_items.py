@@ -108,6 +108,9 @@ def test_other_languages_and_what_is_beyond_the_limit_are_counted(store: Store, 
         done = import_all(store, project)
         assert (done.beyond, dict(done.other_language)) == (2, {"fr": 1})
     assert (done.known, dict(done.added)) == (3, {})
+    path = project.path.with_name("more.jsonl")  # what a lead imports comes on top of what is there
+    path.write_text(json.dumps(row("more")), "utf-8")
+    assert import_all(store, project, {"data": str(path)}).beyond == 1
 
 
 def test_languages_are_known_by_whatever_name_the_data_give_them(store: Store, make: Callable[..., Project]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.errors import InputError, UnknownNameError
-from veriglot.studio.project import Project, load, preset, presets
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.studio.project import Project, changed_settings, load, preset, presets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,3 +109,75 @@ def test_paths_are_relative_to_the_file(make_project: Callable[..., Project], tm
     assert project.database == str(tmp_path / "work" / "n.sqlite")
     assert make_project(HEAD).database == str(tmp_path / "n.sqlite")
     assert project.resolve("a") == tmp_path / "a"
+
+
+_WIDTH = ("work", "half_width")
+
+
+def _change(path: Path, text: str, changes: dict[tuple[str, str], Any]) -> str:
+    path.write_bytes(text.encode())
+    with changed_settings(load(path), changes) as changed:
+        assert path.read_bytes() == text.encode()
+    assert load(path).entries == changed.entries
+    return path.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[work]", "[work]\nhalf_width = 0.2\n"),
+        ("[ work ]\noverlap = 1\n", "[ work ]\nhalf_width = 0.2\noverlap = 1\n"),
+        ("  [work]\r\n  overlap = 1\r\n", "  [work]\r\nhalf_width = 0.2\r\n  overlap = 1\r\n"),
+        ("[work]\n'half_width' = 0.1 # [sure]\n[pace]\n", "[work]\n'half_width' = 0.2 # [sure]\n[pace]\n"),
+    ],
+)
+def test_settings_are_written_into_lines_as_people_write_them(tmp_path: Path, before: str, after: str) -> None:
+    assert _change(tmp_path / "p.toml", HEAD + before, {_WIDTH: 0.2}) == HEAD + after
+    assert 'name = "Q\'s"' in _change(tmp_path / "p.toml", HEAD.replace('"N"', "'P p'"), {("project", "name"): "Q's"})
+    assert _change(tmp_path / "p.toml", HEAD, {("work", "per_person"): None}) == HEAD
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        (f"work = {{overlap = 0}}\n{HEAD}", _WIDTH, 0.2),
+        (f"work.overlap = 0\n{HEAD}", _WIDTH, 0.2),
+        (HEAD.replace('"N"', '"""P"""'), ("project", "name"), "Q"),
+        *((HEAD, ("project", "name"), f"Q{control}") for control in ("\0", "\n", "\ud800", "\x85")),
+        *((HEAD, ("work", "release_hours"), hours) for hours in (0.0, 1e5, 1e300)),
+        *((HEAD, ("work", key), 10**12) for key in ("per_item", "per_person", "per_disputed_item")),
+    ],
+)
+def test_settings_that_cannot_be_written_or_kept_leave_the_file(
+    tmp_path: Path, text: str, key: tuple[str, str], value: Any
+) -> None:
+    path = tmp_path / "p.toml"
+    with pytest.raises(InputError):
+        _change(path, text, {key: value})
+    assert path.read_bytes() == text.encode()
+    assert [file.name for file in tmp_path.iterdir()] == ["p.toml"]
+
+
+def test_a_file_that_somebody_changed_is_not_made_live(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(HEAD, "utf-8")
+    project = load(path)
+    for text in (HEAD.replace('"n"', '"other"'), f"{HEAD}[exam]\n", "["):
+        path.write_text(text, "utf-8")
+        with pytest.raises(UsageError, match="was changed"), changed_settings(project, {_WIDTH: 0.2}):
+            pytest.fail("it was taken")
+        assert path.read_text("utf-8") == text
+
+
+def test_the_file_is_written_last_and_keeps_its_link_and_permissions(tmp_path: Path) -> None:
+    real, path = tmp_path / "real.toml", tmp_path / "p.toml"
+    real.write_text(HEAD, "utf-8")
+    real.chmod(0o600)
+    path.symlink_to(real)
+    with pytest.raises(ZeroDivisionError), changed_settings(load(path), {_WIDTH: 0.2}):
+        raise ZeroDivisionError  # such as a database that does not answer
+    assert real.read_text("utf-8") == HEAD
+    with changed_settings(load(path), {_WIDTH: 0.2}):
+        pass
+    assert (path.is_symlink(), real.stat().st_mode & 0o777) == (True, 0o600)
+    assert load(path).entries.work.half_width == 0.2

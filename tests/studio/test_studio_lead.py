@@ -224,8 +224,8 @@ def test_a_lead_imports_and_sets_and_the_queue_stops_at_the_target(database: str
         for n in range(30)
     ]
     with running(tmp_path, database, slugs=("one",), work={"overlap": 0, "reviews": 0}) as studio:
-        lead, one = studio.visitor(role="lead"), studio.visitor()
-        assert _sent(one, "data", rows).status_code == 404
+        lead, annotator = studio.visitor(role="lead"), studio.visitor()
+        assert _sent(annotator, "data", rows).status_code == 404
         done = _sent(lead, "data", [*rows, {"id": "bad", "language": "de"}]).json()
         assert (done["counts"]["added"], done["counts"]["left_out"]) == ({"de": 30}, 1)
         assert done["left_out"] == [{"line": 31, "id": "", "error": "response: it is missing"}]
@@ -247,19 +247,36 @@ def test_a_lead_imports_and_sets_and_the_queue_stops_at_the_target(database: str
             assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
         assert lead.get("/api/lead/settings").json() == settings
         settings |= {"name": 'One "more"', "half_width": 0.4}
-        assert lead.post("/api/lead/settings", settings).json() == settings
+        for name in ("name", "half_width"):  # what is not sent stays
+            changed = lead.post("/api/lead/settings", {name: settings[name]}).json()
+        assert changed == settings
         assert lead.get("/api/me").json()["project"]["name"] == 'One "more"'
 
         for number in range(22):
-            given = one.next()
+            given = annotator.next()
             marked = layer(0, 3) if number % 4 else {"spans": []}
-            one.send(given["id"], "submit", given["version"], layer=marked)
+            annotator.send(given["id"], "submit", given["version"], layer=marked)
         lead.get("/api/lead/rates")  # as the page does
-        answer = one.post("/api/next").json()
+        answer = annotator.post("/api/next").json()
         assert (answer["assignment"], answer["left"], answer["enough"]) == (None, 0, ["de"])
         assert lead.get("/api/lead/rates").json()["stops"]
-        lead.post("/api/lead/settings", settings | {"stop_when_enough": False})
-        answer = one.post("/api/next").json()
+        lead.post("/api/lead/settings", {"per_item": 2})  # the rates that there are hold until new ones are made
+        assert annotator.post("/api/next").json()["enough"] == ["de"]
+        busy = studio.studios.changing("one")
+        with busy, pytest.MonkeyPatch.context() as patch:
+            patch.setattr("veriglot.studio.web._PATIENCE", 0.1)
+            assert lead.post("/api/lead/settings", {"per_item": 1}).status_code == 503
+        with studio.studio().store.reading() as tx:
+            events = list(tx.events(studio.studio().id, kind=("settings", "import")))
+        assert [event.person_id is None for event in events] == [True, False, False, False, False, False]
+        path = tmp_path / "one.toml"
+        text = path.read_text("utf-8")
+        path.write_text(text.replace('"one"', '"other"'), "utf-8")
+        refused = lead.post("/api/lead/settings", {"per_item": 1}).json()["error"]
+        assert (refused["code"], refused["remedy"]) == ("refused", "Restart the server.")
+        path.write_text(text, "utf-8")
+        lead.post("/api/lead/settings", {"stop_when_enough": False})
+        answer = annotator.post("/api/next").json()
         assert (answer["assignment"] is not None, answer["enough"]) == (True, [])
     assert [path.name for path in tmp_path.glob(".*")] == []
     assert load(tmp_path / "one.toml").entries.work.half_width == 0.4

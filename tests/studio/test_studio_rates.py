@@ -135,7 +135,7 @@ def test_what_all_agree_on_is_a_label_and_what_is_not_settled_a_reason(store, ma
     with store.reading() as tx:
         (line,) = measure_rates(tx, project).languages
         disputed = [row.item.id for row in disagreements(tx, project, work.id)]
-    assert (line.labels, line.rate, line.enough) == (32, 0, False)
+    assert (line.labels, line.rate, line.enough) == (32, 0, True)  # a remark: one dispute must not undo the stop
     assert "8 items were handed in and have no label: review, settle or exclude them" in line.reasons
     done = export(store, project, tmp_path / "before")
     assert len(list(read(tmp_path / "before" / "labels.jsonl"))) == 32
@@ -318,3 +318,22 @@ def test_what_was_annotated_before_there_were_predictions_is_in_neither_arm(stor
         shown = [draws_suggestions(project, item.key) for item in tx.items(work.id)]
     assert 0 < sum(shown[:12]) < 12
     assert (marked.shown_items, marked.blind_items) == (sum(shown[12:]), 24 - sum(shown))
+
+
+def test_what_is_under_review_skipped_or_picked_leaves_the_stop_as_it_is(store, make_project, tmp_path):
+    _loop(make_project, tmp_path, 60)
+    head = RULES.replace("reviews = 0", "reviews = 1\nper_person = 9999\nhalf_width = 0.2")
+    project = make_project(f'{head}[data]\npath = "data.jsonl"\n')
+    import_all(store, project)
+    work = team(store, project)
+    with store.writing() as tx:
+        tx.update_item(tx.items(work.id)[7], "priority", priority=10.0)
+    _label(work, 40, lambda n, _: spans(*[WORDS[0]] if n % 2 else []))
+    _label(work, 1, lambda _, __: Layer(skip="not_sure"))
+    reviewer = work.person(Role.REVIEWER)
+    for _ in range(36):
+        work.act(work.next(reviewer), "confirm", None)
+    with store.reading() as tx:
+        (line,) = measure_rates(tx, project).languages
+    assert (line.labels, line.chosen, line.enough) == (35, 1, True)
+    assert [reason.split()[0] for reason in line.reasons] == ["5", "1"]

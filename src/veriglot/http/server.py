@@ -229,7 +229,7 @@ class Guard:
         settings: whom it answers.
         respond: the answer to an error that reaches the guard.
         api: the beginning of the paths whose answers no cache keeps.
-        larger: the most bytes of a request to some paths, where `settings.max_body` is too little.
+        larger: the most bytes of a request to some paths and its seconds, where those of `settings` are too few.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Guard:
         settings: ServerSettings,
         respond: Callable[[Exception], Response],
         api: str,
-        larger: Mapping[str, int] | None = None,
+        larger: Mapping[str, tuple[int, float]] | None = None,
     ) -> None:
         self.app = app
         self.settings = settings
@@ -269,7 +269,7 @@ class Guard:
             if trusted and scope["method"] == "OPTIONS":
                 await Response(status_code=204)(scope, receive, sender)
                 return
-            limited = _LimitedBody(receive, self._most(scope), self.settings.body_seconds)
+            limited = _LimitedBody(receive, *self._most(scope))
             await self.app(scope, limited, sender)
         except Exception as error:
             if started:
@@ -277,11 +277,13 @@ class Guard:
             else:
                 await self.respond(error)(scope, receive, sender)
 
-    def _most(self, scope: Scope) -> int:
-        return self.larger.get(scope["path"].removeprefix(self.settings.path), self.settings.max_body)
+    def _most(self, scope: Scope) -> tuple[int, float]:
+        usual = self.settings.max_body, self.settings.body_seconds
+        return self.larger.get(scope["path"].removeprefix(self.settings.path), usual)
 
     def _refuse(self, scope: Scope, headers: Headers, trusted: str | None) -> None:
         host, length = headers.get("host", ""), headers.get("content-length", "0")
+        most, _ = self._most(scope)
         if not self.settings.knows_host(host):
             message = "This server is not reached by this name."
             raise CallRefused(
@@ -290,8 +292,8 @@ class Guard:
                 message,
                 "Whoever runs it sets its address as its public URL, or adds it to `hosts`.",
             )
-        if not (length.isascii() and length.isdigit()) or int(length[:18]) > self._most(scope):
-            raise _too_large(self._most(scope))
+        if not (length.isascii() and length.isdigit()) or int(length[:18]) > most:
+            raise _too_large(most)
         if headers.get("content-encoding", "identity").lower() != "identity":
             message = "Compressed bodies are not read here."
             raise CallRefused(415, "malformed", message, "Send it without Content-Encoding.", connection="close")

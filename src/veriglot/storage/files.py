@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,14 @@ def final_path(partial: Path) -> Path:
 def open_whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which replaces `path` when the context ends, and is on the disk then.
 
-    Nobody, not even after a kill, reads half of it. Where the context raises, `path` stays as it was.
+    Nobody, not even after a kill, reads half of it. Where the context raises, `path` stays as it was. Its permissions
+    stay in any case.
     """
     partial = partial_path(path)
     try:
         with partial.open("wb") as file:
+            if path.exists():
+                partial.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IWUSR)  # what a kill leaves can be written
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -143,7 +143,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def studio_server(studios: Studios, settings: Settings) -> uvicorn.Server:
     """A server that is not running yet."""
-    larger = {"/api/lead/import": 4 * MOST_IMPORTED // 3 + 1000}  # in base64
+    larger = {"/api/lead/import": (4 * MOST_IMPORTED // 3 + 1000, 600.0)}  # in base64; seconds
     return server_of(Guard(_make_app(studios, settings), settings, error_response, "/api/", larger), settings)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
 from datetime import datetime
 from functools import partial
@@ -54,7 +53,7 @@ from veriglot.studio.tables import (
     State,
 )
 from veriglot.studio.texts import item_view
-from veriglot.studio.web import Lead, LeadWriter, Number, Router, Studio, Tag, view
+from veriglot.studio.web import Lead, LeadWriter, Number, Router, Studio, Studios, Tag, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -595,23 +594,23 @@ def history(caller: Lead, number: Number) -> History:
 
 MOST_IMPORTED = 64_000_000
 """Bytes of a file that a lead imports from the page."""
-_changing = threading.Lock()
 
 
 class ProjectSettings(StrictRecord):
     """What leads change on the page, by its key in the project file; None where that says nothing.
 
-    `share` (of the items that show suggestions) is None where the project shows none.
+    What a change leaves out stays as it is. `share` (of the items that show suggestions) is None where the project
+    shows none.
     """
 
-    name: str
-    half_width: float | None
-    stop_when_enough: bool
-    per_item: int
-    per_disputed_item: int | None
-    per_person: int | None
-    release_hours: float | None
-    share: float | None
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    half_width: float | msgspec.UnsetType | None = msgspec.UNSET
+    stop_when_enough: bool | msgspec.UnsetType = msgspec.UNSET
+    per_item: int | msgspec.UnsetType = msgspec.UNSET
+    per_disputed_item: int | msgspec.UnsetType | None = msgspec.UNSET
+    per_person: int | msgspec.UnsetType | None = msgspec.UNSET
+    release_hours: float | msgspec.UnsetType | None = msgspec.UNSET
+    share: float | msgspec.UnsetType | None = msgspec.UNSET
 
 
 _TABLES = {"name": "project", "share": "suggestions"}  # the others are in [work]
@@ -631,20 +630,17 @@ def _settings(project: Project) -> ProjectSettings:
 @router.call("POST", "/api/lead/settings")
 def change(caller: LeadWriter, body: ProjectSettings) -> ProjectSettings:
     """Write settings into the project file; they hold at once."""
-    with _changing:
-        studios = caller.request.app.state.studios
-        studio = studios.by_slug[caller.studio.slug]
+    studios: Studios = caller.request.app.state.studios
+    with studios.changing(caller.studio.slug) as studio:
         old, new = (msgspec.structs.asdict(record) for record in (_settings(studio.project), body))
-        changes = {(_TABLES.get(key, "work"), key): value for key, value in new.items() if value != old[key]}
+        changed = {key for key, value in new.items() if value is not msgspec.UNSET and value != old[key]}
         if old["share"] is None:
-            require(body.share is None, "this project shows no suggestions", "share", "Edit the project file.")
-        if changes:
-            studio, before = studios.change(studio, changes), studio
-            with studio.store.writing() as tx:
-                named = {key: value for (_, key), value in changes.items()}
-                tx.record("settings", studio.id, payload=named, person_id=caller.person.id)
+            require("share" not in changed, "this project shows no suggestions", "share", "Edit the project file.")
+        if changed:
+            changes = {(_TABLES.get(key, "work"), key): new[key] for key in old if key in changed}
+            studio, before = studios.change(studio, changes, by=caller.person.id), studio
             figures: Figures = caller.request.app.state.figures
-            figures.forget(before)
+            figures.renew(before, studio, drop="half_width" in changed)
         return _settings(studio.project)
 
 
@@ -666,11 +662,12 @@ class ImportAnswer(Record):
 @router.call("POST", "/api/lead/import")
 def import_file(caller: LeadWriter, body: ImportBody) -> ImportAnswer:
     """Import a file as `veriglot studio import` does those of the project file; what is there already stays."""
-    name = re.sub(r"[^\w.-]", "_", body.name)[-100:].lstrip(".") or "file"
-    with _changing, TemporaryDirectory() as folder:
+    name = re.sub(r"[^\w.-]", "_", body.name, flags=re.ASCII)[-100:].lstrip(".") or "file"  # fits any file system
+    studios: Studios = caller.request.app.state.studios
+    with studios.changing(caller.studio.slug) as studio, TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(body.content)
-        result = import_all(caller.studio.store, caller.studio.project, {body.kind: str(path)})
+        result = import_all(studio.store, studio.project, {body.kind: str(path)}, by=caller.person.id)
     rows = []
     for row in result.unusable[:100]:
         error = row.error

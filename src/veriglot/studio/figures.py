@@ -199,9 +199,10 @@ class Figures:
     def _made(
         self, caller: Caller, function: Function, arguments: dict[str, Any], wait: float, alone: bool = False
     ) -> tuple[_Figure, _Version]:
-        studio, key = caller.studio, (caller.studio.slug, f"{function.__name__} {sorted(arguments.items())}")
-        as_of, version, asked = write_moment(now()), self._version(studio), time.monotonic()
+        key = caller.studio.slug, f"{function.__name__} {sorted(arguments.items())}"
+        as_of, version, asked = write_moment(now()), self._version(caller.studio), time.monotonic()
         with self._changed:
+            studio: Studio = caller.request.app.state.studios.by_slug[caller.studio.slug]  # with its newest settings
             if studio not in self._stored:
                 self._load(studio, version)
             made = self._figures.setdefault(key, _Figure(next(self._ids), studio))
@@ -213,6 +214,7 @@ class Figures:
                 if not made.began and rest <= 0:
                     caller.count("heavy")
                     began = time.monotonic()
+                    studio = made.studio  # whose settings may have been changed meanwhile
                     worker = _Worker(studio) if alone else self._workers.setdefault(studio, _Worker(studio))
                     call = (made, (function, arguments), version, as_of, worker, began)
                     threading.Thread(target=self._make, args=call, daemon=True).start()
@@ -263,7 +265,7 @@ class Figures:
                     return
             started = time.monotonic()
             try:
-                if not self._has_begun(made, worker.start(), began, alone=alone):
+                if not self._has_begun(made, worker, worker.start(), began, alone=alone):
                     return
                 with suppress(EOFError, OSError):  # whoever is cancelled or killed says nothing more
                     worker.connection.send(call)
@@ -286,19 +288,19 @@ class Figures:
                     made.answer, made.version, made.as_of = answer, version, as_of
                     made.finished = time.monotonic()
                     made.took = made.finished - started
-            is_due = time.monotonic() - self._stored[made.studio] > _STORE_AFTER
+            is_due = time.monotonic() - self._stored.get(made.studio, 0.0) > _STORE_AFTER
             if is_due:
                 self._stored[made.studio] = time.monotonic()
             self._changed.notify_all()
         if is_due:
             self._store(made.studio)
 
-    def _has_begun(self, made: _Figure, process: BaseProcess, began: float, *, alone: bool) -> bool:
+    def _has_begun(self, made: _Figure, worker: _Worker, process: BaseProcess, began: float, *, alone: bool) -> bool:
         """Note which process makes a figure; False if it was cancelled just now and others need the process."""
         with self._changed:
             if not self._closed and made.began == began:
                 made.process = process
-            elif alone or self._closed:
+            elif alone or self._closed or self._workers.get(worker.studio) is not worker:
                 process.kill()
             else:
                 return False
@@ -350,15 +352,26 @@ class Figures:
                 made.process = None
             self._changed.notify_all()
 
-    def forget(self, studio: Studio) -> None:
-        """End the process of a project whose settings were changed, and forget the figures that it made."""
+    def renew(self, before: Studio, after: Studio, *, drop: bool) -> None:
+        """Make the figures of a project anew whose settings were changed; until then the old ones hold, or none do.
+
+        Whoever waits for one goes on waiting.
+        """
         with self._changed:
-            for key in [key for key, made in self._figures.items() if made.studio is studio]:
-                if (process := self._figures.pop(key).process) is not None:
-                    process.kill()
-            worker = self._workers.pop(studio, None)
+            for made in self._figures.values():
+                if made.studio is before:
+                    if made.process is not None:
+                        made.process.kill()
+                    made.studio, made.process, made.began = after, None, 0.0
+                    made.version, made.finished, made.took = _NOTHING, 0.0, 0.0
+                    made.answer = None if drop else made.answer
+            self._counted.pop(before, None)
+            if (stored := self._stored.pop(before, None)) is not None:
+                self._stored[after] = stored
+            worker = self._workers.pop(before, None)
             if worker is not None and worker.process is not None:
                 worker.process.kill()
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End all processes."""

@@ -130,7 +130,11 @@ def register_project(store: Store, project: Project) -> ProjectRow:
 
 
 def import_all(
-    store: Store, project: Project, given: Mapping[Literal["data", "predictions"], Paths] | None = None
+    store: Store,
+    project: Project,
+    given: Mapping[Literal["data", "predictions"], Paths] | None = None,
+    *,
+    by: int | None = None,
 ) -> ImportResult:
     """Import what the project file names: the data, items of the exam, items with known answers. Again changes nothing.
 
@@ -138,6 +142,7 @@ def import_all(
         store: the store.
         project: the project.
         given: files of data and of predictions that are imported instead.
+        by: the person who imports, for the history; None for the operator.
 
     Raises:
         InputError: a file does not exist, or is in no known format.
@@ -150,7 +155,7 @@ def import_all(
     if given is None:
         given = {"data": entries.data.path, "predictions": predictions}
     for paths, role in ((exam, ItemRole.EXAM), (checks, ItemRole.CHECK), (given.get("data", ()), ItemRole.NORMAL)):
-        _Import(store, project, project_id, role, result).read(paths_in(project.path.parent, paths))
+        _Import(store, project, project_id, role, result, by).read(paths_in(project.path.parent, paths))
     for path in paths_in(project.path.parent, given.get("predictions", ())):
         _import_predictions(store, project, project_id, path, result)
     if entries.work.order != "file":
@@ -171,7 +176,7 @@ class _Import:
     project_id: int
     role: ItemRole
     result: ImportResult
-    counts: Counter[str] = field(default_factory=Counter)  # items by language, to hold against the limit
+    by: int | None
 
     def read(self, paths: Iterable[Path]) -> None:
         data, result = self.project.entries.data, self.result
@@ -182,7 +187,8 @@ class _Import:
                     tx.add_items(self.project_id, list(self._new(tx, chunk)))
             with self.store.writing() as tx:
                 counts = {"unusable": len(result.unusable), "known": result.known}
-                tx.record("import", self.project_id, payload={"file": path.name, "role": self.role.value, **counts})
+                payload = {"file": path.name, "role": self.role.value, **counts}
+                tx.record("import", self.project_id, payload=payload, person_id=self.by)
 
     def _importable(self, path: str, rows: Iterator[Sample | FailedRow]) -> Iterator[dict[str, Any]]:
         """The columns of rows that can become items."""
@@ -244,15 +250,15 @@ class _Import:
         """Those of a chunk that are not there yet, with their positions."""
         there = {item.key: item for item in tx.items(self.project_id, key=[columns["key"] for columns in chunk])}
         limit = self.project.entries.data.limit if self.role is ItemRole.NORMAL else None
+        counts = Counter[str]() if limit is None else self._count(tx)
         position = tx.next_position(self.project_id)
         for columns in chunk:
-            language = columns["language"]
-            if limit is not None and self.counts[language] >= limit:
-                self.result.beyond += 1
-                continue
-            self.counts[language] += 1
-            old = there.get(columns["key"])
+            language, old = columns["language"], there.get(columns["key"])
             if old is None:
+                if limit is not None and counts[language] >= limit:
+                    self.result.beyond += 1
+                    continue
+                counts[language] += 1
                 self.result.added[language] += 1
                 yield {**columns, "position": position}
                 position += 1
@@ -261,6 +267,14 @@ class _Import:
             else:
                 error = InputError("another item has this id", field="id", remedy="Give every item an id of its own.")
                 self.result.unusable.append(RejectedRow("", 0, old.key, error))
+
+    def _count(self, tx: ReadTransaction) -> Counter[str]:
+        """Items by language, without those that came from files of exam and check items."""
+        entries = self.project.entries
+        apart = {ItemRole.EXAM: entries.exam, ItemRole.CHECK: entries.checks}
+        roles = [role for role in ItemRole if not ((entry := apart.get(role)) and entry.path)]
+        tally = tx.tally(self.project_id, "items", "language", role=roles)
+        return Counter({language: count for (language,), count in tally.items()})
 
 
 def _places(layer: Layer | Annotation) -> set[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.resources import files
@@ -13,14 +14,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import UnknownNameError, UsageError, VeriglotError
+from veriglot.records import from_mapping
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record, StrictRecord, errors_of, paths_in, read_toml_records, require
 from veriglot.records.taxonomy import SOURCE_FLAGS, Taxonomy, taxonomy
-from veriglot.storage.files import write_whole
+from veriglot.storage.files import open_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.records import Sample
@@ -37,7 +39,7 @@ __all__ = [
     "RatingEntry",
     "StratumEntry",
     "TaskKind",
-    "change_settings",
+    "changed_settings",
     "load",
     "preset",
 ]
@@ -85,6 +87,7 @@ def _quoted(value: str) -> str:
 Paths = str | tuple[str, ...]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+Few = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Above0 = Annotated[float, msgspec.Meta(gt=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -179,10 +182,12 @@ class WorkEntry(StrictRecord):
     """`[work]`: who gets what."""
 
     overlap: Count = 50  # items of each language that everybody gets first, for agreement
-    per_person: Count | None = 50  # items of a person's own after these; None for as many as there are
-    per_item: Positive = 1  # people who annotate each of these
-    per_disputed_item: Positive | None = None  # as many where those differ; None for no more
-    release_hours: Above0 | None = None  # without a save, after which others get what somebody holds; None for never
+    # Items of a person's own after these; None for as many as there are.
+    per_person: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = 50
+    per_item: Few = 1  # people who annotate each of these
+    per_disputed_item: Few | None = None  # as many where those differ; None for no more
+    # Without a save, after which others get what somebody holds; None for never.
+    release_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] | None = None
     reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
     adjudicate: bool = True  # whether a lead settles what was annotated more than once
     # Items that nobody has yet go by what the imported predictions say: the least certain first, or those least like
@@ -468,51 +473,82 @@ class Project:
         return paths_in(self.path.parent, path)[0]
 
 
-def change_settings(project: Project, changes: Mapping[tuple[str, str], Any]) -> Project:
-    """Write settings into the project file, each on a line of its own, and read it again; the rest stays as it is.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+@contextmanager
+def changed_settings(project: Project, changes: Mapping[tuple[str, str], Any]) -> Iterator[Project]:
+    """The project with other settings; its file has them once the context ends, and is as it was where that raises.
+
+    Each is written on a line of its own; the rest of the file stays as it is.
 
     Args:
         project: the project.
         changes: table and key to the value; None takes the key out.
 
     Raises:
-        InputError: as `load` does; the file is as it was.
-        UsageError: the file writes one of them in another way, or cannot be written.
+        InputError: as `load` does, or the file writes one of them in another way.
+        UsageError: the file is no longer what the project was read from, or cannot be written.
     """
-    path = project.path
+    path = project.path.resolve()  # a link stays one
     try:
-        text = path.read_text("utf-8")
-        wanted = tomllib.loads(text)
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        wanted = _read_same(project, text)
         for (table, key), value in changes.items():
+            control = isinstance(value, str) and _CONTROL.search(value)
+            require(not control, "it holds control characters", f"{table}.{key}", "Take them out.")
             text = _with_setting(text, table, key, value)
-            wanted[table] = {**wanted.get(table, {}), key: value}
-            if value is None:
-                del wanted[table][key]
-        new = path.with_name(f".{path.name}.new")  # paths in it lead where they did
-        new.write_text(text, "utf-8")
-        try:
-            require(tomllib.loads(text) == wanted, "it cannot be changed by line", "settings", "Edit the project file.")
-            changed = replace(load(new), path=path)
-        finally:
-            new.unlink()
-        write_whole(path, text.encode())
+            if value is not None:
+                wanted.setdefault(table, {})[key] = value
+            elif table in wanted:
+                wanted[table].pop(key, None)
+        with errors_of(path):
+            require(_parsed(text) == wanted, "it cannot be changed by line", "settings", "Edit the project file.")
+            entries = from_mapping(wanted, Entries)
+            _check(entries)
+        with open_whole(path) as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+            file.flush()  # a full disk is met before anything else is changed
+            yield replace(project, entries=entries, form=form_of(entries))
     except OSError as error:
         raise UsageError(f"{path.name} cannot be changed: {error.strerror}.", "Edit it where it lies.") from error
-    return changed
+
+
+def _read_same(project: Project, text: str) -> dict[str, Any]:
+    """The tables of a project file, which are those that the project was read from."""
+    data = _parsed(text)
+    try:
+        same = data is not None and from_mapping(data, Entries) == project.entries
+    except VeriglotError:
+        same = False
+    if data is None or not same:
+        raise UsageError(f"{project.path.name} was changed since the server read it.", "Restart the server.")
+    return data
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _with_setting(text: str, table: str, key: str, value: Any) -> str:
-    """A project file with another value; what it writes over several lines comes out wrong, which the caller checks."""
+    """A project file with another value; what it writes in a rarer way comes out wrong, which the caller checks."""
     written = "" if value is None else _quoted(value) if isinstance(value, str) else str(value).lower()
-    head = re.search(rf"(?m)^\[{table}\][^\n]*\n?", text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    added = "" if value is None else f"{key} = {written}{newline}"
+    head = re.search(rf"(?m)^[ \t]*\[[ \t]*{table}[ \t]*\][^\n]*(\n|\Z)", text)
     if head is None:
-        return text if value is None else f"{text.rstrip()}\n\n[{table}]\n{key} = {written}\n"
+        return f"{text.rstrip()}{newline * 2}[{table}]{newline}{added}" if added else text
     rest = text[head.end() :]
-    next_head = re.search(r"(?m)^\s*\[", rest)
+    next_head = re.search(r"(?m)^[ \t]*\[", rest)
     body = rest if next_head is None else rest[: next_head.start()]
-    line = re.search(rf"""(?m)^[ \t]*{key}[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*"|[^\s#]+)[^\n]*\n?""", body)
+    line = re.search(
+        rf"""(?m)^[ \t]*["']?{key}["']?[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s#]+)[^\n]*\n?""", body
+    )
     if line is None:
-        start, end, new = 0, 0, "" if value is None else f"{key} = {written}\n"
+        start, end, new = 0, 0, added if head[1] else newline + added
     elif value is None:
         (start, end), new = line.span(), ""
     else:

@@ -64,9 +64,9 @@ class LanguageRate(Record):
     rate: float | None
     low: float | None
     high: float | None
-    reasons: tuple[str, ...]  # of the last step, and of handed in items without a label
+    reasons: tuple[str, ...]  # of the last step, and remarks on items that are not among the labels
     steps: list[RateStep]  # after each hundred labels, in the order in which they were made
-    enough: bool  # whether the interval is as narrow as the project asks for
+    enough: bool  # whether the last step is sure, and its interval as narrow as the project asks for
     needed: int | None  # labels in all for that; None where it cannot be said, or never
     limit: float | None  # the half-width that remains when all is labelled; None like `needed`
 
@@ -184,7 +184,7 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         reasons.append(f"{picked} items that a lead picked are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
-    if narrow and reasons:
+    if narrow and last.reasons:
         needed = None  # it is not labels that lack
     return LanguageRate(
         language,
@@ -198,7 +198,7 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         last.high,
         tuple(reasons),
         steps,
-        narrow and not reasons,
+        narrow and not last.reasons,  # the remarks come and go with every item under review
         needed,
         limit,
     )

@@ -9,6 +9,7 @@ site can neither read nor set. Nothing about proxies, hosts or schemes is believ
 
 from __future__ import annotations
 
+import errno
 import functools
 import hmac
 import inspect
@@ -16,7 +17,9 @@ import logging
 import math
 import os
 import secrets
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -44,7 +47,7 @@ from veriglot.http.server import (
 from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
-from veriglot.studio.project import change_settings
+from veriglot.studio.project import changed_settings
 from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import Conflict, DiskFullError, NotFound, Person, Role, State, StoreError
 
@@ -107,6 +110,7 @@ class Settings(ServerSettings):
 _VARIABLE = "VERIGLOT_STUDIO_SECRET"
 _SHORTEST_SECRET = 32
 _LINKS = "veriglot.studio.invitation"
+_PATIENCE = 5.0  # seconds that a change waits for another
 
 
 class InvitationError(UsageError):
@@ -263,6 +267,7 @@ class Studios:
         """Open the stores."""
         self._stores: dict[str, Store] = {}
         self.by_slug: dict[str, Studio] = {}
+        self._changing: dict[str, threading.Lock] = {}
         if not projects:
             raise UsageError("There is no project to serve.")
         try:
@@ -281,11 +286,24 @@ class Studios:
         studio = Studio(project, store, register_project(store, project).id, secret)
         _remember_signer(store, studio.id, secret)
         self.by_slug[project.slug] = studio
+        self._changing[project.slug] = threading.Lock()
 
-    def change(self, studio: Studio, changes: Mapping[tuple[str, str], Any]) -> Studio:
-        """The project with other settings (`change_settings`), which is served from now on."""
-        project = change_settings(studio.project, changes)
-        register_project(studio.store, project)
+    @contextmanager
+    def changing(self, slug: str) -> Iterator[Studio]:
+        """The studio of a project as it is now, for whoever imports or changes settings: one at a time."""
+        if not self._changing[slug].acquire(timeout=_PATIENCE):
+            raise CallRefused(503, "unavailable", "An import is running.", "Try again when it has ended.")
+        try:
+            yield self.by_slug[slug]
+        finally:
+            self._changing[slug].release()
+
+    def change(self, studio: Studio, changes: Mapping[tuple[str, str], Any], *, by: int) -> Studio:
+        """The project with other settings (`changed_settings`), which is served from now on."""
+        with changed_settings(studio.project, changes) as project, studio.store.writing() as tx:
+            if project.name != studio.project.name:
+                tx.update_project(studio.id, name=project.name)
+            tx.record("settings", studio.id, payload={key: value for (_, key), value in changes.items()}, person_id=by)
         self.by_slug[studio.slug] = replace(studio, project=project)
         return self.by_slug[studio.slug]
 
@@ -331,7 +349,7 @@ def error_response(error: Exception) -> Response:
             return _expected_error(error)
         case DataError():  # such as a null character, which PostgreSQL keeps in no text
             return error_json(422, "malformed", "This holds characters or numbers that cannot be kept.")
-        case DiskFullError():
+        case DiskFullError() | OSError(errno=errno.ENOSPC):
             return _internal_error(error, 507, "disk_full", "The disk of the server is full; nothing was changed.")
         case StoreError() | SQLAlchemyError():
             return _internal_error(error, 503, "unavailable", "The database does not answer; nothing was changed.")

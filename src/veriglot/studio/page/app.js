@@ -60,7 +60,10 @@ const App = () => {
     address.load().then((Screen) => {
       setTrouble(null);
       setScreen({ name: address.name, Screen });
-    }).catch(() => setTrouble("missing")); // or the page is being left
+    }).catch((error) => { // a module did not come or is broken; or the page is being left
+      console.warn(error);
+      setTrouble("missing");
+    });
   }, [me, path]);
   useEffect(() => {
     if (trouble !== "offline") return undefined;

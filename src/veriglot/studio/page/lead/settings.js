@@ -7,17 +7,18 @@ import { html, useEffect, useRef, useState } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 
 const MINUTES = 600; // seconds that a large file may take
+const MOST = 64e6; // bytes of a file, as the server has it
 
 /** Names of settings, with the unit of each number and its step on the page. @type {[string, any][]} */
 const FIELDS = [
   ["name", { maxlength: 200, dir: "auto", required: true }],
-  ["half_width", { percent: true, min: 0.1, max: 99, step: 0.1 }],
+  ["half_width", { percent: true, min: 0.1, max: 99, step: "any" }],
   ["stop_when_enough", { type: "checkbox" }],
   ["per_person", { min: 0, step: 1 }],
   ["per_item", { min: 1, step: 1, required: true }],
   ["per_disputed_item", { min: 2, step: 1 }],
   ["release_hours", { min: 0.1, step: "any" }],
-  ["share", { percent: true, min: 0, max: 100, step: 1, required: true }],
+  ["share", { percent: true, min: 0, max: 100, step: "any", required: true }],
 ];
 
 /** Of a percentage, the share that it is, without what division adds. */
@@ -35,7 +36,8 @@ const Form = (/** @type {any} */ { settings, onChanged }) => {
     event.preventDefault();
     setState("busy");
     try {
-      await call("POST", "/api/lead/settings", values);
+      const touched = Object.entries(values).filter(([name, value]) => value !== settings[name]); // another lead may have changed the others
+      await call("POST", "/api/lead/settings", Object.fromEntries(touched));
       await onChanged();
       setState("saved");
     } catch (error) {
@@ -96,7 +98,7 @@ const Import = (/** @type {{onDone: () => void}} */ { onDone }) => {
     setDone([]);
     for (const file of chosen.current?.files ?? []) { // one after the other: each says what became of it
       const { name } = file;
-      const result = await base64(file)
+      const result = await (file.size > MOST ? Promise.reject(new Error(t("lead.import_large"))) : base64(file))
         .then((content) => call("POST", "/api/lead/import", { name, kind, content }, { patience: MINUTES }))
         .then((answer) => ({ name, answer }), (failure) => ({ name, failure }));
       setDone((before) => [...before, result]);

@@ -214,8 +214,7 @@ def detect(
         UsageError: the detector does not know that strictness; `threshold`, `words` or `strictness` beside a detector
             that was loaded before, which has its own.
     """
-    tag = language and get_language(language).tag
-    row = {"response": response, "question": question, "language": tag, "evidence": evidence}
+    row = {"response": response, "question": question, "language": _named(language), "evidence": evidence}
     sample = sample_from_row(row, "response")
     judge = _loaded(detector, threshold, words, strictness)
     return Prediction(judge.predict([sample])[0], sample)
@@ -273,7 +272,7 @@ def detect_many(
     make = partial(_loaded, detector, threshold, words, strictness)
     engine = Engine(make, jobs=processes, batch_size=batch_size)
     failing = engine.description.name if on_error == "skip" else None
-    samples = _samples(rows, language and get_language(language).tag, rows_reading(columns), failing)
+    samples = _samples(rows, _named(language), rows_reading(columns), failing)
     total = len(rows) if isinstance(rows, Sized) else None
     return _judged(engine, samples, Bar(shown=progress, total=lambda: total))
 
@@ -347,6 +346,21 @@ _FIELDS = frozenset(Sample.__struct_fields__)
 def _tag(language: Any) -> Any:
     """The tag of a language by any name; what is none stays as it is."""
     return (language_tag(language) or language) if isinstance(language, str) else language
+
+
+def _named(language: Any) -> Any:
+    """The tag of the language that a caller names.
+
+    Raises:
+        UnknownNameError: it is a word that names none; a tag of two or three letters is taken as it is.
+    """
+    tag = _tag(language)
+    if isinstance(tag, str) and len(tag.partition("-")[0]) > _LONGEST_TAG:
+        get_language(tag)
+    return tag
+
+
+_LONGEST_TAG = 3  # letters of a language in a BCP 47 tag
 
 
 def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Reading | None = None) -> Sample:

@@ -112,6 +112,8 @@ def test_an_unknown_tag_is_kept_and_noted() -> None:
     assert prediction.status is Status.SCORED
     assert prediction.language == "tlh"
     assert prediction.notes == ("language:unknown_tag", "calibration:default")
+    with pytest.raises(UnknownNameError, match="Did you mean portuguese"):
+        detect(ENGLISH.evidence, ENGLISH.changed, language="portugese")
 
 
 @pytest.mark.parametrize("tag", ["ka", "th", "hi"])

@@ -698,9 +698,6 @@ def _methods_latex(results: StudyResults) -> str:
     return text + (f"\n\\nocite{{{keys}}} % of references.bib\n" if keys else "\n")
 
 
-# On the terminal.
-
-
 def render_study(results: StudyResults, console: Console) -> None:
     """Print a study; a table that is wider than the console becomes several.
 
@@ -799,5 +796,4 @@ def _model_table(view: View) -> Table:
                 "" if rank is None else rank_reach(rank), f"{average.cells}{languages}",
             )
         )  # fmt: skip
-    heads = ("model", "mean", "interval", "rank", "not excluded", "languages")
-    return Table("Models, over languages", heads, rows)
+    return Table("Models, over languages", ("model", "mean", "interval", "rank", "not excluded", "languages"), rows)

@@ -180,9 +180,9 @@ class Account:
         ]
         if len(shares) > 1:
             self.warn(f"marked of checked, by language: {shortened(shares, _LANGUAGES_SHOWN)}.")
-        for status, option in (("failed", ""), ("unsupported_language", " (--language TAG)")):
+        for status, row in (("failed", "failed row"), ("unsupported_language", "row in an unsupported language")):
             if reason := self.tally.reasons.get(status):
-                self.warn(f"the first of {status.replace('_', ' ')}: {reason}{option}")
+                self.warn(f"the first {row}: {reason}")
         if self.tally.foreign:
             self.warn(
                 f"evidence in another language: {self.tally.foreign:,}. There grounding compares little but numbers and"

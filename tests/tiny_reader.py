@@ -9,7 +9,17 @@ import numpy as np
 
 from tiny_e5 import INNER, LAYERS, WIDTH, write_e5
 from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration
-from veriglot.detectors.reader.detector import FILES, RELATIONS, Join, Manifest, Words, join_features, save_network
+from veriglot.detectors.reader.detector import (
+    ANSWERS,
+    ASKED,
+    FILES,
+    RELATIONS,
+    Join,
+    Manifest,
+    Words,
+    join_features,
+    save_network,
+)
 from veriglot.encoders.e5 import ADDED_BITS, packed
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import write_json
@@ -17,7 +27,7 @@ from veriglot.storage.files import write_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TYPES", "features_of", "learned", "write_encoder", "write_reader"]
+__all__ = ["TYPES", "features_of", "learned", "learned_of_answers", "write_encoder", "write_reader"]
 
 TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
 _FIRST, _HEAD = 6, 16  # layer that was learned, and all above it; width of the heads
@@ -51,6 +61,20 @@ def learned(seed: int = 0) -> dict[str, Any]:
     return arrays
 
 
+def learned_of_answers(seed: int = 0) -> dict[str, Any]:
+    """Random additions of low rank, and heads, in the form of `answers.npz`."""
+    rng = np.random.default_rng(seed)
+    arrays: dict[str, Any] = {"part": rng.normal(0, 0.2, (3, WIDTH))}
+    for name in ("q", "fo"):
+        columns = INNER if name == "fo" else WIDTH
+        arrays[f"l{_FIRST}.{name}.down"] = rng.normal(0, 0.2, (2, columns))
+        arrays[f"l{_FIRST}.{name}.up"] = rng.normal(0, 0.2, (WIDTH, 2))
+    for name, width in (("answer", WIDTH), ("unsupported", WIDTH + 5)):
+        arrays |= {f"{name}.0.w": rng.normal(0, 0.2, (_HEAD, width)), f"{name}.0.b": rng.normal(0, 0.2, _HEAD)}
+        arrays |= {f"{name}.1.w": rng.normal(0, 1.0, (1, _HEAD)), f"{name}.1.b": np.zeros(1)}
+    return {name: values.astype(np.float16) for name, values in arrays.items()}
+
+
 def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None, response: Any = None) -> Any:
     """What words are joined by, of given logits of the reader and of grounding, shape (n,); numbers as in `Seen`."""
     count = len(ours)
@@ -64,7 +88,9 @@ def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None,
     return join_features(words, seen)
 
 
-def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None = None, **changed: Any) -> Path:
+def write_reader(
+    folder: Path, encoder: Path, *, arrays: dict[str, Any] | None = None, answers: bool = False, **changed: Any
+) -> Path:
     """Write the folder: words by the reader's and grounding's logits alike, responses by their highest word.
 
     Where the response translates the evidence, every word is far more suspect.
@@ -73,6 +99,7 @@ def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None =
         folder: is made.
         encoder: the file of the encoder.
         arrays: what was learned; None for random numbers.
+        answers: whether the weights have `answers.npz`, whose logit then counts too.
         changed: fields of the manifest.
     """
     folder.mkdir(parents=True)
@@ -84,10 +111,14 @@ def write_reader(folder: Path, encoder: Path, *, arrays: dict[str, Any] | None =
         relation: Join((0.5, 0.5, *[0.0] * further, 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS
     }
+    if answers:
+        save_network(folder / ANSWERS, learned_of_answers())
+        asked = Join((0.5, 0.5, *[0.0] * 7, 1.0, *[0.0] * (further - 8), 0.0), calibration)
+        joins |= {f"{relation}{ASKED}": asked for relation in RELATIONS[:2]}
     write_json(folder / FILES[1], joins)
     fields: dict[str, Any] = {
         "revision": "tiny", "types": TYPES, "threshold": 0.5,
-        "sha256": {name: file_sha256(folder / name) for name in FILES},
+        "sha256": {name: file_sha256(folder / name) for name in (*FILES, *([ANSWERS] if answers else []))},
         "reads_with": file_sha256(encoder)[:16], "grounding": file_sha256(Grounding().network)[:16],
     }  # fmt: skip
     write_json(folder / "weights.json", Manifest(**(fields | changed)))

@@ -109,6 +109,24 @@ def test_what_the_network_says_counts(weights: Path, encoder: Path, tmp_path: Pa
     assert confidences(judged(other, RESPONSE)) != confidences(judged(weights, RESPONSE))
 
 
+def test_a_short_answer_is_held_against_where_the_evidence_answers(
+    weights: Path, encoder: Path, tmp_path: Path
+) -> None:
+    """Only where there is a question, and in no translation; the response may not be longer than one sequence."""
+    asking = write_reader(tmp_path / "asking", encoder, answers=True)
+    question = "Who bought the mill?"
+    assert confidences(judged(asking, RESPONSE, question=question)) != confidences(
+        judged(weights, RESPONSE, question=question)
+    )
+    for fields in ({}, {"question": question, "task": Task.TRANSLATION}):
+        assert judged(asking, RESPONSE, **fields).words == judged(weights, RESPONSE, **fields).words
+    long = RESPONSE * 12
+    assert judged(asking, long, question=question).words == judged(weights, long, question=question).words
+    (asking / "answers.npz").write_bytes(b"damaged")
+    with pytest.raises(WeightsError, match=r"answers\.npz is missing or damaged"):
+        Reader(weights=str(asking))
+
+
 @pytest.mark.usefixtures("no_reading")
 @pytest.mark.parametrize(
     "response",
@@ -217,9 +235,9 @@ def test_numbers_are_shown_alike_across_languages_alone(
 ) -> None:
     passages, words = [], Network.words
 
-    def watched(self: Network, *given: Any) -> Any:
+    def watched(self: Network, *given: Any, **fields: Any) -> Any:
         passages.append(given[-1])
-        return words(self, *given)
+        return words(self, *given, **fields)
 
     monkeypatch.setattr(Network, "words", watched)
     evidence = (Evidence("Der Berg ist 1.780 Meter hoch.", language=tag),)
@@ -236,8 +254,9 @@ def test_features_of_a_join() -> None:
     features = features_of(ours, by_words, np.array([0, 0, 1]), numbers=numbers, response=response)
     assert features[:, :2].tolist() == np.stack([ours, by_words], axis=1).tolist()
     assert features[:, 2:6].tolist() == [[2, 3, 2, 4], [2, 3, 2, 4], [-2, -2, 5, 5]]
-    assert features[0, 6:10] == pytest.approx([2 / 3, 3, 7, np.log(3)])
-    assert features[:, 10:12].tolist() == [[0, 0], [1, 0], [0, 1]]
+    assert features[0, [6, 7, 8, 14]] == pytest.approx([2 / 3, 3, 7, np.log(3)])
+    assert not features[:, 9:14].any()  # nobody was asked where the answer stands
+    assert features[:, 15:17].tolist() == [[0, 0], [1, 0], [0, 1]]
     assert features[:, -1].tolist() == [1, 1, 1]
 
 

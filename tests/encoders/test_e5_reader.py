@@ -65,7 +65,7 @@ def test_what_was_learned_for_another_network_is_refused(path: Path) -> None:
 @pytest.mark.slow
 def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
-    from veriglot.detectors.reader.detector import Network, save_network
+    from veriglot.detectors.reader.detector import Network, head, save_network
     from veriglot.training.reader.network import FIRST, ReaderNetwork
     from veriglot.training.reader.pipeline import arrays_of
 
@@ -82,14 +82,16 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
     with torch.no_grad():
         read = network.eval()(pairs)
     ours, theirs = [], []
-    for index, last in reader._encoder.states(pairs):
+    for index, _, last in reader._encoder.states(pairs):
         part = slice(*pairs[index].response)
-        ours.append(reader._head("tokens", last[part]))
+        ours.append(head(reader._learned, "tokens", last[part]))
         theirs.append(read.tokens[index, part].numpy())
         assert read.inside[index].sum() == len(last[part])
         inside = last[part]
         pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
-        assert reader._head("response", pooled[None])[0, 0] == pytest.approx(float(read.responses[index]), abs=0.1)
+        assert head(reader._learned, "response", pooled[None])[0, 0] == pytest.approx(
+            float(read.responses[index]), abs=0.1
+        )
     one, other = np.concatenate(ours), np.concatenate(theirs)
     # Training computes in 16 bits, the other in 8-bit integers, hence not to the last digit.
     assert np.abs(one - other).max() < 0.25

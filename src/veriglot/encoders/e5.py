@@ -211,9 +211,10 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
 
     In go `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1 where there is a token, and, of a
     reader, `parts` (b, t, p), 1 where a token is of a part; out come `tokens` and `last` (b, t, width), of `layer`,
-    counted from 1, and of the last one; of a reader `last` alone. What a reader has `learned`: `part` (p, width), what
-    is added to the tokens of each part before its first layer, and the tensors of its layers by their names in the
-    file; of matrices what training added to those in the file, in blocks of 4-bit numbers as `packed` makes them.
+    counted from 1, and of the last one. What a reader has `learned`: `part` (p, width), what is added to the tokens of
+    each part before its first layer, and the tensors of its layers by their names in the file; of matrices what
+    training added to those in the file, in blocks of 4-bit numbers as `packed` makes them, or of low rank (Hu et al.
+    2022): `l4.q.down` (r, in) and `l4.q.up` (out, r).
     """
     graph = _Graph(file, learned or {})
     first = min((int(name[1 : name.index(".")]) for name in graph.learned if name.startswith("l")), default=None)
@@ -224,9 +225,9 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
         state = graph.layer(state, number)
     width = file.sizes.width
     inputs = [_vectors("embedded", width), helper.make_tensor_value_info("mask", TensorProto.INT32, ["b", "t"])]
-    if first is None:
-        return graph.model(inputs, [_vectors(name, width) for name in (f"layer{layer}", state)])
-    return graph.model([*inputs, _vectors("parts", len(graph.learned["part"]))], [_vectors(state, width)])
+    if first is not None:
+        inputs.append(_vectors("parts", len(graph.learned["part"])))
+    return graph.model(inputs, [_vectors(name, width) for name in (f"layer{layer}", state)])
 
 
 def packed(matrix: Float32s, bits: int) -> tuple[UInt8s, Float16s]:
@@ -315,7 +316,13 @@ class _Graph:
             f"{name}.product",
             domain=_THEIRS, K=columns, N=len(numbers), bits=bits, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip
-        return self._node("Add", [product, self._tensor(f"{name}.b", self._numbers(f"{name}.b"))], f"{name}.sum")
+        output = self._node("Add", [product, self._tensor(f"{name}.b", self._numbers(f"{name}.b"))], f"{name}.sum")
+        if f"{name}.down" not in self.learned:
+            return output
+        for part in ("down", "up"):
+            matrix = self._tensor(f"{name}.{part}", self.learned[f"{name}.{part}"].T)
+            state = self._node("MatMul", [state, matrix], f"{name}.{part}.product")
+        return self._node("Add", [output, state], f"{name}.adapted")
 
     def _numbers(self, name: str) -> Float32s:
         values: Float32s = self.learned[name] if name in self.learned else self._file.numbers(name)
@@ -594,18 +601,19 @@ class E5Reader:
         except Exception as error:  # the errors of ONNX and of its runtime share no base
             raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
 
-    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s]]:
-        """The place of each sequence among `pairs`, in any order, and the last vectors of its tokens, (t, width).
+    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s, Float32s]]:
+        """The place of each sequence among `pairs`, in any order, and vectors of its tokens, twice (t, width).
 
-        They are only as many at a time as a batch has.
+        Those that the encoder gives for tokens, and its last ones. They are only as many at a time as a batch has.
         """
         for batch in batches([len(pair.ids) for pair in pairs], _TOKENS_A_BATCH):
             ids, mask, parts = padded([pairs[index] for index in batch])
-            (last,) = self._session.run(
+            tokens, last = self._session.run(
                 None, {"embedded": self._file.embedded(ids), "mask": mask.astype(np.int32), "parts": parts}
             )
             for row, index in enumerate(batch):
-                yield index, last[row, : len(pairs[index].ids)]
+                length = len(pairs[index].ids)
+                yield index, tokens[row, :length], last[row, :length]
 
 
 def padded(pairs: Sequence[Pair]) -> tuple[Int64s, Int64s, Float32s]:

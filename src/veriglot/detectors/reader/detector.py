@@ -42,17 +42,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from veriglot.arrays import Float32s, Int64s, Numbers
+    from veriglot.encoders.e5 import Pair
 
 __all__ = [
-    "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader", "join_features",
+    "ANSWERS", "ASKED", "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader",
+    "join_features",
     "numbers_alike", "read_network", "relation_of", "save_network", "without_computed",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")
+ANSWERS = "answers.npz"  # weights have it or not
 READS_WITH = "e5-multilingual"
 RELATIONS = ("same", "across", "translation")
+ASKED = " asked"  # of the relation whose join knows what `Answers` says
 WHOLE = 8  # column of `join_features` with the reader's logit of the response
 _HEADS = ("tokens", "response")
+_ANSWERS_ROOM = 360  # tokens of a sequence that `Answers` reads
+_SHARP = 20.0  # inverse temperature: how soft "the place that a token comes closest to" is
+_LEAST = 1e-3  # share of what is asked below which all is one
+_SAY = 0.5  # what `Answers` counts in the logit of the response
 _PLAIN = -2.0  # logit of an ordinary supported word
 _SHOWN_VERSION = 2  # of what the network is shown of a sample: it changes predictions
 _DIGIT = re.compile(r"\d")
@@ -92,11 +100,13 @@ class Words:
         unsupported: mean logit of each word's tokens, shape (n,); 0 for a word without a token of its own.
         types: mean probability of each type, given that the word is unsupported, shape (n, 6).
         response: logit of the part of the response that each word is in, shape (n,).
+        answers: what `Answers` says of each word, shape (n, 3); None where it was not asked.
     """
 
     unsupported: Float32s
     types: Float32s
     response: Float32s
+    answers: Float32s | None = None
 
 
 class Network:
@@ -105,12 +115,13 @@ class Network:
     Args:
         learned: the file that `veriglot train reader` wrote.
         encoder: the file of `e5-multilingual`.
+        answers: the file of `Answers`; None does without.
 
     Raises:
         WeightsError: a file is missing, damaged or not of its kind.
     """
 
-    def __init__(self, learned: Path, encoder: Path) -> None:
+    def __init__(self, learned: Path, encoder: Path, answers: Path | None = None) -> None:
         self._learned = read_network(learned)
         self._tokeniser = Tokeniser(encoder)
         missing = [name for head in _HEADS for name in (f"{head}.0.w", f"{head}.1.w") if name not in self._learned]
@@ -119,26 +130,96 @@ class Network:
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
+        self._answers = None if answers is None else Answers(read_network(answers), encoder)
 
     def words(
-        self, response: str, bounds: Int64s, language: str | None, question: str | None, passages: Sequence[str]
+        self,
+        response: str,
+        bounds: Int64s,
+        language: str | None,
+        question: str | None,
+        passages: Sequence[str],
+        *,
+        translation: bool = False,
     ) -> Words:
         """Judge the words of a response, half-open code point ranges in order, shape (n, 2)."""
         sequences = shown(self._tokeniser, response, language, question, passages)
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
         whole = np.zeros(len(sequences), np.float32)
-        for index, last in self._encoder.states([sequence.pair for sequence in sequences]):
+        for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
             inside = last[slice(*sequences[index].pair.response)]
-            logits[index] = self._head("tokens", inside)
+            logits[index] = head(self._learned, "tokens", inside)
             pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
-            whole[index] = self._head("response", pooled[None])[0, 0]
-        return _of_words(sequences, logits, whole, bounds)
+            whole[index] = head(self._learned, "response", pooled[None])[0, 0]
+        words = _of_words(sequences, logits, whole, bounds)
+        if self._answers is None or len(sequences) != 1 or not question or translation:
+            return words
+        (sequence,) = shown(self._tokeniser, response, language, question, passages, _ANSWERS_ROOM)
+        answers = _means(self._answers.tokens(sequence.pair), *_tokens_of(sequence.bounds, bounds))
+        more = _SAY * (answers[:, 0].max() - answers[:, 2].min())
+        return replace(words, answers=answers, response=words.response + np.float32(more))
 
-    def _head(self, name: str, values: Float32s) -> Float32s:
-        weights = self._learned
-        inner = np.maximum(values @ weights[f"{name}.0.w"].T + weights[f"{name}.0.b"], 0.0)
-        output: Float32s = inner @ weights[f"{name}.1.w"].T + weights[f"{name}.1.b"]
-        return output
+
+class Answers:
+    """The encoder with low-rank additions that learned where the evidence has what a question asks for.
+
+    A word that comes closest to another place than that is the wrong answer, though the evidence has it.
+
+    Args:
+        learned: the additions and the heads.
+        encoder: the file of `e5-multilingual`.
+    """
+
+    def __init__(self, learned: Mapping[str, Float32s], encoder: Path) -> None:
+        self._learned = learned
+        self._encoder = E5Reader(learned, encoder)
+
+    def tokens(self, pair: Pair) -> Float32s:
+        """Of each token of the response, shape (t, 3), and of all of it.
+
+        How unsupported it is, a logit; the logarithm of the share of what is asked for at the place that it comes
+        closest to, and of the mean of these over the response, words of the question set aside.
+        """
+        ((_, tokens, last),) = self._encoder.states([pair])
+        question, response, evidence = (slice(*part) for part in (pair.question, pair.response, pair.evidence))
+        unit = tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-6)
+        further = np.zeros((response.stop - response.start, 5), np.float32)
+        alike = unit[response] @ unit[evidence].T
+        if alike.size and question.stop > question.start:
+            asked = _softmax(_SHARP * alike) @ _softmax(head(self._learned, "answer", last[evidence])[:, 0])
+            near = (unit[response] @ unit[question].T).max(axis=1)
+            new = np.square(np.clip(1.0 - near, 0.01, 1.0))
+            whole = np.full(len(near), (new * asked).sum() / new.sum())
+            columns = alike.max(axis=1), near, np.log(asked + _LEAST), np.log(whole + _LEAST), np.ones(len(near))
+            further = np.stack(columns, axis=1).astype(np.float32)
+        logits = head(self._learned, "unsupported", np.concatenate([last[response], further], axis=1))
+        return np.concatenate([logits, further[:, 2:4]], axis=1)
+
+
+def head(learned: Mapping[str, Float32s], name: str, values: Float32s) -> Float32s:
+    """What two layers make of vectors, shape (n, outputs)."""
+    inner = np.maximum(values @ learned[f"{name}.0.w"].T + learned[f"{name}.0.b"], 0.0)
+    output: Float32s = inner @ learned[f"{name}.1.w"].T + learned[f"{name}.1.b"]
+    return output
+
+
+def _softmax(values: Float32s) -> Float32s:
+    powers = np.exp(values - values.max(axis=-1, keepdims=True))
+    shares: Float32s = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def _tokens_of(tokens: Int64s, words: Int64s) -> tuple[Int64s, Int64s]:
+    """The first token of each word, and the one after its last; half-open code point ranges, shape (n, 2)."""
+    first = np.searchsorted(tokens[:, 1], words[:, 0], side="right")
+    return first, np.maximum(np.searchsorted(tokens[:, 0], words[:, 1], side="left"), first)
+
+
+def _means(values: Float32s, first: Int64s, after: Int64s) -> Float32s:
+    """Of the tokens of each word; 0 for a word without one."""
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
+    mean: Float32s = ((sums[after] - sums[first]) / np.maximum(after - first, 1)[:, None]).astype(np.float32)
+    return mean
 
 
 def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Float32s, words: Int64s) -> Words:
@@ -151,10 +232,8 @@ def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Flo
     part = np.repeat(np.arange(len(sequences)), [len(sequence.bounds) for sequence in sequences])
     powers = np.exp(of_tokens[:, 1:] - of_tokens[:, 1:].max(axis=1, keepdims=True))
     values = np.concatenate([of_tokens[:, :1], powers / powers.sum(axis=1, keepdims=True)], axis=1)
-    first = np.searchsorted(bounds[:, 1], words[:, 0], side="right")
-    after = np.maximum(np.searchsorted(bounds[:, 0], words[:, 1], side="left"), first)
-    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
-    mean = ((sums[after] - sums[first]) / np.maximum(after - first, 1)[:, None]).astype(np.float32)
+    first, after = _tokens_of(bounds, words)
+    mean = _means(values, first, after)
     return Words(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
 
 
@@ -169,17 +248,21 @@ def without_computed(words: Words, seen: Seen) -> tuple[Words, Seen]:
     ours, logits = words.unsupported.copy(), seen.logits.copy()
     ours[computed] = np.minimum(ours[computed], _PLAIN)
     logits[computed, 0] = np.minimum(logits[computed, 0], _PLAIN)
+    answers = words.answers
+    if answers is not None:
+        answers = answers.copy()
+        answers[computed, 0] = np.minimum(answers[computed, 0], _PLAIN)
     response = np.minimum(words.response, ours.max())
-    return replace(words, unsupported=ours, response=response), replace(seen, logits=logits)
+    return replace(words, unsupported=ours, response=response, answers=answers), replace(seen, logits=logits)
 
 
 def join_features(words: Words, seen: Seen) -> Float32s:
-    """What the logit of a word is made from, shape (n, 14).
+    """What the logit of a word is made from, shape (n, 19).
 
     Its own logits by the reader and by grounding; of both the mean and the highest of its sentence, and of the reader
-    those of the response; the reader's logit of the response; the logarithm of the words; whether it is a number that
-    the evidence lacks, or has; whether its sentence is negated and the evidence's is not, or the reverse; the constant
-    last.
+    those of the response; the reader's logit of the response; by `Answers`, or 0, its logit, the mean and the highest
+    of the response, and both shares; the logarithm of the words; whether it is a number that the evidence lacks, or
+    has; whether its sentence is negated and the evidence's is not, or the reverse; the constant last.
 
     Args:
         words: what the reader says.
@@ -189,9 +272,13 @@ def join_features(words: Words, seen: Seen) -> Float32s:
     columns: list[Numbers] = [ours, by_words]
     for values in (ours, by_words):
         columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
-    size = np.log(len(sentence))
-    mean, highest, size, constant = (np.full(len(sentence), x) for x in (ours.mean(), ours.max(), size, 1.0))
-    columns += [mean, highest, words.response, size, seen.numbers < 0, seen.numbers > 0, seen.negated, constant]
+    count = len(sentence)
+    mean, highest, size, constant = (np.full(count, x) for x in (ours.mean(), ours.max(), np.log(count), 1.0))
+    answers = np.zeros((count, 3), np.float32) if words.answers is None else words.answers
+    by_answers, asked, whole = answers.T
+    columns += [mean, highest, words.response, by_answers, np.full(count, by_answers.mean())]
+    columns += [np.full(count, by_answers.max()), asked, whole]
+    columns += [size, seen.numbers < 0, seen.numbers > 0, seen.negated, constant]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
@@ -249,7 +336,8 @@ class Reader(WordDetector):
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = Manifest.read(self._folder)
-        self._manifest.check(self._folder, FILES)
+        self._files = FILES if ANSWERS not in self._manifest.sha256 else (*FILES, ANSWERS)
+        self._manifest.check(self._folder, self._files)
         self._by_words = Grounding()
         super().__init__(threshold, self._manifest, words=words)
         self._encoder = registry.find(READS_WITH)
@@ -273,7 +361,7 @@ class Reader(WordDetector):
         """Name, weights, encoder, threshold and unit in one line."""
         return signature(
             detector=self.name,
-            weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.grounding])[:12],
+            weights=digest([*(self._manifest.sha256[name] for name in self._files), self._manifest.grounding])[:12],
             encoder=self._manifest.reads_with[:12],
             judging=JUDGING_VERSION,
             shown=_SHOWN_VERSION,
@@ -283,7 +371,8 @@ class Reader(WordDetector):
 
     @cached_property
     def _network(self) -> Network:
-        return Network(self._folder / "network.npz", self._encoder)
+        answers = self._folder / ANSWERS if ANSWERS in self._files else None
+        return Network(self._folder / FILES[0], self._encoder, answers)
 
     @cached_property
     def _joins(self) -> dict[str, Join]:
@@ -295,17 +384,20 @@ class Reader(WordDetector):
         seen = self._by_words.see(sample, resolved, evidence_language=evidence)
         if seen is None:
             return None
-        join = self._joins[relation]
         notes = () if note is None else (note,)
         if (seen.free | seen.quoted).all():
             logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
-            return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=QUOTED)
+            calibration = self._joins[relation].calibration
+            return replace(seen, logits=logits, calibration=calibration, notes=notes, whole=QUOTED)
         bounds = seen.extract.response.bounds
         passages = tuple(sample.passages)
         if relation == "across":
             passages = numbers_alike(sample.response, resolved.tag, passages, evidence)
-        words = self._network.words(sample.response, bounds, resolved.tag, sample.question, passages)
+        words = self._network.words(
+            sample.response, bounds, resolved.tag, sample.question, passages, translation=relation == "translation"
+        )
         words, seen = without_computed(words, seen)
+        join = self._joins[relation if words.answers is None else relation + ASKED]
         features = join_features(words, seen)
         unsupported = features @ np.array(join.weights, np.float32)
         by_reading = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))

@@ -12,6 +12,7 @@ import numpy as np
 
 from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
 from veriglot.detectors.reader.detector import (
+    ASKED,
     RELATIONS,
     WHOLE,
     Join,
@@ -51,11 +52,11 @@ class Judged:
     Attributes:
         row: the row.
         labels: of its words; no word counts where only the response's label is known.
-        features: of `join_features`, shape (n, 14).
+        features: of `join_features`, shape (n, 19).
         counted: words that claim something, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, and numbers that can be computed from it,
             shape (n,).
-        relation: one of `RELATIONS`.
+        relation: one of `RELATIONS`, with `ASKED` behind it where `Answers` has a say.
     """
 
     row: Row
@@ -98,7 +99,11 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         passages = example.passages
         if relation == "across":
             passages = numbers_alike(example.response, tag, passages, example.evidence_language or tag)
-        words = network.words(example.response, extract.response.bounds, tag, example.question, passages)
+        words = network.words(
+            example.response, extract.response.bounds, tag, example.question, passages, translation=example.translation
+        )
+        if words.answers is not None:
+            relation += ASKED
         words, seen = without_computed(words, seen)
         sure = seen.quoted | (seen.numbers == COMPUTED)
         labels = labels_of(example, extract.response.bounds, seen.free | sure)
@@ -117,7 +122,7 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     start[:2] = 0.5
     whole = _weights(judged, start)
     joins = {}
-    for relation in RELATIONS:
+    for relation in dict.fromkeys([*RELATIONS, *sorted({row.relation for row in judged})]):
         some = [row for row in judged if row.relation == relation]
         if not any(row.labels.weight.any() for row in some):
             some = list(judged)
@@ -132,7 +137,7 @@ def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> Sc
     Its lines stay: they were fitted on more labels of people than are here. All of it stays where no row is in the
     language of its evidence.
     """
-    rows = [row for row in judged if row.relation == "same"]
+    rows = [row for row in judged if row.relation.startswith("same")]
     if not any(row.labels.weight.any() for row in rows):
         return calibration
     network, *_, absent, present, _, constant = range(1, rows[0].features.shape[1])
@@ -179,7 +184,7 @@ def _response(judged: Sequence[Judged], weights: Float64s, *, by_reader: bool) -
     evidence = np.array([response_evidence(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     weight = np.array([_weight(row.row.example) for row in judged])
-    share = _WRONG_ACROSS if all(row.relation == "across" for row in judged) else _WRONG
+    share = _WRONG_ACROSS if all(row.relation.startswith("across") for row in judged) else _WRONG
     of_side = np.where(wrong, share / max(1.0, weight[wrong].sum()), (1 - share) / max(1.0, weight[~wrong].sum()))
     return tuple(logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
 

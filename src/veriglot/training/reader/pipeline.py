@@ -17,7 +17,15 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from veriglot.detectors.grounding.detector import Grounding
-from veriglot.detectors.reader.detector import FILES, READS_WITH, Manifest, Network, read_network, save_network
+from veriglot.detectors.reader.detector import (
+    ANSWERS,
+    FILES,
+    READS_WITH,
+    Manifest,
+    Network,
+    read_network,
+    save_network,
+)
 from veriglot.encoders.e5 import ADDED_BITS, E5File, Tokeniser, packed, trained
 from veriglot.errors import UsageError
 from veriglot.hub.registry import find
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "1.3"
+REVISION = "1.4"
 _RATE = 2e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
@@ -69,7 +77,8 @@ def train(
         tokens: millions of tokens to learn from.
         threads: threads that it computes with on a CPU.
         device: `cpu` or `cuda`.
-        start: a folder of weights to go on from; None starts from the encoder's own.
+        start: a folder of weights to go on from; None starts from the encoder's own. Its `answers.npz` is taken over:
+            this command does not train it.
         say: told of progress, a line at a time.
 
     Raises:
@@ -98,7 +107,8 @@ def train(
     begun_from = None if start is None else file_sha256(start / FILES[0])
     run = repr((seed, million, threads, device, begun_from, rows, SHARES, FIRST_PART))
     fit(network, chunks, tokens=million, threads=threads, checkpoint=checkpoint, run=run, say=say)
-    ship(network, material, encoder, out, seed=seed, say=say)
+    answers = None if start is None else start / ANSWERS
+    ship(network, material, encoder, out, seed=seed, answers=answers, say=say)
     checkpoint.unlink()
 
 
@@ -110,15 +120,27 @@ def learned_of(path: Path, file: E5File) -> dict[str, Float32s]:
 
 
 def ship(
-    network: ReaderNetwork, material: Material, encoder: Path, out: Path, *, seed: int, say: Callable[[str], None]
+    network: ReaderNetwork,
+    material: Material,
+    encoder: Path,
+    out: Path,
+    *,
+    seed: int,
+    answers: Path | None = None,
+    say: Callable[[str], None],
 ) -> None:
-    """Write the folder: the network, and how it is joined with grounding.
+    """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding.
 
     `grounding.json` is what the same rows make of grounding's own calibration.
     """
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder)))
-        judged = judge(calibration_rows(material.held_out, seed), Network(part / FILES[0], encoder), say)
+        names = [*FILES]
+        if answers is not None and answers.is_file():
+            names.append(ANSWERS)
+            (part / ANSWERS).write_bytes(answers.read_bytes())
+        reader = Network(part / FILES[0], encoder, part / ANSWERS if ANSWERS in names else None)
+        judged = judge(calibration_rows(material.held_out, seed), reader, say)
         write_json(part / FILES[1], fit_joins(judged))
         write_json(part / "grounding.json", recalibrated(judged, Grounding().calibration))
         (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")
@@ -126,7 +148,7 @@ def ship(
             revision=REVISION,
             types=TYPES,
             threshold=0.5,
-            sha256={name: file_sha256(part / name) for name in FILES},
+            sha256={name: file_sha256(part / name) for name in names},
             reads_with=file_sha256(encoder)[:16],
             grounding=file_sha256(Grounding().network)[:16],
         )

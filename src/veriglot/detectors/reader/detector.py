@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWERS", "ASKED", "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader",
-    "join_features",
-    "numbers_alike", "read_network", "relation_of", "save_network", "without_computed",
+    "join_features", "numbers_alike", "read_network", "relation_of", "save_network", "without_computed",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")
@@ -130,7 +129,11 @@ class Network:
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
-        self._answers = None if answers is None else Answers(read_network(answers), encoder)
+        self._answers_file, self._file = answers, encoder
+
+    @cached_property
+    def _answers(self) -> Answers | None:
+        return None if self._answers_file is None else Answers(self._answers_file, self._file)
 
     def words(
         self,
@@ -140,9 +143,12 @@ class Network:
         question: str | None,
         passages: Sequence[str],
         *,
-        translation: bool = False,
+        ask: bool = False,
     ) -> Words:
-        """Judge the words of a response, half-open code point ranges in order, shape (n, 2)."""
+        """Judge the words of a response, half-open code point ranges in order, shape (n, 2).
+
+        `ask` says whether `Answers` has a say where there is a question and the response fits one sequence.
+        """
         sequences = shown(self._tokeniser, response, language, question, passages)
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
         whole = np.zeros(len(sequences), np.float32)
@@ -152,7 +158,7 @@ class Network:
             pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
             whole[index] = head(self._learned, "response", pooled[None])[0, 0]
         words = _of_words(sequences, logits, whole, bounds)
-        if self._answers is None or len(sequences) != 1 or not question or translation:
+        if not ask or not question or len(sequences) != 1 or self._answers is None:
             return words
         (sequence,) = shown(self._tokeniser, response, language, question, passages, _ANSWERS_ROOM)
         answers = _means(self._answers.tokens(sequence.pair), *_tokens_of(sequence.bounds, bounds))
@@ -166,13 +172,22 @@ class Answers:
     A word that comes closest to another place than that is the wrong answer, though the evidence has it.
 
     Args:
-        learned: the additions and the heads.
+        learned: the file of the additions and the heads; matrices may be in 8 bits, with a scale for each row.
         encoder: the file of `e5-multilingual`.
+
+    Raises:
+        WeightsError: a file is missing, damaged or not of its kind.
     """
 
-    def __init__(self, learned: Mapping[str, Float32s], encoder: Path) -> None:
-        self._learned = learned
-        self._encoder = E5Reader(learned, encoder)
+    def __init__(self, learned: Path, encoder: Path) -> None:
+        arrays = read_network(learned)
+        whole = np.float32(1.0)
+        self._learned: dict[str, Float32s] = {
+            name: values * arrays.get(f"{name}.scales", whole)
+            for name, values in arrays.items()
+            if not name.endswith(".scales")
+        }
+        self._encoder = E5Reader(self._learned, encoder)
 
     def tokens(self, pair: Pair) -> Float32s:
         """Of each token of the response, shape (t, 3), and of all of it.
@@ -394,7 +409,7 @@ class Reader(WordDetector):
         if relation == "across":
             passages = numbers_alike(sample.response, resolved.tag, passages, evidence)
         words = self._network.words(
-            sample.response, bounds, resolved.tag, sample.question, passages, translation=relation == "translation"
+            sample.response, bounds, resolved.tag, sample.question, passages, ask=relation + ASKED in self._joins
         )
         words, seen = without_computed(words, seen)
         join = self._joins[relation if words.answers is None else relation + ASKED]

@@ -100,7 +100,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         if relation == "across":
             passages = numbers_alike(example.response, tag, passages, example.evidence_language or tag)
         words = network.words(
-            example.response, extract.response.bounds, tag, example.question, passages, translation=example.translation
+            example.response, extract.response.bounds, tag, example.question, passages, ask=not example.translation
         )
         if words.answers is not None:
             relation += ASKED

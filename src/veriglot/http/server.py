@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import uuid
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -200,6 +200,7 @@ def internal_error(status: int, code: str, message: str, log: Callable[[str], No
 # This stands outside of the framework, so that it holds for errors and files too.
 
 
+_DISCARDED_BYTES, _DISCARD_SECONDS = 1_000_000, 1.0  # at most, of a body that is refused before it is read
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _OWN = ("script", "style", "font", "connect", "manifest", "worker")
 _POLICY = "; ".join(
@@ -256,6 +257,7 @@ class Guard:
         headers = Headers(scope=scope)
         trusted = headers.get("origin") if headers.get("origin") in self.settings.origins else None
         started = False
+        limited = _LimitedBody(receive, *self._most(scope))
 
         async def sender(message: Message) -> None:
             nonlocal started
@@ -269,12 +271,12 @@ class Guard:
             if trusted and scope["method"] == "OPTIONS":
                 await Response(status_code=204)(scope, receive, sender)
                 return
-            limited = _LimitedBody(receive, *self._most(scope))
             await self.app(scope, limited, sender)
         except Exception as error:
             if started:
                 _LOG.error("a request failed after its answer began: %s", type(error).__name__)
             else:
+                await limited.discard()
                 await self.respond(error)(scope, receive, sender)
 
     def _most(self, scope: Scope) -> tuple[int, float]:
@@ -347,6 +349,16 @@ class _LimitedBody:
             raise _too_large(self._most)
         self._whole = not message.get("more_body", False)
         return message
+
+    async def discard(self) -> None:
+        """Read on for a moment: a connection closed on unread bytes is reset, and the answer is lost with it."""
+        unread = _DISCARDED_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_SECONDS):
+                while unread > 0 and not self._whole:
+                    message = await self._receive()
+                    unread -= len(message.get("body", b""))
+                    self._whole = not message.get("more_body", False)
 
 
 def _too_large(most: int) -> CallRefused:

@@ -4,6 +4,7 @@
     python benchmarks/studio_load.py --kills 10              the same, with `kill -9` of the server ten times
     python benchmarks/studio_load.py --database postgresql:///studio
     python benchmarks/studio_load.py --annotations 10000 --leads 3    beside three leads, with so much handed in before
+    python benchmarks/studio_load.py --half-width 0.001 --turns 3     runs without and with a target, by turns
 
 One server process and its database, on loopback. An annotator that hears no answer sends the same event again, as the
 page does, until it is answered. Afterwards the store is read: every acknowledged save has to be there once, versions
@@ -11,7 +12,8 @@ have to count up without a gap, and nothing may be there that was not sent. Leav
 Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
 apart. After every twentieth save an annotator hands the item in and takes the next one. Each lead opens a page of the
 studio every five seconds, in turn: what the page asks for, until it shows figures. One of them has opened each before
-the work begins; that time, and the first after each kill, are told apart.
+the work begins; that time, and the first after each kill, are told apart. A target of the rates makes the server look
+at them whenever somebody asks for the next item; one that is never reached leaves the work the same.
 """
 
 from __future__ import annotations
@@ -49,7 +51,6 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.studio.store import Store
     from veriglot.studio.tables import Person
     from veriglot.studio.web import Studio
 
@@ -58,7 +59,7 @@ HANDED_IN_AFTER = 20  # saves
 PROJECT = """
 [project]
 name = "Load"
-slug = "load"
+slug = "{slug}"
 task = "spans"
 
 [data]
@@ -68,6 +69,7 @@ path = "data.jsonl"
 overlap = 0
 per_person = 100000
 reviews = 0
+{target}
 """
 
 
@@ -80,6 +82,7 @@ class Sent:
         acknowledged: event id to the version that was answered.
         seconds: of saves answered at the first try.
         waits: of saves that had to be sent again.
+        nexts: seconds until the next item was there, after an item was handed in.
         refused: answers that were neither an acknowledgement nor no answer at all.
         behind: saves that were due while the one before was still on its way.
         pages: lead's page to the seconds until it showed figures, each time that it was opened.
@@ -91,6 +94,7 @@ class Sent:
     acknowledged: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    nexts: list[float] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     behind: int = 0
     pages: dict[str, list[float]] = field(default_factory=dict)
@@ -147,7 +151,7 @@ class Server:
             self.spent += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def write_data(folder: Path, items: int, length: int) -> Project:
+def write_data(folder: Path, items: int, length: int, slug: str, half_width: float | None) -> Project:
     """A project with long responses in many scripts, made of the project's own examples."""
     rows = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
     made = []
@@ -165,7 +169,8 @@ def write_data(folder: Path, items: int, length: int) -> Project:
             }
         )
     (folder / "data.jsonl").write_text("\n".join(json.dumps(row) for row in made), "utf-8")
-    (folder / "project.toml").write_text(PROJECT, "utf-8")
+    target = "" if half_width is None else f"half_width = {half_width}"
+    (folder / "project.toml").write_text(PROJECT.format(slug=slug, target=target), "utf-8")
     return load(folder / "project.toml")
 
 
@@ -250,6 +255,7 @@ async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> No
 async def next_item(one: Annotator, sent: Sent) -> tuple[int, int, list[list[int]]]:
     """Take an item, until one is given: its assignment, version and words."""
     while True:
+        began = time.monotonic()
         try:
             answer = await one.client.post("/api/next", headers=one.headers)
         except httpx2.TransportError:
@@ -257,6 +263,7 @@ async def next_item(one: Annotator, sent: Sent) -> tuple[int, int, list[list[int
             continue
         if answer.status_code != 200:
             sent.refused.append(f"next: {answer.status_code} {answer.text[:200]}")
+        sent.nexts.append(time.monotonic() - began)
         given = answer.raise_for_status().json()["assignment"]
         return given["id"], given["version"], given["item"]["words"]
 
@@ -343,15 +350,14 @@ async def kill_now_and_then(server: Server, times: int, seconds: float, gone: li
         gone.append(time.monotonic() - at)
 
 
-def examine(store: Store, sent: Sent) -> list[str]:
+def examine(studio: Studio, sent: Sent) -> list[str]:
     """What is wrong in the store; nothing, it is to be hoped."""
     wrong = list(sent.refused[:5])
-    with store.reading() as tx:
-        project = tx.project("load")
-        saves = list(tx.events(project.id, kind=["save", "submit"]))
-        conflicts = sum(1 for _ in tx.events(project.id, kind=["conflict"]))
+    with studio.store.reading() as tx:
+        saves = list(tx.events(studio.id, kind=["save", "submit"]))
+        conflicts = sum(1 for _ in tx.events(studio.id, kind=["conflict"]))
         given = {number for number, _ in sent.saves.values()}
-        assignments = {row.id: row for row in tx.assignments(project.id) if row.id in given}
+        assignments = {row.id: row for row in tx.assignments(studio.id) if row.id in given}
     kept = {event.event_id: event for event in saves}
     if len(kept) != len(saves):
         wrong.append(f"{len(saves) - len(kept)} saves are there twice")
@@ -383,10 +389,13 @@ def share(values: list[float], part: float) -> float:
     return 1000 * sorted(values)[min(len(values) - 1, int(part * len(values)))] if values else float("nan")
 
 
-async def measure(given: argparse.Namespace, folder: Path) -> bool:
-    """Do it all; whether everything held."""
+async def measure(
+    given: argparse.Namespace, folder: Path, slug: str, half_width: float | None
+) -> tuple[Sent, float, bool]:
+    """Do it all: what was sent, the server's processor time, and whether everything held."""
     handed_in = given.annotators * int(1 + given.seconds / given.every / HANDED_IN_AFTER)
-    project = write_data(folder, 2 * given.annotators + handed_in + 3 * given.annotations // 4, given.length)
+    items = 2 * given.annotators + handed_in + 3 * given.annotations // 4
+    project = write_data(folder, items, given.length, slug, half_width)
     database = given.database or str(folder / "load.sqlite")
     (studio,) = Studios([project], database)
     store = studio.store
@@ -421,14 +430,15 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
     for client in clients:
         await client.aclose()
     code = server.stop()
-    wrong = examine(store, sent)
+    wrong = examine(studio, sent)
     store.close()
     if code != 0:
         wrong.append(f"the server left with {code} when it was asked to stop")
     print(f"all joined at once and got their items within {joining:.1f} s; load average {os.getloadavg()[0]:.1f}")
     kind = "PostgreSQL" if "://" in database else "SQLite"
     print(f"{given.annotators} annotators, a save each {given.every:g} s, {took:.0f} s, {kind}, {os.cpu_count()} cores")
-    return report(given, server, sent, gone, took, wrong)
+    print("a target of the rates: " + ("none" if half_width is None else f"half-width {half_width:g}"))
+    return sent, server.spent, report(given, server, sent, gone, took, wrong)
 
 
 def report(
@@ -440,6 +450,7 @@ def report(
         f"answered at the first try: p50 {share(sent.seconds, 0.5):.0f} ms, p95 {share(sent.seconds, 0.95):.0f} ms,"
         f" p99 {share(sent.seconds, 0.99):.0f} ms, max {share(sent.seconds, 1):.0f} ms"
     )
+    print(f"next items: p50 {share(sent.nexts, 0.5):.0f} ms, p95 {share(sent.nexts, 0.95):.0f} ms")
     if gone:
         print(
             f"killed {len(gone)} times; away for {sum(gone) / len(gone):.1f} s each time; {len(sent.waits)} saves were"
@@ -468,6 +479,16 @@ def report(
     return not wrong and not slow
 
 
+def compare(runs: Sequence[tuple[Sent, float, bool]]) -> None:
+    """Print what a target costs: runs with it held against those without, which took turns."""
+    for name, part in (("saves", "seconds"), ("next items", "nexts")):
+        without, with_target = ([s for sent, *_ in runs[arm::2] for s in getattr(sent, part)] for arm in (0, 1))
+        ratios = ", ".join(f"p{100 * q:.0f} {share(with_target, q) / share(without, q):.2f}" for q in (0.5, 0.95))
+        print(f"{name} with a target, as a multiple of those without: {ratios}")
+    spent = [sum(run[1] for run in runs[arm::2]) for arm in (0, 1)]
+    print(f"processor time of the server: {spent[1] / spent[0]:.2f} times")
+
+
 def main() -> None:
     """Read the command line, and do it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -483,9 +504,16 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=float, default=float("inf"), help="milliseconds that p95 may have")
     parser.add_argument("--database", help="postgresql://... with an empty database; default: a file of SQLite")
+    parser.add_argument("--half-width", type=float, help="a target of the rates; each run is made without and with it")
+    parser.add_argument("--turns", type=int, default=1, help="pairs of such runs")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        sys.exit(0 if asyncio.run(measure(given, Path(folder))) else 1)
+    runs = []
+    for turn, half_width in enumerate([None] if given.half_width is None else [None, given.half_width] * given.turns):
+        with tempfile.TemporaryDirectory() as folder:
+            runs.append(asyncio.run(measure(given, Path(folder), f"load-{turn}", half_width)))
+    if len(runs) > 1:
+        compare(runs)
+    sys.exit(0 if all(held for *_, held in runs) else 1)
 
 
 if __name__ == "__main__":

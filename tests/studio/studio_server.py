@@ -45,6 +45,7 @@ task = "spans"
 path = "{slug}.jsonl"
 
 [work]
+order = "file"
 overlap = {overlap}
 reviews = {reviews}
 

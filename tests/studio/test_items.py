@@ -27,6 +27,9 @@ languages = {languages}
 """
 
 
+AS_FILED = '[work]\norder = "file"\n'
+
+
 def lines(path: Path, *rows: object) -> None:
     text = "\n".join(row if isinstance(row, str) else json.dumps(row, ensure_ascii=True) for row in rows)
     path.write_text(text + "\n", encoding="utf-8")
@@ -52,7 +55,9 @@ def make(make_project: Callable[..., Project], tmp_path: Path) -> Callable[..., 
 
 
 def test_rows_become_items_in_order_with_their_layers(store: Store, make: Callable[..., Project]) -> None:
-    project = make(row("a", annotations=[annotation((11, 16, "entity"))]), row("b", "字 字。", "zh-Hans"))
+    project = make(
+        row("a", annotations=[annotation((11, 16, "entity"))]), row("b", "字 字。", "zh-Hans"), more=AS_FILED
+    )
     done = import_all(store, project)
     assert dict(done.added) == {"de": 1, "zh-Hans": 1}
     with store.reading() as tx:
@@ -71,8 +76,8 @@ def test_rows_become_items_in_order_with_their_layers(store: Store, make: Callab
 
 
 def test_importing_again_changes_nothing_and_new_rows_join(store: Store, make: Callable[..., Project]) -> None:
-    import_all(store, make(row("a"), row("b")))
-    done = import_all(store, make(row("a"), row("b", "Etwas anderes."), row("c")))
+    import_all(store, make(row("a"), row("b"), more=AS_FILED))
+    done = import_all(store, make(row("a"), row("b", "Etwas anderes."), row("c"), more=AS_FILED))
     assert (dict(done.added), done.known, [u.key for u in done.unusable]) == ({"de": 1}, 1, ["b"])
     assert "another item has this id" in str(done.unusable[0].error)
     with store.reading() as tx:
@@ -93,7 +98,7 @@ def test_hostile_and_broken_rows_are_told_of_and_never_items(store: Store, make:
     }
     broken = ['{"id": "cut', "null", '{"id": "half", "response": "\\ud800"}', json.dumps(row("good"))]
     scripts = row("<script>alert(1)</script>", "<img src=x onerror=alert(1)>\u202e\u0000 ../../etc/passwd")
-    done = import_all(store, make(*bad.values(), *broken, scripts))
+    done = import_all(store, make(*bad.values(), *broken, scripts, more=AS_FILED))
     assert dict(done.added) == {"de": 2}
     assert len(done.unusable) == len(bad) + 3
     with store.reading() as tx:
@@ -114,7 +119,8 @@ def test_other_languages_and_what_is_beyond_the_limit_are_counted(store: Store, 
 
 
 def test_languages_are_known_by_whatever_name_the_data_give_them(store: Store, make: Callable[..., Project]) -> None:
-    project = make(row("a", "字 字。", "zh"), row("b", "字。", "zh-CN"), row("c", "x", "qaa"), languages='["zh"]')
+    rows = row("a", "字 字。", "zh"), row("b", "字。", "zh-CN"), row("c", "x", "qaa")
+    project = make(*rows, languages='["zh"]', more=AS_FILED)
     done = import_all(store, project)
     assert (dict(done.added), dict(done.other_language)) == ({"zh-Hans": 2}, {"qaa": 1})
     with store.reading() as tx:
@@ -153,7 +159,7 @@ def test_pairs_without_hallucination_have_a_label_too(
     text = "original_sentence,edited_sentence,hallucination_type,language\nA b.,A c.,Entity,en\nA b.,A b.,0,en\n"
     (tmp_path / "pairs.csv").write_text(text, encoding="utf-8")
     head = HEAD.format(task="pairs", languages="[]")
-    import_all(store, make_project(head + '[data]\npath = "pairs.csv"\nsilver = "gold"\n'))
+    import_all(store, make_project(head + '[data]\npath = "pairs.csv"\nsilver = "gold"\n' + AS_FILED))
     with store.reading() as tx:
         items = tx.items(tx.project("test").id)
         assert [tx.silver(i.id) for i in items] == [Layer(label="entity"), Layer(label="0")]
@@ -184,6 +190,85 @@ def test_batches_hold_each_item_once_and_one_language_each(store: Store, make: C
             assert 1 <= len(inside) <= 2
             assert {item.language for item in inside} == {batch.language}
         assert all(item.batch_id is not None for item in tx.items(id_))
+
+
+def _sorted_file(count: int = 30) -> list[dict]:
+    """Rows as files have them: languages one after the other, and in each the models one after the other."""
+    return [
+        row(f"{language}-{model}-{number}", language=language, generator={"name": model})
+        for language in ("de", "fr", "sw")
+        for model in ("a", "b")
+        for number in range(count if language == "de" else count // 3)
+    ]
+
+
+def _queue(store: Store) -> list[str]:
+    with store.reading() as tx:
+        return [item.key for item in tx.items(tx.project("test").id)]
+
+
+def test_languages_take_turns_and_models_come_by_chance(store: Store, make: Callable[..., Project]) -> None:
+    rows = _sorted_file()
+    project = make(*rows)
+    import_all(store, project)
+    queue = _queue(store)
+    assert sorted(queue) == sorted(line["id"] for line in rows)
+    turns = [key.split("-")[0] for key in queue]
+    assert [sorted(turns[n : n + 3]) for n in range(0, 60, 3)] == [["de", "fr", "sw"]] * 20
+    assert turns[60:] == ["de"] * 40
+    german = [key.split("-")[1] for key in queue if key.startswith("de")]
+    for part in (german[:30], german[30:]):
+        assert 9 <= part.count("a") <= 21  # within 3 standard deviations of 15
+    import_all(store, project)
+    assert _queue(store) == queue
+    assert [e.payload for e in _events(store, "ordered")] == [{"items": _moved(rows, queue), "random": 1.0}]
+
+
+def _events(store: Store, kind: str) -> list:
+    with store.reading() as tx:
+        return list(tx.events(tx.project("test").id, kind=kind))
+
+
+def _moved(rows: list[dict], queue: list[str]) -> int:
+    return sum(line["id"] != key for line, key in zip(rows, queue, strict=True))
+
+
+def test_the_order_of_the_queue_depends_on_the_project_and_the_ids_alone(
+    make: Callable[..., Project], tmp_path: Path
+) -> None:
+    from veriglot.studio.store import open_store
+
+    queues = []
+    for number, rows in enumerate((_sorted_file(), _sorted_file()[::-1])):
+        opened = open_store(str(tmp_path / f"{number}.sqlite"))
+        import_all(opened, make(*rows))
+        queues.append(_queue(opened))
+        opened.close()
+    assert queues[0] == queues[1]
+
+
+def test_a_project_that_was_begun_in_the_order_of_its_file_goes_on_with_the_languages_that_are_behind(
+    store: Store, make: Callable[..., Project]
+) -> None:
+    from studio_rows import person
+
+    rows = _sorted_file()
+    import_all(store, make(*rows, more=AS_FILED))
+    assert _queue(store) == [line["id"] for line in rows]
+    with store.writing() as tx:
+        given = tx.items(tx.project("test").id)[:10]
+        someone = person(tx, tx.project("test").id)
+        for item in given:
+            tx.assign(item, someone.id, Purpose.ANNOTATE)
+    rows.append(row("late", language="sw"))
+    import_all(store, make(*rows, more="[validation]\nbatch_size = 10\n"))
+    queue = _queue(store)
+    assert queue[:10] == [line["id"] for line in rows[:10]]  # what somebody has stays where it was
+    behind = queue[10:30]  # until they have caught up
+    assert (sum(key.startswith("fr") for key in behind), sum(key.startswith("de") for key in behind)) == (10, 0)
+    rows += [row(f"more-{number}", language="sw") for number in range(5)]
+    import_all(store, make(*rows, more="[validation]\nbatch_size = 10\n"))
+    assert _queue(store)[: len(queue)] == queue  # batches stay as they are, and new items follow
 
 
 def test_a_task_cannot_change_under_work(store: Store, make: Callable[..., Project]) -> None:

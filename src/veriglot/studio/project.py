@@ -190,12 +190,18 @@ class WorkEntry(StrictRecord):
     release_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] | None = None
     reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
     adjudicate: bool = True  # whether a lead settles what was annotated more than once
-    # Items that nobody has yet go by what the imported predictions say: the least certain first, or those least like
-    # silver first. `random` of them are drawn by chance, in between: only these tell how often a model hallucinates.
-    order: Literal["file", "uncertainty", "disagreement"] = "file"
+    # Items that nobody has yet go by chance, as in the file, or by what the imported predictions say: the least certain
+    # first, or those least like silver first. `random` of these are drawn by chance, in between: only what came by
+    # chance tells how often a model hallucinates. But in the order of the file, languages take turns.
+    order: Literal["random", "file", "uncertainty", "disagreement"] = "random"
     random: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
     half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None  # of a rate that is sure enough
     stop_when_enough: bool = True  # whether nobody gets new items of a language whose rate is; needs `half_width`
+
+    @property
+    def by_chance(self) -> float:
+        """The share of items that an order draws by chance."""
+        return 1.0 if self.order == "random" else self.random
 
     @property
     def stops(self) -> bool:
@@ -480,30 +486,34 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 def changed_settings(project: Project, changes: Mapping[tuple[str, str], Any]) -> Iterator[Project]:
     """The project with other settings; its file has them once the context ends, and is as it was where that raises.
 
-    Each is written on a line of its own; the rest of the file stays as it is.
+    The rest of the file stays as it is, comments too.
 
     Args:
         project: the project.
         changes: table and key to the value; None takes the key out.
 
     Raises:
-        InputError: as `load` does, or the file writes one of them in another way.
+        InputError: as `load` does.
         UsageError: the file is no longer what the project was read from, or cannot be written.
     """
+    import tomlkit
+
     path = project.path.resolve()  # a link stays one
     try:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         wanted = _read_same(project, text)
+        document = tomlkit.parse(text)
         for (table, key), value in changes.items():
             control = isinstance(value, str) and _CONTROL.search(value)
             require(not control, "it holds control characters", f"{table}.{key}", "Take them out.")
-            text = _with_setting(text, table, key, value)
-            if value is not None:
-                wanted.setdefault(table, {})[key] = value
-            elif table in wanted:
-                wanted[table].pop(key, None)
+            for tables in (wanted, document):
+                if value is None:
+                    tables.get(table, {}).pop(key, None)
+                else:
+                    tables.setdefault(table, {})[key] = value
+        text = tomlkit.dumps(document)
         with errors_of(path):
-            require(_parsed(text) == wanted, "it cannot be changed by line", "settings", "Edit the project file.")
+            require(_parsed(text) == wanted, "it cannot be changed in place", "settings", "Edit the project file.")
             entries = from_mapping(wanted, Entries)
             _check(entries)
         with open_whole(path) as file:
@@ -531,29 +541,6 @@ def _parsed(text: str) -> dict[str, Any] | None:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
-
-
-def _with_setting(text: str, table: str, key: str, value: Any) -> str:
-    """A project file with another value; what it writes in a rarer way comes out wrong, which the caller checks."""
-    written = "" if value is None else _quoted(value) if isinstance(value, str) else str(value).lower()
-    newline = "\r\n" if "\r\n" in text else "\n"
-    added = "" if value is None else f"{key} = {written}{newline}"
-    head = re.search(rf"(?m)^[ \t]*\[[ \t]*{table}[ \t]*\][^\n]*(\n|\Z)", text)
-    if head is None:
-        return f"{text.rstrip()}{newline * 2}[{table}]{newline}{added}" if added else text
-    rest = text[head.end() :]
-    next_head = re.search(r"(?m)^[ \t]*\[", rest)
-    body = rest if next_head is None else rest[: next_head.start()]
-    line = re.search(
-        rf"""(?m)^[ \t]*["']?{key}["']?[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s#]+)[^\n]*\n?""", body
-    )
-    if line is None:
-        start, end, new = 0, 0, added if head[1] else newline + added
-    elif value is None:
-        (start, end), new = line.span(), ""
-    else:
-        (start, end), new = line.span(1), written
-    return f"{text[: head.end()]}{body[:start]}{new}{body[end:]}{rest[len(body) :]}"
 
 
 def load(path: Path) -> Project:
@@ -626,7 +613,7 @@ def _check_tables(entries: Entries) -> None:
         sources = [suggestions.detector is not None, suggestions.silver, bool(suggestions.predictions)]
         require(sum(sources) == 1, "name a detector, predictions or the silver layer: one of them", "suggestions")
 
-    if entries.work.order != "file":
+    if entries.work.order in {"uncertainty", "disagreement"}:
         has = suggestions is not None and bool(suggestions.predictions)
         require(has, "this order needs predictions", "work.order", "Name them as `predictions` under [suggestions].")
         if entries.work.order == "disagreement":

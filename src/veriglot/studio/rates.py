@@ -179,7 +179,8 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     last = steps[-1] if steps else RateStep(0, None, None, None, ("no item that came by chance is labelled yet",))
     reasons, lacking = list(last.reasons), sum(row.lacks and row.chosen is None for row in rows)
     if lacking:
-        reasons.append(f"{lacking} items were handed in and have no label: review, settle or exclude them")
+        what = f"{lacking} items were handed in and have no label, which can widen the interval"
+        reasons.append(f"{what}: review, settle or exclude them")
     if picked := sum(row.chosen == "picked" for row in population):
         reasons.append(f"{picked} items that a lead picked are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width

@@ -221,7 +221,7 @@ class Item(Record):
 
     Attributes:
         key: the sample's id, unique in the project.
-        position: in the order of the import, from 0.
+        position: in the order in which items are given out, from 0.
         language: BCP 47 tag of the response, or None.
         role: what it is for.
         words: of the response.

@@ -40,6 +40,7 @@ path = "house.jsonl"
 silver = "silver"
 gold = "gold"
 [work]
+order = "file"
 overlap = 2
 per_person = 1
 reviews = 0

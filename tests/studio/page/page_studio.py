@@ -42,6 +42,7 @@ task = "{task}"
 [data]
 path = "{slug}.jsonl"
 [work]
+order = "file"
 overlap = 0
 reviews = {reviews}
 [consent]

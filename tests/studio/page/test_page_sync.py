@@ -66,6 +66,21 @@ def test_what_waited_is_sent_after_the_page_is_loaded_anew(place: Place) -> None
     assert "conflict" not in kinds(desk)
 
 
+@any_database
+def test_a_full_disk_is_no_lost_line_and_the_work_waits(place: Place) -> None:
+    desk = first(place)
+    desk.saved()
+    full = {"error": {"code": "disk_full", "message": "The disk is full.", "remedy": "", "field": None}}
+    desk.page.route("**/api/assignments/*/events", lambda route: route.fulfill(status=507, json=full))
+    desk.press("Home", "1")
+    desk.page.wait_for_selector('.sync[data-status="full"]')
+    assert desk.page.locator(".sync-words").inner_text().startswith("The server's disk is full. Your work waits")
+    assert desk.spans(desk.language) == []
+    desk.page.unroute("**/api/assignments/*/events")
+    desk.saved()  # the page tries again by itself
+    assert len(desk.spans(desk.language)) == 1
+
+
 def test_an_answer_that_was_lost_doubles_nothing(place: Place) -> None:
     desk = first(place)
     desk.saved()

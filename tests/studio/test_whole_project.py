@@ -393,12 +393,12 @@ BOATS = {
     "de": (
         "Wann wurde das Boot {n} gebaut?",
         "Das Boot {n} wurde {year} in {town} gebaut und fährt bis heute.",
-        "Das Boot {n} wurde {true} in {town} gebaut. Es fährt bis heute auf dem Fluss.",
+        ("Das Boot {n} wurde {true} in {town} gebaut.", " Es fährt bis heute auf dem Fluss."),
     ),
     "ko": (
         "{n}호는 언제 건조되었습니까?",
         "{n}호는 {year} 년에 {town}에서 건조되어 지금도 운항한다.",
-        "{n}호는 {true} 년에 {town}에서 건조되었다. 지금도 강을 운항한다.",
+        ("{n}호는 {true} 년에 {town}에서 건조되었다.", " 지금도 강을 운항한다."),
     ),
 }
 STUDY = """
@@ -417,18 +417,22 @@ path = "{labels}"
 """
 
 
-def _boats() -> dict[str, tuple[dict[str, Any], Mark | None]]:
-    """Answers of a model by key, with what is wrong in each: the year, but in every eighth, which is right."""
-    boats: dict[str, tuple[dict[str, Any], Mark | None]] = {}
-    for tag, count in (("de", 40), ("ko", 4)):  # as a file is that somebody made: one language after the other
+_Boats = dict[str, tuple[dict[str, Any], list[Mark]]]
+
+
+def _boats() -> _Boats:
+    """Answers of a model by key, with what is wrong in each: mostly the year, and in every other one how it ends."""
+    boats: _Boats = {}
+    for tag, count in (("de", 120), ("ko", 4)):  # as a file is that somebody made: one language after the other
         for number in range(count):
-            true, wrong = 1900 + 2 * number, number % 8 != 0
-            words = {"n": f"{tag.upper()}-{number:02}", "town": TOWNS[tag][number % 4], "true": true}
-            question, response, evidence = (text.format(year=true + 7 * wrong, **words) for text in BOATS[tag])
-            key = f"{tag}-{number:02}"
-            row = {"id": key, "language": tag, "task": "qa", "question": question, "response": response}
-            row |= {"evidence": [{"text": evidence, "language": tag}], "generator": {"name": "m"}}
-            boats[key] = row, Mark(str(true + 7), "entity", "keys" if tag == "de" else "mouse") if wrong else None
+            true, wrong, more = 1800 + 2 * number, number % 8 != 0, tag == "de" and number % 2
+            words = {"n": f"{tag.upper()}-{number:03}", "town": TOWNS[tag][number % 4], "true": true}
+            question, response, (evidence, end) = BOATS[tag]
+            row = {"id": f"{tag}-{number:03}", "language": tag, "task": "qa", "generator": {"name": "m"}}
+            row |= {"question": question.format(**words), "response": response.format(year=true + 7 * wrong, **words)}
+            row["evidence"] = [{"text": evidence.format(**words) + end * (not more), "language": tag}]
+            marks = [Mark(str(true + 7), "entity", "keys" if tag == "de" else "mouse")] * wrong
+            boats[str(row["id"])] = row, [*marks, *[Mark("fährt bis heute", "invented")] * more]
     return boats
 
 
@@ -439,22 +443,19 @@ def _veriglot(*words: str) -> str:
     return done.stdout
 
 
-def _annotate_boats(
-    person: Person, boats: dict[str, tuple[dict[str, Any], Mark | None]], disputed: str | None = None
-) -> dict[str, bool]:
+def _annotate_boats(person: Person, boats: _Boats, disputed: str | None = None) -> dict[str, bool]:
     """Hand in all that there is, with the town marked in one item; keys to whether suggestions were shown."""
     by_text = {row["response"]: key for key, (row, _) in boats.items()}
     done: dict[str, bool] = {}
     while (text := person.response) is not None:
         key = by_text[text]
-        _, mark = boats[key]
-        suggested, accepted = person.page.locator(".suggested"), False
+        marks = {mark.text: mark for mark in boats[key][1]}
+        suggested = person.page.locator(".suggested")
         done[key] = suggested.count() > 0
         while suggested.count():
-            right = mark is not None and suggested.first.locator(".quoted").inner_text() == mark.text
+            right = marks.pop(suggested.first.locator(".quoted").inner_text(), None)
             suggested.first.get_by_role("button", name="Accept" if right else "Reject").click()
-            accepted = accepted or right
-        person.mark(*([mark] if mark is not None and not accepted else []))
+        person.mark(*marks.values())
         if key == disputed:
             person.mark(next(Mark(town, "relation") for town in TOWNS["de"] if town in text))
         if len(done) == 3:
@@ -518,7 +519,8 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     lead.button("Take back")
     lead.button("Yes")
     page.get_by_text("Items changed: 1.").wait_for()
-    expect(page.locator("tbody th a")).to_have_text([keep])
+    expect(page.get_by_role("link", name=take)).to_have_count(0)
+    assert page.get_by_role("link", name=keep).count() == 1
     return keep, take
 
 
@@ -543,7 +545,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
     file.write_text(text.replace("[work]\n", "[work]\nhalf_width = 0.001\n"), "utf-8")
     command = Command(file.parent, database)
     counts = json.loads(command("import", "--json"))
-    assert (counts["added"], counts["predictions"]) == ({"de": 40, "ko": 4}, 44)
+    assert (counts["added"], counts["predictions"]) == ({"de": 120, "ko": 4}, 124)
 
     with serving(file.parent, database) as url:
         team = Team(url, browser)
@@ -610,8 +612,8 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
     assert rows[shared]["meta"]["studio"]["gold"] == "adjudicated"
     assert rows[shared]["meta"]["studio"]["settled"]["why"] == "The boat was built there."
     for key in done:
-        mark = boats[key][1]
-        wanted = set() if mark is None else {mark.place(boats[key][0]["response"])[:2]}
+        row, marks = boats[key]
+        wanted = {mark.place(row["response"])[:2] for mark in marks}
         assert {place[:2] for place in _layers(rows[key])["gold"]} == wanted, key
     shown = {key: any(one.get("suggestions") for one in rows[key]["meta"]["studio"]["layers"]) for key in done}
     assert shown == done

@@ -36,7 +36,7 @@ name = "grounding"
 path = "out/labels.jsonl"
 """
 TEXT = "Ada war in Rom und in Bonn."
-_UNLABELLED = "8 items were handed in and have no label, which can widen the interval: review, settle or exclude them"
+_UNLABELLED = "8 handed in without a label, which can widen the interval: review, settle or exclude"
 WORDS = [(0, 3), (4, 7), (8, 10), (11, 14), (15, 18), (19, 21), (22, 26)]
 
 
@@ -250,7 +250,7 @@ def test_what_a_lead_picks_is_in_no_rate(store, make_project, tmp_path):
     with store.reading() as tx:
         (line,) = measure_rates(tx, project).languages
     assert (line.labels, line.chosen, line.enough) == (16, 8, False)
-    assert "8 items that a lead picked are not among the labels, which stand for the others alone" in line.reasons
+    assert "8 picked by a lead are not among the labels, which stand for the others alone" in line.reasons
     export(store, project, tmp_path / "out")
     assert len(list(read(tmp_path / "out" / "labels.jsonl"))) == 16
 

@@ -179,10 +179,9 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     last = steps[-1] if steps else RateStep(0, None, None, None, ("no item that came by chance is labelled yet",))
     reasons, lacking = list(last.reasons), sum(row.lacks and row.chosen is None for row in rows)
     if lacking:
-        what = f"{lacking} items were handed in and have no label, which can widen the interval"
-        reasons.append(f"{what}: review, settle or exclude them")
+        reasons.append(f"{lacking} handed in without a label, which can widen the interval: review, settle or exclude")
     if picked := sum(row.chosen == "picked" for row in population):
-        reasons.append(f"{picked} items that a lead picked are not among the labels, which stand for the others alone")
+        reasons.append(f"{picked} picked by a lead are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
     needed, limit = case.plan(order, half_width)
     if narrow and last.reasons:

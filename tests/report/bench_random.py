@@ -12,8 +12,8 @@ from msgspec import structs
 
 from veriglot.bench.figures import Judgement, Measurement
 from veriglot.bench.items import ItemTable, Opinion
-from veriglot.bench.leaderboard import standings
-from veriglot.bench.results import BenchResults, BenchSystem
+from veriglot.bench.leaderboard import standings, wins
+from veriglot.bench.results import BenchAnswers, BenchCell, BenchResults, BenchSystem, Cost
 from veriglot.metrics.estimate import Resampling
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def random_bench(plan: Plan) -> tuple[BenchResults, dict[tuple[str, str], set[in
     data = tuple(
         structs.replace(
             blank.data[0], name=name, languages={"de": (size, size), "tr": (size, size)},
+            items={"response": 2 * size}, nonfactual={"response": size}, dev=40,
             seen=tuple(who for who, seen in zip(names, plan.seen, strict=True) if name == f"d{seen}"),
         )
         for (name, size) in zip(board, plan.sizes, strict=True)
@@ -75,13 +76,39 @@ def random_bench(plan: Plan) -> tuple[BenchResults, dict[tuple[str, str], set[in
         for name, measured in board.items()
         for each in measured.judgements
     }
+    groups = {"all": tuple(f"{name}/{tag}" for name in board for tag in ("de", "tr"))}
+    cells = [_cell(name, who, len(judged[who, name]), 2 * size) for name, size in zip(board, plan.sizes, strict=True)
+             for who in names]  # fmt: skip
+    systems = [BenchSystem(name, "scorer", name, signature=f"scorer:{name}") for name in names]
+    if plan.seed % 3 == 0:  # what could not be made, and data without labels
+        systems.append(BenchSystem("gone", "detector", "hf:x", unavailable="There is no folder x."))
+        cells.append(BenchCell("gone", "d0", "response", "unavailable", "There is no folder x."))
+        bare = structs.replace(blank.data[0], name="bare", labelled=False, nonfactual={})
+        data = (*data, bare)
+    answers = [
+        BenchAnswers(system=name, data="bare", level="response", language="mean", items=9, clusters=9, coverage=1.0,
+                     flagged=0.5, flagged_low=0.2, flagged_high=0.8, mean=0.3)
+        for name in names
+        if len(data) > len(board)
+    ]  # fmt: skip
     results = structs.replace(
-        blank, data=data, measures={"response": (plan.measure,)}, rank_by=plan.measure, baseline=names[0], wins=(),
-        ranking={"response": plan.measure}, systems=tuple(BenchSystem(name, "scorer", name) for name in names),
+        blank, data=data, measures={"response": (plan.measure,)}, rank_by=plan.measure, baseline=names[0],
+        wins=tuple(wins("response", board, groups)), groups=groups, cells=tuple(cells), answers=tuple(answers),
+        ranking={"response": plan.measure}, systems=tuple(systems),
         figures=tuple(figure for each in board.values() for figure in each.figures), comparisons=tuple(against),
-        pairs=tuple(pairs), standings=tuple(ranks), correction="romano-wolf",
+        pairs=tuple(pairs), standings=tuple(ranks), correction="romano-wolf", resamples=80,
     )  # fmt: skip
     return results, judged
+
+
+def _cell(data: str, system: str, judged: int, every: int) -> BenchCell:
+    counts = {"mean": {"scored": judged, "failed": every - judged}}
+    coverage, cost = judged / every, Cost(every, 2.0, 1.5)
+    if judged == every:
+        return BenchCell(system, data, "response", "done", coverage=1.0, statuses=counts, cost=cost)
+    status = "partial" if judged else "unscored"
+    reason = f"{every - judged} of {every} were not scored"
+    return BenchCell(system, data, "response", status, reason, statuses=counts, coverage=coverage, cost=cost)
 
 
 def _measured(plan: Plan, names: list[str], index: int, generator: np.random.Generator) -> Measurement:

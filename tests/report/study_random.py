@@ -64,6 +64,7 @@ class Plan(NamedTuple):
         tpr: of the marker here; its profile says 0.8, so others contradict what labels say.
         labelled: share of the judged responses with labels.
         known: languages that the profile holds.
+        pooled: whether its rates over all languages are used in the others.
     """
 
     seed: int
@@ -75,6 +76,7 @@ class Plan(NamedTuple):
     tpr: float = 0.8
     labelled: float = 0.0
     known: int = 3
+    pooled: bool = False
 
 
 @st.composite
@@ -92,6 +94,7 @@ def plans(draw: Callable[..., Any]) -> Plan:
         draw(st.sampled_from([0.8, 0.8, 0.4])),
         labelled,
         draw(st.sampled_from([3, 3, 3, 1])),
+        draw(st.booleans()),
     )
 
 
@@ -135,7 +138,7 @@ def random_study(
     known = languages[: plan.known]
     profile = _profile(known or languages, np.random.default_rng(1))
     others = tuple(dict.fromkeys((Estimator.RAW, Estimator.LABEL_SHIFT)))
-    study = StudyEntry(draws=200, estimator=plan.estimator, estimators=others, languages=languages)
+    study = StudyEntry(draws=200, pooled=plan.pooled, estimator=plan.estimator, estimators=others, languages=languages)
     asked = plan.failed is not None
     config = Config(
         path=path / "study.toml", study=study, queries=QueriesEntry("data.jsonl", seeds=(1,)) if asked else None,

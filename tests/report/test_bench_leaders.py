@@ -12,6 +12,7 @@ import pytest
 from bench_made import bench_of
 from bench_random import Plan, plans, random_bench
 from hypothesis import given, settings
+from sentences import held
 
 from veriglot.bench.leaderboard import LESS_IS_BETTER
 from veriglot.bench.results import BenchComparison, BenchStanding
@@ -30,12 +31,12 @@ LEAD = re.compile(
     r"(s\d) leads by (\w+), ([−.\d]+)(?: over (\d) data sets)?: better than (s\d|each of the (\d) others)"
     r" \(corrected p at most (0\.\d{3})\)(?:, though (.+?))?$"
 )
-SHARED = re.compile(r"((?:s\d \([−.\d]+\)(?:, | and )?)+) share the first ranks by (\w+): the tests do not part them$")
+SHARED = re.compile(r"((?:s\d \([−.\d]+\)(?:, | and )?)+) share the first ranks by (\w+): the tests do not tell them apart$")
 ALONE = re.compile(
-    r"no test shows a better (\w+) than that of (s\d), ([−.\d]+)(?: over \d data sets)?, nor parts it from (.+)$"
+    r"(s\d) has the best (\w+), ([−.\d]+)(?: over \d data sets)?, but the tests do not tell it apart from (.+)$"
 )
 NONE = re.compile(
-    r"nobody leads by \w+: the tests part none of the (\d) systems(?: \(on (\d+) texts, and under 30 .*\))?$"
+    r"nobody leads by \w+: the tests tell none of the (\d) systems apart(?: \(on (\d+) texts, and under 30 .*\))?$"
 )
 ONLY = re.compile(r"only (s\d) (has figures that count|has a rank), (\w+) ([−.\d]+)(?: over (\d) data sets)?$")
 NOBODY = {
@@ -78,18 +79,31 @@ def checked(results: BenchResults, judged: Judged) -> Iterator[str]:
     """Check every sentence against figures, pairs and comparisons; yields what kind each is of."""
     truth = Truth(results, judged)
     truth.ranks_follow()
-    rest = [text for text in findings(View(results)) if text != FEW_TEXTS]
-    if not rest:
-        return
-    headline = re.fullmatch(r"Responses: (.+)\.", rest[0], re.DOTALL)
-    assert headline is not None, rest
-    yield truth.headline(headline[1])
-    for text in rest[1:]:
-        match = DIFFERENCES.fullmatch(text)
-        assert match is not None, text
-        truth.differences(match)
-        yield "differences"
-    assert len(rest) <= 2
+    kinds: dict[str, str] = {}
+    for text in findings(View(results)):
+        if text == FEW_TEXTS:
+            assert truth.few()
+            kinds["few"] = text
+        elif match := re.fullmatch(r"Responses: (.+)\.", text, re.DOTALL):
+            kinds["headline"] = text
+            yield truth.headline(match[1])
+        elif match := DIFFERENCES.fullmatch(text):
+            truth.differences(match)
+            kinds["differences"] = text
+            yield "differences"
+        elif match := re.fullmatch(r"Without labels, so that nobody is ranked by it: (.+)\.", text):
+            assert match[1].split(", ") == [data.name for data in results.data if not data.labelled]
+            kinds["bare"] = text
+        else:
+            match = re.fullmatch(r"Not judged, being unavailable here: (.+)\.", text)
+            assert match is not None, text
+            assert match[1].split(", ") == [system.name for system in results.systems if system.unavailable]
+            kinds["gone"] = text
+        held("bench", text)
+    assert ("few" in kinds) == truth.few()
+    assert ("bare" in kinds) == any(not data.labelled for data in results.data)
+    assert ("gone" in kinds) == any(system.unavailable for system in results.systems)
+    assert len(kinds) == len(findings(View(results)))
 
 
 class Truth:
@@ -98,9 +112,9 @@ class Truth:
     def __init__(self, results: BenchResults, judged: Judged) -> None:
         self.results = results
         self.sign = -1 if results.rank_by in LESS_IS_BETTER else 1
-        self.fair = [data.name for data in results.data if not data.seen]
+        self.fair = [data.name for data in results.data if data.labelled and not data.seen]
         figures = {(f.system, f.data, f.language): f for f in results.figures}
-        names = [system.name for system in results.systems]
+        names = [system.name for system in results.systems if not system.unavailable]
         values = {
             name: [f.value for data in self.fair if (f := figures[name, data, "mean"]).value is not None]
             for name in names
@@ -125,6 +139,12 @@ class Truth:
             for pair in results.pairs
             if pair.adjusted is not None and pair.adjusted < 0.05 and pair.clusters >= 30 and pair.difference
         }
+
+    def few(self) -> bool:
+        """Whether a number stands on fewer than 30 texts."""
+        figures = [f.clusters for f in self.results.figures if f.value is not None]
+        compared = [row.clusters for row in self.results.comparisons if row.difference is not None]
+        return min([*figures, *compared, *(each.clusters for each in self.results.answers)], default=30) < 30
 
     def better_of(self, row: BenchComparison) -> str:
         assert row.difference
@@ -176,11 +196,13 @@ class Truth:
         if match := SHARED.fullmatch(text):
             return self.shared(match)
         if match := ALONE.fullmatch(text):
-            assert not self.loses(match[2])
-            self.value(match[2], match[3])
+            assert not self.loses(match[1])
+            self.value(match[1], match[3])
+            best = max(self.sign * self.mean[name] for name in self.complete)
+            assert self.sign * self.mean[match[1]] == pytest.approx(best)
             for other in re.findall(r"s\d", match[4]):
                 assert other in self.complete
-                assert (match[2], other) not in self.better
+                assert (match[1], other) not in self.better
             return "alone"
         if match := ONLY.fullmatch(text):
             assert match[1] in self.complete or len(self.mean) == 1
@@ -276,14 +298,14 @@ def ranked(values: dict[str, float], parted: set[tuple[str, str]], left_out: str
             {"a": 0.61, "b": 0.5, "c": 0.4}, {("a", "b"), ("a", "c")},
             "a leads by mcc, 0.610: better than each of the 2 others (corrected p at most 0.004); c ranks 2–3 of 3.",
         ),
-        ({"a": 0.61, "b": 0.6}, set(), "nobody leads by mcc: the tests part none of the 2 systems."),
+        ({"a": 0.61, "b": 0.6}, set(), "nobody leads by mcc: the tests tell none of the 2 systems apart."),
         (
             {"a": 0.61, "b": 0.6, "c": 0.4}, {("a", "c"), ("b", "c")},
-            "a (0.610) and b (0.600) share the first ranks by mcc: the tests do not part them; c ranks 3 of 3.",
+            "a (0.610) and b (0.600) share the first ranks by mcc: the tests do not tell them apart; c ranks 3 of 3.",
         ),
         (
             {"a": 0.61, "b": 0.6, "c": 0.5, "d": 0.1}, {("a", "c"), ("a", "d"), ("c", "b")},
-            "no test shows a better mcc than that of a, 0.610, nor parts it from b; d ranks 2–4 of 4.",
+            "a has the best mcc, 0.610, but the tests do not tell it apart from b; d ranks 2–4 of 4.",
         ),
     ],
 )  # fmt: skip

@@ -29,7 +29,7 @@ def test_given_responses_are_sorted_by_model_and_what_is_wrong_is_told(tmp_path:
     assert outcome.failed == 1
     assert b"not valid JSON" in (tmp_path / "run" / "responses" / "given.failed.jsonl").read_bytes()
     assert sum(one.coverage.answered for one in outcome.results.cells) == 80
-    assert any("1 row of the input could not be read" in line for line in outcome.results.warnings)
+    assert any("Not read or not asked, and in no coverage: 1 row" in line for line in outcome.results.warnings)
     (tmp_path / "responses.jsonl").write_bytes(whole)
     assert make(study, tmp_path / "run").failed == 0
     assert not (tmp_path / "run" / "responses" / "given.failed.jsonl").exists()
@@ -59,7 +59,7 @@ def test_responses_that_state_no_language_are_counted_under_the_one_they_are_in(
     some = make(write_study(tmp_path, text, study='languages = ["de"]'), tmp_path / "some").results
     assert {one.language for one in some.cells} == {"de"}
     assert sum(one.coverage.answered for one in some.cells) == counted["de"]
-    assert any(line.startswith(f"{80 - counted['de']} responses that state no language") for line in some.warnings)
+    assert any(line.endswith(f"in no coverage: {80 - counted['de']} responses.") for line in some.warnings)
 
 
 def test_a_folder_of_built_responses_is_given(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_gold_labels_from_the_study_give_ppi(tmp_path: Path) -> None:
         first_words = 1 / cell(results, "kiln", language).length  # the share that the labels mark: one word a response
         assert abs(own.rate - first_words) < abs(raw.rate - first_words)
         assert own.low <= first_words * 1.05
-    assert any("2 labelled responses are none of those that were judged" in line for line in results.warnings)
+    assert any("Labelled but not judged, and in no rate: 2 responses." in line for line in results.warnings)
     assert {rate.estimator for one in results.cells for rate in one.replicates} == {"raw"}
     assert any("the replicates are raw shares" in line for line in results.methods)
 

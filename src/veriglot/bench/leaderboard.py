@@ -679,7 +679,7 @@ def _notes(config: Config, state: State) -> list[str]:
         own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
         notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:
-            notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
+            notes.append(f"{data.name}: no figure has the rows that could not be read ({data.bad_rows:,}).")
         if data.entry.seen:
             notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
     related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))

@@ -13,6 +13,7 @@ from veriglot.errors import EXIT_ROWS_FAILED
 from veriglot.formats.reader import read
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console
+from veriglot.report.text_layout import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,10 +99,9 @@ def run(
     if not quiet:
         say(f"the report is {folder.report}")
         if outcome.failed:
-            rows = "1 row" if outcome.failed == 1 else f"{outcome.failed:,} rows"
             say(
-                f"{rows} came to nothing: see *.failed.jsonl in {folder.path / 'responses'}, and predictions with the"
-                " status failed. The same command tries again."
+                f"{count(outcome.failed, 'row')} came to nothing: see *.failed.jsonl in {folder.path / 'responses'},"
+                " and predictions with the status failed. The same command tries again."
             )
     return EXIT_ROWS_FAILED if outcome.failed else 0
 
@@ -167,15 +167,15 @@ def _print_rehearsal(rehearsal: Rehearsal) -> None:
     Table(rehearsal.title, heads, rows).print()
     languages = sorted({tag for model in rehearsal.models for tag in model.languages})
     print(
-        f"{rehearsal.calls:,} calls to make, {rehearsal.judgements:,} judgements,"
-        f" {len(languages)} {'language' if len(languages) == 1 else 'languages'}:"
-        f" {', '.join(languages)}. Prompt tokens are estimated from the length of the texts."
+        f"{count(rehearsal.calls, 'call')} to make, {count(rehearsal.judgements, 'judgement')},"
+        f" {count(len(languages), 'language')}: {', '.join(languages)}. Prompt tokens are estimated from the length of"
+        " the texts."
     )
     impossible = sum(model.impossible for model in rehearsal.models)
     if impossible:
-        print(f"{impossible:,} planned queries cannot be asked; the run says why.")
+        print(f"Not to be asked, as the run says: {count(impossible, 'planned query', 'planned queries')}.")
     if rehearsal.unreadable:
-        print(f"{rehearsal.unreadable:,} rows cannot be read.")
+        print(f"Not to be read: {count(rehearsal.unreadable, 'row')}.")
     if rehearsal.enough is False:
         print("The limits of the study file stop it before it is finished.")
     elif rehearsal.enough is None:

@@ -388,10 +388,9 @@ def _correlation_cell(value: float | None, cells: int) -> Cell:
 
 
 _HOW_TO_READ = (
-    "Rows are the types of the labels, columns what the detector called them, at its own threshold: of whole responses"
-    " where each has one type, else of each mark of the labels, by most of the characters that the detector marks in"
-    " it. The column `none` is what it did not mark, `other type` what it marked as nothing that the labels have a type"
-    " for. Shares are of the row."
+    "Each row is a type of the labels, each column what the detector called it, at its own threshold. Where each response"
+    " has one type, responses are counted; else marks of the labels, each by the type that covers most of it. `none`: the"
+    " detector did not mark it. `other type`: the labels have no such type. Shares are of the row."
 )
 
 
@@ -534,8 +533,8 @@ def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     tables = [table for table in (_data_table(view), _statistics_table(view)) if table.rows]
     yield Section("sets", "Data", "Data", tables, ("data",))
     intro = (
-        "Seconds of processor time are of all processes together, rows a second of the clock on the wall, on the"
-        " machine that ran it. A detector's cell at one level is that of all its levels: it is asked once."
+        "Processor seconds are those of all processes together; rows a second are by the clock of the machine that ran"
+        " it. A detector is asked once for all levels, so that its cost is the same at each of them."
     )
     yield Section("cost", "Cost and coverage", "Cost", (intro, _cost_table(view)), ("cells", "coverage"))
     for missing in _filled(_missing_table(view)):
@@ -580,7 +579,7 @@ def write_bench(results: BenchResults, path: str | Path) -> None:
     """
     view = View(results)
     ranked = " and ".join(dict.fromkeys(map(view.rank_by, view.levels)))
-    tuned = ", thresholds tuned on dev" if any(data.dev for data in results.data) else ""
+    tuned = ", thresholds tuned on dev" if any(figure.at == "tuned" for figure in results.figures) else ""
     subtitle = (
         f"{count(len(results.systems), 'system')} on {count(len(results.data), 'data set')}",
         f"ranked by {ranked}{tuned}" if view.levels else "no labels: nobody is ranked",
@@ -629,7 +628,7 @@ def _latex_board(view: View, board: Board) -> str:
         rate = row.win.rate if row.win is not None else None
         cells = (_figure_cell(row.cells[name]) for name in names)
         rows.append((row.system.name, row.rank or "–", *cells, mean, "–" if rate is None else f"{100 * rate:.0f}"))
-    caption = f"{view.results.title}: {board.title}. Under each value its 95% interval over texts."
+    caption = "Under each value stands its 95% interval over texts."
     if board.ranked:
         caption += (
             f" Ranks are those that tests of all pairs ({_corrected_by(view.results)}) cannot exclude; bold: first."
@@ -642,7 +641,8 @@ def _latex_board(view: View, board: Board) -> str:
     if any(figure.seen for figure in shown):
         caption += f" {SEEN}: the system was trained on the data, which is in no mean and win."
     table = Table(board.title, ("System", "Rank", *names, "Mean", "Wins or ties (%)"), rows)
-    return f"{table.to_latex_float(caption=caption, label=f'tab:bench-{board.level}')}% {view.results.signature}\n"
+    text = table.to_latex_float(f"{view.results.title}: {board.title}", caption, f"tab:bench-{board.level}")
+    return f"{text}% {view.results.signature}\n"
 
 
 def render_bench(results: BenchResults, console: Console) -> None:

@@ -59,14 +59,14 @@ def _headline(view: View, board: Board) -> str:
 
 
 def _leaders(view: View, board: Board, first: list[Row]) -> str:
-    """Who leads, and by which tests; who shares the first ranks; or that the tests part nobody."""
+    """Who leads, and by which tests; who shares the first ranks; or that the tests tell nobody apart."""
     ranked = {row.system.name for row in board.ranked}
     tests = [pair for pair in view.pairs(board.level) if {pair.system, pair.baseline} <= ranked]
     top = first[0].system.name
     if not any(map(winner, tests)):
         texts = min(pair.clusters for pair in tests)
         why = f" (on {texts:,} texts, and under {SURE_TEXTS} no test counts)" if texts < SURE_TEXTS else ""
-        return f"nobody leads by {board.measure}: the tests part none of the {len(ranked)} systems{why}"
+        return f"nobody leads by {board.measure}: the tests tell none of the {len(ranked)} systems apart{why}"
     own = [pair for pair in tests if top in {pair.system, pair.baseline}]
     if len(first) == 1 and all(winner(pair) == top for pair in own):
         rest = ranked - {top}
@@ -77,11 +77,11 @@ def _leaders(view: View, board: Board, first: list[Row]) -> str:
         )
         return lead + _exceptions(view, board, top)
     if len(first) == 1:
-        unparted = [pair.baseline if pair.system == top else pair.system for pair in own if winner(pair) is None]
-        by = f"{board.measure} than that of {top}, {_mean(first[0])}"
-        return f"no test shows a better {by}, nor parts it from {_and_list(unparted)}"
+        rivals = [pair.baseline if pair.system == top else pair.system for pair in own if winner(pair) is None]
+        best = f"{top} has the best {board.measure}, {_mean(first[0])}"
+        return f"{best}, but the tests do not tell it apart from {_and_list(rivals)}"
     names = _and_list([f"{row.system.name} ({number(row.mean)})" for row in first])
-    return f"{names} share the first ranks by {board.measure}: the tests do not part them"
+    return f"{names} share the first ranks by {board.measure}: the tests do not tell them apart"
 
 
 def _exceptions(view: View, board: Board, leader: str) -> str:
@@ -120,9 +120,9 @@ FEW_TEXTS = (
 _RANKED = (
     "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
     " of F1), and never on the test part that figures stand on.",
-    "Systems are sorted by their mean. Ranks such as 1–3 are those that tests of all pairs, corrected for their number,"
-    f" cannot exclude; under {SURE_TEXTS} texts no test counts. A system that left out rows that another judged has no"
-    " rank, and is compared on the rows that both judged.",
+    "Systems with a rank stand first, the best mean above. Ranks such as 1–3 are those that tests of all pairs, corrected"
+    f" for their number, cannot exclude; under {SURE_TEXTS} texts no test counts. A system that left out rows that"
+    " another judged has no rank, and is compared on the rows that both judged.",
     "A win or tie is a language of a data set in which no system has more, at two decimals. A dash is a figure that is"
     " undefined or was not measured; it is never a zero.",
 )

@@ -250,7 +250,7 @@ def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
         if name != "findings":
             yield Section(name, grid.title, _SHORT[name], (grid,), (name,))
     passed = [checks()[name].title for name in report.passed]
-    part = passed or "Every check that was made found something."
+    part = passed or ("Every check that was made found something." if report.findings else "No check was made.")
     yield Section("passed", "Looked for and not found", "Not found", (part,))
 
 

@@ -144,8 +144,8 @@ def _births_text(name: str, births: Births) -> str:
     if births.earliest is None or births.latest is None or births.median is None:
         return f"{name}: no year is known"
     return (
-        f"{name}: {births.known:,} of {births.people:,} years are known, from {_year(births.earliest)} to"
-        f" {_year(births.latest)}, half of them before {_year(round(births.median))}."
+        f"{name}: {births.known:,} of {count(births.people, 'year')} known, from {_year(births.earliest)} to"
+        f" {_year(births.latest)}; the median is {_year(round(births.median))}."
     )
 
 

@@ -223,7 +223,7 @@ class View:
         return tests
 
     def is_clear(self, row: Comparison | None) -> bool:
-        """Whether a corrected test parts the two."""
+        """Whether a corrected test tells the two apart."""
         return row is not None and row.p_adjusted < 1 - self.results.confidence and row.difference != 0
 
     @property
@@ -385,7 +385,7 @@ def leaders(view: View) -> Iterator[str]:
     where = f" over the {view.shared_words}" if view.unlike_means else ""
     if not any(view.is_clear(row) for pair, row in view.tests.items() if ranked.issuperset(pair)):
         over = " over languages" if len(view.languages) > 1 else ""
-        tested = f"No corrected test{over} parts" if view.tests else "No test compared"
+        tested = f"No corrected test{over} tells apart" if view.tests else "No test compared"
         yield f"{tested} any two of the {len(ranks)} models{where}: none is shown to hallucinate least."
         return
     for word, low, top in (("least", True, ranks[0]), ("most", False, ranks[-1])):
@@ -620,23 +620,9 @@ def _markdown(view: View) -> str:
     return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
 
 
-_COLUMNS, _ROWS = 72, 18  # characters of models side by side, and languages, of one table on paper
-
-
 def _latex(view: View) -> str:
-    """Rates over their intervals as a `table*` for a paper, as several where one would be too wide or too long."""
-    columns: list[list[str]] = [[]]
-    for name in view.models:
-        if columns[-1] and sum(max(len(model), 9) + 3 for model in (*columns[-1], name)) > _COLUMNS:
-            columns.append([])
-        columns[-1].append(name)
-    rows = [view.languages[at : at + _ROWS] for at in range(0, max(len(view.languages), 1), _ROWS)]
-    blocks = [(models, languages) for models in columns for languages in rows]
-    text = ""
-    for index, block in enumerate(blocks, start=1):
-        part, label = (f", part {index} of {len(blocks)}", f"-{index}") if len(blocks) > 1 else ("", "")
-        caption = f"{view.results.title}{part}. {_latex_caption(view)}"
-        text += _rate_table(view, *block, coverage=False).to_latex_float(caption=caption, label=f"tab:rates{label}")
+    """Rates over their intervals as `table*`s for a paper."""
+    text = _rate_table(view, coverage=False).to_latex_float(view.results.title, _latex_caption(view), "tab:rates")
     lines = (f"% {' '.join(printable(text).split())}\n" for text in (*_notes(view), view.results.signature))
     return text + "".join(lines)
 
@@ -750,20 +736,15 @@ def profile_table(view: View) -> Table:
     return Table("Rates by two profiles, ± over seeds", heads, rows)
 
 
-def _rate_table(
-    view: View, models: Sequence[str] = (), languages: Sequence[str] = (), *, coverage: bool = True
-) -> Table:
-    """Rates of these models in these languages (none: of all), with means at the last of each."""
-    models, languages = models or view.models, languages or view.languages
-    last_column, last_row = models[-1:] == view.models[-1:], languages[-1:] == view.languages[-1:]
+def _rate_table(view: View, *, coverage: bool = True) -> Table:
+    """Rates of every model in every language, with means."""
     rows: list[tuple[Value | TableCell, ...]] = []
-    for tag in languages:
-        rates = (_rate_cell(view.rate(name, tag), coverage=coverage) for name in models)
-        rows.append((TableCell(view.language(tag), f"({tag})"), *rates, *[_mean_cell(view.average(tag))] * last_column))
-    if last_row:
-        means = [_mean_cell(view.average(name)) for name in models]
-        rows.append(("Mean", *means, *[_mean_cell(view.results.overall)] * last_column))
-    return Table("", ("Language", *models, *["Mean"] * last_column), rows, totals=int(last_row))
+    for tag in view.languages:
+        rates = (_rate_cell(view.rate(name, tag), coverage=coverage) for name in view.models)
+        rows.append((TableCell(view.language(tag), f"({tag})"), *rates, _mean_cell(view.average(tag))))
+    means = [_mean_cell(view.average(name)) for name in view.models]
+    rows.append(("Mean", *means, _mean_cell(view.results.overall)))
+    return Table("", ("Language", *view.models, "Mean"), rows, totals=1)
 
 
 def _rate_cell(rate: Rate | None, *, coverage: bool) -> TableCell:

@@ -135,7 +135,7 @@ def _facts(view: View, cell: Cell) -> dict[str, Any]:
     counts = cell.coverage
     outcomes = [f"{counts.statuses.get('scored', 0):,} of {count(counts.planned, 'response')} judged"]
     outcomes += [f"{n:,} {status.replace('_', ' ')}" for status, n in counts.statuses.items() if status != "scored"]
-    outcomes += [f"{counts.failed:,} calls failed"] if counts.failed else []
+    outcomes += [count(counts.failed, "failed call")] if counts.failed else []
     lines = [", ".join(outcomes), f"{cell.length:.1f} {view.units} in a response on average"]
     if cell.mean is not None and cell.sd is not None:
         replicates = f"{len(view.reliable(cell.replicates))} of {len(cell.replicates)} replicates"
@@ -231,7 +231,7 @@ def _estimator_chart(view: View, names: list[str]) -> Markup | None:
     if not _differ(value for values, _ in means.values() if values for value in values.values()):
         return None
     heads = ("Model", "Rate", *names, "Languages")
-    caption = f"Mean of each estimator over the languages in which {own} is reliable"
+    caption = f"Mean of each estimator over the languages in which {own} is reliable and the data support the others"
     return strip_table(strips, axis, caption=caption, heads=heads)
 
 

@@ -132,33 +132,50 @@ class Table:
         return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
     def to_latex(self) -> str:
-        """A `tabular` for the package booktabs, or a `longtable` where it is longer than a page."""
-        head, *rows = (_latex_row(escape_latex(_plain(value)) for value in row) for row in (self.columns, *self.rows))
-        kind, columns = "longtable" if len(rows) > _PAGE else "tabular", "l" * len(self.columns)
-        lines = [
-            *self._needs(kind), rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", head, r"\midrule",
-            *[r"\endhead"] * (kind == "longtable"), *rows, r"\bottomrule", rf"\end{{{kind}}}", "",
-        ]  # fmt: skip
+        """`tabular`s for booktabs with as many columns as fit a page; `longtable`s where they are longer than it."""
+        rows = [[_plain(value) for value in row] for row in (self.columns, *self.rows)]
+        wide = [max(map(len, column)) > _WIDEST for column in zip(*rows, strict=True)]
+        kind = "longtable" if sum(1 + max(map(len, row)) // _WIDEST for row in rows) > _PAGE else "tabular"
+        lines = self._needs(kind)
+        for indices in self._groups(_PAPER):
+            head, *body = (
+                _latex_row((_breakable if wide[index] else escape_latex)(row[index]) for index in indices)
+                for row in rows
+            )
+            columns = "".join("p{5.5cm}" if wide[index] else "l" for index in indices)
+            lines += [rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", head, r"\midrule"]
+            lines += [*[r"\endhead"] * (kind == "longtable"), *body, r"\bottomrule", rf"\end{{{kind}}}", ""]
         return "\n".join(lines)
 
-    def to_latex_float(self, *, caption: str, label: str) -> str:
-        """A `table*` of centred columns for the package booktabs; the detail of a cell stands under it."""
-        lines = [
-            *self._needs("tabular", caption), r"\begin{table*}", r"\centering", r"\small",
-            rf"\begin{{tabular}}{{l{'c' * len(self.columns[1:])}}}", r"\toprule",
-            _latex_row(map(escape_latex, self.columns)), r"\midrule",
-        ]  # fmt: skip
-        for number, row in enumerate(self.rows):
-            if number:  # the two lines of a row stand closer to each other than to the next row
-                lines.append(r"\midrule" if number == len(self.rows) - self.totals else r"\addlinespace[2pt]")
-            cells = [value if isinstance(value, Cell) else Cell(_plain(value)) for value in row]
-            lines.append(
-                _latex_row(_LATEX_KINDS.get(cell.kind, "{}").format(escape_latex(cell.text)) for cell in cells)
-            )
+    def to_latex_float(self, title: str, caption: str, label: str) -> str:
+        """`table*`s of centred columns for the package booktabs that fit a page; a cell's detail stands under it."""
+        end = len(self.rows) - self.totals
+        starts = range(0, max(end, 1), _LANGUAGES)
+        blocks = [
+            (columns, self.rows[at : len(self.rows) if at == starts[-1] else at + _LANGUAGES])
+            for columns in self._groups(_PAPER_OF_TWO, below=True)
+            for at in starts
+        ]
+        text = ""
+        for number, (columns, rows) in enumerate(blocks, start=1):
+            part, mark = (f", part {number} of {len(blocks)}", f"-{number}") if len(blocks) > 1 else ("", "")
+            told = escape_latex(f"{title}{part}. {caption}")
+            lines = [*self._needs("tabular", told), r"\begin{table*}", r"\centering", r"\small"]
+            lines += [*self._float(columns, rows), rf"\caption{{{told}}}", rf"\label{{{label}{mark}}}"]
+            text += "\n".join([*lines, r"\end{table*}", ""])
+        return text
+
+    def _float(self, columns: Sequence[int], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+        yield rf"\begin{{tabular}}{{l{'c' * len(columns[1:])}}}"
+        yield from (r"\toprule", _latex_row(escape_latex(self.columns[index]) for index in columns), r"\midrule")
+        for row in rows:
+            if row is not rows[0]:  # the two lines of a row stand closer to each other than to the next row
+                yield r"\midrule" if row in self.rows[len(self.rows) - self.totals :] else r"\addlinespace[2pt]"
+            cells = [value if isinstance(value, Cell) else Cell(_plain(value)) for value in (row[i] for i in columns)]
+            yield _latex_row(_LATEX_KINDS.get(cell.kind, "{}").format(escape_latex(cell.text)) for cell in cells)
             details = [escape_latex(cell.detail) for cell in cells]
-            lines.append(_latex_row(rf"{{\scriptsize {detail}}}" if detail else "" for detail in details))
-        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escape_latex(caption)}}}", rf"\label{{{label}}}"]
-        return "\n".join([*lines, r"\end{table*}", ""])
+            yield _latex_row(rf"{{\scriptsize {detail}}}" if detail else "" for detail in details)
+        yield from (r"\bottomrule", r"\end{tabular}")
 
     def _needs(self, kind: str, caption: str = "") -> list[str]:
         """Comments: packages, and the engine where pdfLaTeX has no letters for a name."""
@@ -182,13 +199,17 @@ class Table:
         for indices in self._groups(console.width):
             console.print(self._rich(indices))
 
-    def _groups(self, width: int) -> Iterator[list[int]]:
-        """Columns that stand beside each other; the leading ones stand in every group."""
+    def _groups(self, width: int, *, below: bool = False) -> Iterator[list[int]]:
+        """Columns that stand beside each other, details beside or below; the leading ones stand in every group."""
         from rich.cells import cell_len
 
+        def width_of(value: Value | Cell) -> int:
+            if below and isinstance(value, Cell):  # details are printed smaller
+                return max(cell_len(value.text), cell_len(value.detail) * 3 // 4)
+            return max(map(cell_len, _lines(value)))
+
         def needed(index: int) -> int:
-            texts = (head_or_cell for row in (self.columns, *self.rows) for head_or_cell in _lines(row[index]))
-            return min(max(map(cell_len, texts)), _WIDEST) + _GAP
+            return min(max(width_of(row[index]) for row in (self.columns, *self.rows)), _WIDEST) + _GAP
 
         lead = list(range(min(self.lead, len(self.columns))))
         used = room = sum(map(needed, lead))
@@ -315,7 +336,10 @@ _OTHER_SCRIPTS = [
     r"% compile with LuaLaTeX, as pdfLaTeX lacks letters for these names: \usepackage[english,bidi=basic]{babel}, then",
     r"% for each script: \babelprovide[import,onchar=ids fonts]{arabic} \babelfont[arabic]{rm}{Amiri}",
 ]
-_PAGE = 40  # rows of a table on one
+_PAGE = 40  # lines of a table on one
+_LANGUAGES = 18  # rows of a float with details
+_PAPER, _PAPER_OF_TWO = 66, 88  # letters beside each other in a paper, and, smaller, over both columns of one of two
+_PIECES = re.compile(r"[^|/_:;,.+=-]{1,24}[|/_:;,.+=-]?|.")
 
 
 def escape_markdown(text: str) -> str:
@@ -326,6 +350,12 @@ def escape_markdown(text: str) -> str:
 def escape_latex(text: str) -> str:
     """Text on one line of LaTeX."""
     return "".join(_LATEX.get(char, char) for char in " ".join(printable(text).split()))
+
+
+def _breakable(text: str) -> str:
+    """Text on lines of LaTeX: what is longer than a word, such as a signature, may be broken."""
+    words = (_PIECES.findall(word) if len(word) > 24 else [word] for word in printable(text).split())
+    return " ".join(r"\allowbreak{}".join(map(escape_latex, pieces)) for pieces in words)
 
 
 def _latex_row(cells: Iterable[str]) -> str:

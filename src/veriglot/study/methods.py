@@ -286,29 +286,26 @@ def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
     cells = [cell for cell in cells if cell.coverage.planned]
     bad = sum(cell.rates[0].status is not Reliability.OK for cell in cells)
     if bad:
-        yield f"{bad} of {len(cells)} rates are unreliable, and stand in no mean, rank or comparison; each says why."
+        yield f"Unreliable, and in no mean, rank or comparison: {bad} of {_count(len(cells), 'rate')}. Each says why."
     planned, answered = (sum(getattr(cell.coverage, name) for cell in cells) for name in ("planned", "answered"))
     if answered < planned:
-        yield f"{planned - answered:,} of {planned:,} planned responses do not exist: the calls failed."
+        yield f"Never made, as the calls failed: {planned - answered:,} of {_count(planned, 'planned response')}."
     scored = sum(cell.coverage.statuses.get("scored", 0) for cell in cells)
     if scored < answered:
-        yield f"{answered - scored:,} of {answered:,} responses were not judged and are in no rate."
+        yield f"Not judged, and in no rate: {answered - scored:,} of {_count(answered, 'response')}."
 
 
 def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator[str]:
     """What no cell counts."""
     unread = lost - sum(cell.coverage.failed for cell in cells)
     if unread > 0:
-        yield f"{_count(unread, 'row')} of the input could not be read or asked, and no coverage counts them."
+        yield f"Not read or not asked, and in no coverage: {_count(unread, 'row')} of the input."
     if estimated.unused_labels:
-        yield (
-            f"{_count(estimated.unused_labels, 'labelled response')} are none of those that were judged, and no rate"
-            " uses them."
-        )
+        yield f"Labelled but not judged, and in no rate: {_count(estimated.unused_labels, 'response')}."
     if estimated.outside:
         yield (
-            f"{_count(estimated.outside, 'response')} that state no language were found to be in one that the study"
-            " does not ask for, and no coverage counts them."
+            "Of no stated language, and found to be in one that the study does not ask for, so in no coverage:"
+            f" {_count(estimated.outside, 'response')}."
         )
 
 

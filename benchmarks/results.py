@@ -216,8 +216,8 @@ def _board(rows: list[Figure], level: str, letters: dict[str, str]) -> Iterator[
     if changed:
         yield from (
             "",
-            f"One version, different figures: {'; '.join(changed)}. The code, the rows or the processor differ: the reader"
-            " multiplies in 8-bit numbers, and rounding differs between processors.",
+            f"One version, different figures: {'; '.join(changed)}. The code, the rows or the processor differ: the"
+            " reader multiplies in 8-bit numbers, and rounding differs between processors.",
         )
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # patterns are whole sentences
 """What a bench's page says outside of its findings, and its LaTeX and terminal: held to the records."""
 
 from __future__ import annotations

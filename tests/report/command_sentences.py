@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # patterns are whole sentences
 """Lines that `veriglot estimate` and `veriglot study` print, and the page of results, held to random records."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # patterns are whole sentences
 """Every checker of sentences over results that bring each sentence about, so that `sentences.HELD` has all of them."""
 
 from __future__ import annotations
@@ -67,8 +68,16 @@ def all_of_them() -> None:
     for seed in range(12):
         types_hold(seed)
         profiles_hold(seed)
-        for check in (plans_hold, rehearsal_holds, status_holds, history_holds, check_holds, births_hold, misfits_hold,
-                      places_hold):
+        for check in (
+            plans_hold,
+            rehearsal_holds,
+            status_holds,
+            history_holds,
+            check_holds,
+            births_hold,
+            misfits_hold,
+            places_hold,
+        ):
             check(seed)
 
 

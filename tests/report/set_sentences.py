@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # patterns are whole sentences
 """What the pages of a check, a set of pairs and judged samples say, held to random records."""
 
 from __future__ import annotations
@@ -105,12 +106,16 @@ def misfits_hold(seed: int) -> None:
     sample = Sample("a", "x" * 20, evidence=(Evidence("y" * 9, id="p"),))
     pointers = [Pointer(("p", "q")[int(draw.integers(2))], 0, int(draw.integers(1, 15))) for _ in range(6)]
     spans = tuple(Span(0, int(draw.integers(1, 30)), evidence=(pointer,)) for pointer in pointers[:3])
-    words = tuple(Word(index, int(draw.integers(15, 25)), 0.5, (pointer,)) for index, pointer in enumerate(pointers[3:]))
+    words = tuple(
+        Word(index, int(draw.integers(15, 25)), 0.5, (pointer,)) for index, pointer in enumerate(pointers[3:])
+    )
     units = tuple(JudgedUnit(0, int(draw.integers(15, 25)), "fact", 0.5) for _ in range(2))
     told = misfits(sample, Prediction("a", Status.SCORED, "d@1", 0.5, spans, words, units=units))
     text = "\n".join(told)
     assert text.count("ends beyond the response of 20 code points") == sum(span.end > 20 for span in spans)
-    assert text.count("points into passage 'q', which the sample does not have") == sum(p.id == "q" for p in pointers[:3])
+    assert text.count("points into passage 'q', which the sample does not have") == sum(
+        p.id == "q" for p in pointers[:3]
+    )
     assert text.count("points beyond the end of passage 'p'") == sum(p.id == "p" and p.end > 9 for p in pointers[:3])
     for what, pieces in (("word", words), ("unit", units)):
         beyond = sum(piece.end > 20 for piece in pieces)

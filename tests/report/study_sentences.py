@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # patterns are whole sentences
 """What a study's page says outside of its findings, and its tables, terminal and reasons: held to the records."""
 
 from __future__ import annotations
@@ -92,7 +93,12 @@ class PageTruth:
         shown = {n.all("dt")[0].text: n.all("dd")[0].text for n in self.page.root.all("dl", "tiles")[0].all("div")}
         assert shown["models × languages"] == f"{len(self.models)} × {len(self.tags)}"
         assert number(shown["responses judged"]) == judged
-        assert shown["of the planned responses judged"] == (f"{100 * judged / planned:.0f}%" if planned else "–")
+        share = shown["of the planned responses judged"]
+        assert (
+            abs(number(share) - 100 * judged / planned) <= (1 if share[0] in "<>" else 0.501)
+            if planned
+            else share == "–"
+        )
         held("study page", "of the planned responses judged")
         assert shown["rates unreliable"] == f"{len(self.own) - len(self.sound)} of {len(self.own)}"
         subtitle = self.page.root.all("p", "subtitle")[0].text
@@ -125,7 +131,7 @@ class PageTruth:
                 assert bool(node.all("b")) == bool(rates)
                 if mean is not None:
                     assert close(node.all("b")[0].text, mean)
-                left = [span for span in node.all("span", "left-out")]
+                left = node.all("span", "left-out")
                 assert bool(left) == bool(rates and len(rates) < len(group))
                 for span in left:
                     assert span.text == f"{len(group) - len(rates)} left out"
@@ -150,9 +156,13 @@ class PageTruth:
             assert int(match[1]) == len(self.own)
         if match := self.says(r"Unreliable: (\d+) of (\d+) rates", bad):
             assert (int(match[1]), int(match[2])) == (bad, len(self.own))
-        self.says(r"Not to be read as rates, and in no mean\. A number in parentheses is what the estimator gave\.", bad)
+        self.says(
+            r"Not to be read as rates, and in no mean\. A number in parentheses is what the estimator gave\.", bad
+        )
         places = [node.text for node in self.page.root.all("p", "places")]
-        listed = [name for text in places for part in text.split("; ") for name in part.partition(" in ")[2].split(", ")]
+        listed = [
+            name for text in places for part in text.split("; ") for name in part.partition(" in ")[2].split(", ")
+        ]
         assert len(listed) == bad
 
     def ranks(self) -> None:
@@ -235,19 +245,28 @@ class PageTruth:
         shown = {cell: rate for cell, rate in self.own.items() if rate.rate is not None}
         varied = len({round(length[cell], 6) for cell in shown}) > 1
         drawn = len(shown) if varied and len(shown) > 2 else 0
-        self.says(r"A chart takes three rates of responses that differ in length\.", not drawn and self.results.correlations)
+        self.says(
+            r"A chart takes three rates of responses that differ in length\.", not drawn and self.results.correlations
+        )
         match = self.says(r"Scatter of the rates of (\d+) cells against mean response length\.", drawn)
         assert match is None or int(match[1]) == drawn
         self.says(r"unsupported \w+ in a response against mean response length\.", drawn)
         self.says("hollow: unreliable", drawn and any(not is_sound(rate) for rate in shown.values()))
         means = {average.name for average in self.results.by_model if average.mean is not None}
-        for words, name in (("billions of parameters", "parameters"), ("languages that its makers declare", "languages")):
+        for words, name in (
+            ("billions of parameters", "parameters"),
+            ("languages that its makers declare", "languages"),
+        ):
             known = [model for model in self.results.models if getattr(model, name) is not None and model.name in means]
             match = self.says(rf"Scatter of the mean rates of (\d+) models against {words}\.")
             assert match is None or int(match[1]) == len(known) > 2
         for node in self.page.root.all("title"):
             match = re.match(r"([^,]+), ([^:,]+): (?:raw )?(unreliable[ ,]+)?\(?([\d.<>]+%)", node.text)
-            if match is not None and (match[1], self.tag_of.get(match[2])) in self.own and "raw" not in node.text:
+            if (
+                match is not None
+                and (match[1], self.tag_of.get(match[2])) in self.own
+                and not re.search("raw|by compare_profile", node.text)
+            ):
                 rate = self.own[match[1], self.tag_of[match[2]]]
                 assert close(match[4], rate.rate or 0.0)
                 assert bool(match[3]) != is_sound(rate)
@@ -277,7 +296,10 @@ class PageTruth:
         judged, planned = judged_of(self.results.cells)
         match = self.says(r"All ([\d,]+) planned responses were judged\.", judged == planned)
         assert match is None or number(match[1]) == planned
-        self.says(r"A rate is of the judged responses only\. Here is what became of every planned response, by the first detector\.", judged < planned)
+        self.says(
+            r"A rate is of the judged responses only\. Here is what became of every planned response, by the first detector\.",
+            judged < planned,
+        )
         section = self.section("responses")
         assert section is not None
         for table in section.all("table", "strips"):
@@ -314,7 +336,7 @@ class PageTruth:
         nodes = self.page.root.all("article", "example")
         for example, node in zip(self.results.examples, nodes, strict=True):
             spans, response = example.prediction.spans or (), node.all("div", "response")[0]
-            shown = [child for child in response.children]
+            shown = response.children
             left = [int(re.sub(r"\D", "", n.text)) for n in response.all("span", "left-out")]
             text = "".join(each if isinstance(each, str) else each.text for each in shown
                            if isinstance(each, str) or "left-out" not in each.classes)  # fmt: skip
@@ -360,7 +382,9 @@ def texts_hold(results: StudyResults) -> None:
         if match is not None:
             assert (int(match[1]), int(match[2])) == (bad, len(own))
             held("study tables", match[0])
-    match = re.search(r"Share of [\w ]+ that the evidence does not support, by \S+, with 95% intervals in [^\n]+", markdown)
+    match = re.search(
+        r"Share of [\w ]+ that the evidence does not support, by \S+, with 95% intervals in [^\n]+", markdown
+    )
     assert match is not None
     held("study tables", match[0])
     match = re.search(r"Share of [\w ]+ \(in %\) .*? n = ([\d,]+) judged of ([\d,]+) planned responses? \((.*?) in a cell(?:, (.*?) of it)?\); detected by .+? reliable rates\.(?: Unreliable: .+? gave\.)?", latex)  # fmt: skip
@@ -371,7 +395,9 @@ def texts_hold(results: StudyResults) -> None:
     assert (match[4] is None) == all(r.coverage >= 1 for c in results.cells if c.coverage.planned for r in c.rates)
     assert ("Unreliable: the data do not support a rate; in parentheses" in latex) == bool(bad)
     held("study tables", match[0])
-    match = re.search(r"Share of .+ interval; below it the coverage\. ([\d,]+) of ([\d,]+) responses? judged\.", terminal)
+    match = re.search(
+        r"Share of .+ interval; below it the coverage\. ([\d,]+) of ([\d,]+) responses? judged\.", terminal
+    )
     assert match is not None
     assert (number(match[1]), number(match[2])) == (judged, planned)
     held("study tables", match[0])
@@ -401,7 +427,9 @@ def methods_hold(results: StudyResults, tags_of_profile: Iterable[str], asked: b
     assert match is not None
     assert (int(match[1]), int(match[3])) == (len(names), len(results.languages))
     assert re.split(r", | and ", match[2]) == names
-    says(r"Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once", asked)
+    says(
+        r"Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once", asked
+    )
     says(r"Of [\d,]+ planned responses?, [\d,]+ exist and [\d,]+ were judged\.", asked)
     says(r"The responses were given, not made by this run: [\d,]+, of which [\d,]+ were judged\.", not asked)
     says(r"The detector marker@1 held each response against its evidence and marked the words that it took for unsupported, from a confidence of 0\.5\.", when=True)  # fmt: skip
@@ -418,7 +446,9 @@ def methods_hold(results: StudyResults, tags_of_profile: Iterable[str], asked: b
     match = says(r"(\d+) of (\d+) rates? (?:is|are) unreliable, and in no mean or test\.", bad)
     assert match is None or (int(match[1]), int(match[2])) == (bad, len(own))
     says(r"Means are unweighted, over reliable rates before these are cut .+? not an error\.", len(cells) > 1)
-    match = says(r"Up to (\d+) replicates of a rate \(detectors × seeds\) show how much .+? moves it \(.+?\)\.", most > 1)
+    match = says(
+        r"Up to (\d+) replicates of a rate \(detectors × seeds\) show how much .+? moves it \(.+?\)\.", most > 1
+    )
     assert match is None or int(match[1]) == most
     compared = bool(results.comparisons)
     over = any(row.language == "*" for row in results.comparisons)
@@ -449,8 +479,12 @@ def methods_hold(results: StudyResults, tags_of_profile: Iterable[str], asked: b
             held("methods", each)
 
 
-def reasons_hold(results: StudyResults, judged: dict[tuple[str, str], int], labelled: dict[tuple[str, str], int],
-                 tags_of_profile: Iterable[str]) -> None:  # fmt: skip
+def reasons_hold(  # noqa: C901
+    results: StudyResults,
+    judged: dict[tuple[str, str], int],
+    labelled: dict[tuple[str, str], int],
+    tags_of_profile: Iterable[str],
+) -> None:
     """Each reason of an unreliable rate is so; `judged` and `labelled` count queries of each cell."""
     known = set(tags_of_profile)
     for cell in results.cells:
@@ -468,7 +502,9 @@ def reasons_hold(results: StudyResults, judged: dict[tuple[str, str], int], labe
                     assert raw is None or (raw.rate or 0.0) < 0.1  # its FPR is 5%
                 elif reason.startswith("more units were marked than the detector would mark if all were unsupported"):
                     assert raw is None or (raw.rate or 0.0) > 0.7  # its TPR is 80%
-                elif match := re.fullmatch(r"(\d+) independent texts or queries are labelled, and fewer than 8 .+", reason):
+                elif match := re.fullmatch(
+                    r"(\d+) independent texts or queries are labelled, and fewer than 8 .+", reason
+                ):
                     assert int(match[1]) == labelled.get(key, 0) < 8
                 elif match := re.fullmatch(r"(\d+) of (\d+) labelled texts or queries hold an? (?:un)?supported unit, and fewer than 8 .+", reason):  # fmt: skip
                     assert int(match[1]) < 8 <= int(match[2]) == labelled[key]

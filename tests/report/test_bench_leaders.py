@@ -31,7 +31,9 @@ LEAD = re.compile(
     r"(s\d) leads by (\w+), ([−.\d]+)(?: over (\d) data sets)?: better than (s\d|each of the (\d) others)"
     r" \(corrected p at most (0\.\d{3})\)(?:, though (.+?))?$"
 )
-SHARED = re.compile(r"((?:s\d \([−.\d]+\)(?:, | and )?)+) share the first ranks by (\w+): the tests do not tell them apart$")
+SHARED = re.compile(
+    r"((?:s\d \([−.\d]+\)(?:, | and )?)+) share the first ranks by (\w+): the tests do not tell them apart$"
+)
 ALONE = re.compile(
     r"(s\d) has the best (\w+), ([−.\d]+)(?: over \d data sets)?, but the tests do not tell it apart from (.+)$"
 )

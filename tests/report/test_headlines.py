@@ -30,7 +30,7 @@ from veriglot.report.site import write_site
 from veriglot.report.study_page import write_study
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-import results as benchmark  # noqa: E402
+import results as benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import BenchResults
     from veriglot.study.results import StudyResults
 
-FEW = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 MANY = settings(FEW, max_examples=120)
 
 
@@ -232,7 +232,9 @@ def study_board_holds(truth: StudyTruth, page: Page) -> None:
     if match is not None:
         assert int(match[1]) == len(truth.shared)
         held("site", match[0])
-    match = re.search(r"Share of \w+ that .+?, detected by .+?, estimated by \S+, with 95% intervals\. Ranks .+?\.", text)
+    match = re.search(
+        r"Share of \w+ that .+?, detected by .+?, estimated by \S+, with 95% intervals\. Ranks .+?\.", text
+    )
     assert match is not None
     assert f"estimated by {truth.results.estimator}," in match[0]
     held("site", match[0])

@@ -58,7 +58,9 @@ def test_right_to_left_units_say_their_direction() -> None:
 
 
 def test_units_beyond_the_response_are_named_not_hidden() -> None:
-    assert "1 unit beyond the end of the response of 55 code points" in terminal(pair((JudgedUnit(40, 99, "clause", 0.2),)))
+    assert "1 unit beyond the end of the response of 55 code points" in terminal(
+        pair((JudgedUnit(40, 99, "clause", 0.2),))
+    )
 
 
 def test_the_page_holds_units_and_none_where_none_were_asked_for(tmp_path: Path) -> None:

@@ -388,9 +388,9 @@ def _correlation_cell(value: float | None, cells: int) -> Cell:
 
 
 _HOW_TO_READ = (
-    "Each row is a type of the labels, each column what the detector called it, at its own threshold. Where each response"
-    " has one type, responses are counted; else marks of the labels, each by the type that covers most of it. `none`: the"
-    " detector did not mark it. `other type`: the labels have no such type. Shares are of the row."
+    "Each row is a type of the labels, each column what the detector called it, at its own threshold. Where each"
+    " response has one type, responses are counted; else marks of the labels, each by the type that covers most of it."
+    " `none`: the detector did not mark it. `other type`: the labels have no such type. Shares are of the row."
 )
 
 

@@ -120,9 +120,9 @@ FEW_TEXTS = (
 _RANKED = (
     "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
     " of F1), and never on the test part that figures stand on.",
-    "Systems with a rank stand first, the best mean above. Ranks such as 1–3 are those that tests of all pairs, corrected"
-    f" for their number, cannot exclude; under {SURE_TEXTS} texts no test counts. A system that left out rows that"
-    " another judged has no rank, and is compared on the rows that both judged.",
+    "Systems with a rank stand first, the best mean above. Ranks such as 1–3 are those that tests of all pairs,"
+    f" corrected for their number, cannot exclude; under {SURE_TEXTS} texts no test counts. A system that left out rows"
+    " that another judged has no rank, and is compared on the rows that both judged.",
     "A win or tie is a language of a data set in which no system has more, at two decimals. A dash is a figure that is"
     " undefined or was not measured; it is never a zero.",
 )

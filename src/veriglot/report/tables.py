@@ -144,7 +144,14 @@ class Table:
             )
             columns = "".join("p{5.5cm}" if wide[index] else "l" for index in indices)
             lines += [rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", head, r"\midrule"]
-            lines += [*[r"\endhead"] * (kind == "longtable"), *body, r"\bottomrule", rf"\end{{{kind}}}", ""]
+            lines += [
+                *[r"\endhead"] * (kind == "longtable"),
+                *body,
+                r"\bottomrule",
+                rf"\end{{{kind}}}",
+                r"\bigskip",
+                "",
+            ]
         return "\n".join(lines)
 
     def to_latex_float(self, title: str, caption: str, label: str) -> str:
@@ -159,9 +166,9 @@ class Table:
         text = ""
         for number, (columns, rows) in enumerate(blocks, start=1):
             part, mark = (f", part {number} of {len(blocks)}", f"-{number}") if len(blocks) > 1 else ("", "")
-            told = escape_latex(f"{title}{part}. {caption}")
-            lines = [*self._needs("tabular", told), r"\begin{table*}", r"\centering", r"\small"]
-            lines += [*self._float(columns, rows), rf"\caption{{{told}}}", rf"\label{{{label}{mark}}}"]
+            heading = escape_latex(f"{title}{part}. {caption}")
+            lines = [*self._needs("tabular", heading), r"\begin{table*}", r"\centering", r"\small"]
+            lines += [*self._float(columns, rows), rf"\caption{{{heading}}}", rf"\label{{{label}{mark}}}"]
             text += "\n".join([*lines, r"\end{table*}", ""])
         return text
 

@@ -194,7 +194,9 @@ def misfits(sample: Sample, prediction: Prediction) -> list[str]:
     for what, pieces in (("word", prediction.words), ("unit", prediction.units)):
         beyond = sum(piece.end > len(sample.response) for piece in pieces or ())
         if beyond:
-            problems.append(f"{count(beyond, what)} beyond the end of the response of {len(sample.response)} code points")
+            problems.append(
+                f"{count(beyond, what)} beyond the end of the response of {len(sample.response)} code points"
+            )
     lost = sum(not fits(p, lengths.get(p.id)) for word in prediction.words or () for p in word.evidence)
     if lost:
         problems.append(f"{count(lost, 'pointer')} of words outside of the evidence")

@@ -466,7 +466,7 @@ def methods_hold(results: StudyResults, tags_of_profile: Iterable[str], asked: b
             held("methods", f"{row.method} ")
     says(r"The interval of a rank holds the ranks that simultaneous intervals of all differences do not exclude \(.+?\)\.", results.ranks)  # fmt: skip
     says(r"Relations are Pearson's correlations with Fisher's intervals \(.+?\), not corrected for their number\.", any(c.method == "pearson" for c in results.correlations))  # fmt: skip
-    says(r"([\d,]+) judged responses? carried labels, by people\.", "ppi" in used)
+    says(r"([\d,]+) judged responses? carried labels(?:, by people)?\.", "ppi" in used)
     for start, wanted in {
         "A unit that the evidence does not support counts": True,
         "The detector errs on these responses as often": profile,

@@ -197,7 +197,7 @@ def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: P
         expected = one.coverage.answered / 24
         assert {rate.coverage for rate in one.rates} == {expected}
         assert [rate.coverage for rate in one.replicates] == [(8 - one.coverage.failed / 3) / 8] * 3
-    assert any("3 of 72 planned responses do not exist" in line for line in outcome.results.warnings)
+    assert any("Never made, as the calls failed: 3 of 72" in line for line in outcome.results.warnings)
     assert [step.failed for step in status(Folder(tmp_path / "run")).steps] == [3, 0]
     (tmp_path / "run" / "cache").rename(tmp_path / "spared")  # another script is another client, with calls of its own
     (tmp_path / "rules.toml").write_text(RULES)

@@ -416,14 +416,15 @@ def average(values: Values, draws: Array | None = None, *, confidence: float = 0
     if not cells:
         return Mean(None, None, 0, left_out)
     chosen = rates[defined]
-    low = high = None
+    mean, low, high = float(chosen.mean()), None, None
     if draws is not None:
         means = draws[defined].mean(axis=0)
         means = means[np.isfinite(means)]
         if means.size:
             low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+            low, high = min(low, mean), max(high, mean)  # draws of a share that is 0 are all above it
     sd = float(chosen.std(ddof=1)) if cells > 1 else None
-    return Mean(float(chosen.mean()), sd, cells, left_out, low=low, high=high)
+    return Mean(mean, sd, cells, left_out, low=low, high=high)
 
 
 class TTest(Interval, frozen=True):

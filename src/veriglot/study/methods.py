@@ -186,7 +186,8 @@ def _estimator(estimator: Estimator, results: StudyResults, estimated: Estimated
         if rated.counted[0].labels is not None
     )
     makers = [{Kind.HUMAN: "people", Kind.MODEL: "a model"}[kind] for kind in sorted(estimated.labelled_by)]
-    return f"{text[:-1]} {papers}. {_count(labelled, 'judged response')} carried labels, by {_and(makers)}."
+    by = f", by {_and(makers)}" if makers else ""
+    return f"{text[:-1]} {papers}. {_count(labelled, 'judged response')} carried labels{by}."
 
 
 def _comparison(results: StudyResults, cite: _Citations) -> Iterator[str]:

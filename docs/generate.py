@@ -87,8 +87,8 @@ def languages_page() -> str:
     head = [
         NOTE,
         "# Languages\n",
-        f"These are the {len(table)} languages that Veriglot segments into sentences and words. Options take the tag, "
-        "the name or\nthe own name of a language; the last column names the papers that cover it:\n",
+        f"Veriglot cuts texts in these {len(table)} languages into sentences and words. Name a language by its tag, "
+        "its name or its\nown name; the last column lists the papers that cover it.\n",
         "```sh\nveriglot detect answers.jsonl --language de\n```\n",
         "The detector was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
         "works with\nits default calibration, and its predictions say so.\n",
@@ -106,15 +106,15 @@ def papers() -> list[dict[str, Any]]:
 
 
 def papers_page() -> str:
-    """Every table and figure of the papers, and what makes its like."""
+    """Every table and figure of the papers, and how to make your own."""
     parts = [
         NOTE.replace("the code", "papers.toml"),
         "# The tables and figures of the papers\n\nEvery table, figure, prompt, guideline and screen, with the command "
-        "that makes its like on your own data, or the file that\nplays its part.",
+        "that makes one from your own data, or our file in\nits place.",
     ]
     for paper in papers():
         parts.append(f"\n## {paper['name']}\n\n{paper['title']}.\n\n{paper['data']}\n")
-        parts.append("| number | what it shows | what makes its like |\n|---|---|---|")
+        parts.append("| number | what it shows | how to make your own |\n|---|---|---|")
         for row in paper["rows"]:
             files = [f"[{file[5:]}]({file[5:]})" if file.startswith("docs/") else f"`{file}`" for file in row["files"]]
             made = "<br>".join(

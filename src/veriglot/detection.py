@@ -181,8 +181,8 @@ def _loaded(detector: str | Detector, threshold: float | None, words: bool, stri
 
 def detect(
     evidence: str | Evidence | Sequence[str | Evidence] | None,
-    response: str,
     *,
+    response: str,
     question: str | None = None,
     language: str | None = None,
     detector: str | Detector = "grounding",
@@ -197,7 +197,7 @@ def detect(
     Args:
         evidence: one passage or several, as texts or as documents of LangChain, LlamaIndex or Haystack; support by any
             of them is support. With none, the status is `no_evidence`.
-        response: the text to judge.
+        response: the text to judge; by name alone, since `assert_grounded` takes the two in the other order.
         question: what was asked, if known.
         language: BCP 47 tag of the response, or None to have it detected.
         detector: a name, or a detector that was loaded before.

@@ -108,7 +108,7 @@ def _value_of(row: Mapping[str, Any], key: str) -> Any:
 def judge(response: Any, evidence: Any, question: Any = None, **options: Any) -> "veriglot.Prediction":
     """`veriglot.detect` for texts in any form that `texts_of` knows; several parts of a response are joined."""
     asked = "\n".join(texts_of(question)) or None
-    return veriglot.detect(texts_of(evidence), "".join(texts_of(response)), question=asked, **options)
+    return veriglot.detect(texts_of(evidence), response="".join(texts_of(response)), question=asked, **options)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -591,7 +591,7 @@ def otel_attributes(prediction: "veriglot.Prediction", *, text: bool = False) ->
     return {f"veriglot.{name}": value for name, value in values.items()}
 
 
-def traced_detect(evidence: Any, response: Any, *, text: bool = False, **options: Any) -> "veriglot.Prediction":
+def traced_detect(evidence: Any, *, response: Any, text: bool = False, **options: Any) -> "veriglot.Prediction":
     """`veriglot.detect` inside an OpenTelemetry span `veriglot.detect` that carries `otel_attributes`.
 
     Raises:

@@ -141,7 +141,7 @@ def test_labels_of_whole_responses_are_labels(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("header", "stated"), [("kb,said,wrong", "response=said,evidence=kb"), ("context,answer,label", "supported=label")]
 )
-def test_columns_that_are_not_known_are_stated_to_convert_and_nothing_is_left(
+def test_columns_that_are_not_known_are_stated_and_nothing_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str, stated: str, words: list[str]
 ) -> None:
     path = tmp_path / "own.csv"
@@ -150,11 +150,28 @@ def test_columns_that_are_not_known_are_stated_to_convert_and_nothing_is_left(
     error = capsys.readouterr().err
     assert f"--map {stated}" in error
     assert "labels are not used" not in error
-    assert "This command has no --map. Type `veriglot convert FILE --map ... -o NEW.jsonl`" in error
+    assert "This command has no --map" not in error
     assert list(tmp_path.iterdir()) == [path]
-    converted = tmp_path / "new.jsonl"
-    assert main(["convert", str(path), "--map", stated, "-o", str(converted)]) == 0
-    assert main(["bench", "statistics", str(converted)]) == 0
+    systems = ["--systems", "absent_words:AbsentWords"] if words == ["bench"] else []
+    assert main([*words, str(path), "--map", stated, *systems]) == 0
+
+
+def test_columns_of_the_command_line_are_those_of_data_sets_that_state_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(f"It has {n} arches.", f"It has {n + n % 2} arches.", n % 2) for n in range(1, 9)]
+    for name, header in (("one", "kb,reply,wrong"), ("two", "notes,text,bad")):
+        lines = [",".join(map(str, row)) for row in rows]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines]) + "\n", "utf-8")
+    own = 'columns = {response = "text", evidence = "notes", unsupported = "bad"}'
+    tables = f'[[data]]\nname = "one"\npath = "one.csv"\n[[data]]\nname = "two"\npath = "two.csv"\n{own}\n'
+    path = tmp_path / "two.toml"
+    path.write_text(tables + '[[systems]]\ndetector = "absent_words:AbsentWords"\n', "utf-8")
+    assert main(["bench", str(path)]) == 1
+    assert "--map response=reply,evidence=kb" in capsys.readouterr().err
+    assert main(["bench", str(path), "--map", "response=reply,evidence=kb,unsupported=wrong", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert [data["name"] for data in results["data"]] == ["one", "two"]
 
 
 def test_a_page_of_labels_of_whole_responses_has_no_empty_table(tmp_path: Path) -> None:

@@ -54,6 +54,22 @@ def figures(outcome: Outcome) -> dict[tuple[str, str, str], dict[str, object]]:
     return {(f["level"], f["name"], f["language"]): f for f in json.loads(outcome.out)["figures"]}
 
 
+def test_of_many_rows_that_cannot_be_read_some_are_shown_and_all_counted(
+    evaluate: Callable[..., Outcome], data: Path, tmp_path: Path
+) -> None:
+    with data.open("ab") as file:
+        file.write(b'{"id": 1}\n' * 40)
+    outcome = evaluate(data, *DETECTOR)
+    assert outcome.code == 3
+    assert outcome.err.count("data.jsonl, line") == 5
+    assert "not shown, only counted; `veriglot convert FILE -o NEW.jsonl` writes all to" in outcome.err
+    assert "40 could not be read." in outcome.err
+    outcome = evaluate(data, *DETECTOR, "-o", tmp_path / "profile.json")
+    assert outcome.err.count("data.jsonl, line") == 5
+    assert f"40 could not be read (see {tmp_path}/profile.json.failed.jsonl)" in outcome.err
+    assert (tmp_path / "profile.json.failed.jsonl").read_bytes().count(b"\n") == 40
+
+
 def test_a_line_for_each_language_and_one_for_all(evaluate: Callable[..., Outcome], data: Path) -> None:
     outcome = evaluate(data, *DETECTOR, "--resamples", 50)
     values = figures(evaluate(data, *DETECTOR, "--resamples", 50, "--json"))

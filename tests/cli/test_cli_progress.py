@@ -7,12 +7,14 @@ import pty
 import re
 import select
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from rows import samples
 
 from veriglot.cli.console import Bar
+from veriglot.pipeline import progress
 from veriglot.records import encode
 
 if TYPE_CHECKING:
@@ -34,6 +36,23 @@ def on_terminal(process: Any, *words: object) -> str:
     running.stdout.close()
     assert running.wait(60) == 0
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+def test_long_work_off_a_terminal_shows_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also while a single row takes minutes."""
+    monkeypatch.setattr(progress, "_EVERY", 0.01)
+    shown = ""
+    with Bar(shown=True, total=lambda: 1_200, step="judging") as bar:
+        bar.advance()
+        while shown.count("\n") < 2:
+            shown += capsys.readouterr().err
+    assert set(shown.splitlines()) == {"veriglot: judging: 1 of 1,200 rows done after 0 s"}
+    for silent in (Bar(shown=False, total=lambda: 9), Bar(shown=True, total=lambda: 9, lines=False)):
+        with silent:
+            time.sleep(0.05)
+    assert "9 rows" not in capsys.readouterr().err
 
 
 @pytest.mark.slow

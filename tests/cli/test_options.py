@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.cli.app import VERBS, app, load_verb
-from veriglot.cli.command import commented_toml
+from veriglot.cli.command import _OPTIONS, commented_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +40,12 @@ def element(annotation: Any) -> str:
 
 
 def meaning(option: Any) -> tuple[str, str | None, str]:
-    """Type, placeholder, and the first sentence of the help."""
-    first = re.match(r".*?\.(?= |$)|.*", option.help or "")
+    """Type, placeholder, and what commands share of the help, or its first sentence."""
+    text = option.help or ""
+    shared = [start for each in _OPTIONS.values() if (start := each.help.rstrip(".")) and text.startswith(start)]
+    first = re.match(r".*?\.(?= |$)|.*", text)
     assert first is not None
-    return element(option.type_descriptor.annotation), option.metavar, first[0]
+    return element(option.type_descriptor.annotation), option.metavar, max(shared, key=len, default=first[0])
 
 
 def test_an_option_has_one_meaning_wherever_it_stands() -> None:

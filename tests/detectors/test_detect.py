@@ -21,13 +21,13 @@ SEVERAL = [ENGLISH.evidence, "The Lenna flows north.", ""]
 
 
 def test_three_lines_of_python() -> None:
-    prediction = veriglot.detect(ENGLISH.evidence, ENGLISH.changed)
+    prediction = veriglot.detect(ENGLISH.evidence, response=ENGLISH.changed)
     (span,) = prediction.as_dicts()
     assert ENGLISH.changed[span["start"] : span["end"]] == span["text"] == "1907"
     assert span["confidence"] > 0.5
     assert prediction.language == "en"
     assert prediction.score is not None
-    assert prediction.score > 0.5 > (detect(ENGLISH.evidence, ENGLISH.sentence).score or 1)
+    assert prediction.score > 0.5 > (detect(ENGLISH.evidence, response=ENGLISH.sentence).score or 1)
 
 
 def test_detect_says_what_the_detector_says() -> None:
@@ -36,13 +36,19 @@ def test_detect_says_what_the_detector_says() -> None:
         "response", ENGLISH.changed, question="When?", language="en", evidence=tuple(map(Evidence, SEVERAL))
     )
     (wanted,) = detector.predict([sample])
-    assert detect(SEVERAL, ENGLISH.changed, question="When?", language="en", words=True, threshold=0.3).record == wanted
-    assert detect(tuple(SEVERAL), ENGLISH.changed, question="When?", language="en", detector=detector).record == wanted
+    assert (
+        detect(SEVERAL, response=ENGLISH.changed, question="When?", language="en", words=True, threshold=0.3).record
+        == wanted
+    )
+    assert (
+        detect(tuple(SEVERAL), response=ENGLISH.changed, question="When?", language="en", detector=detector).record
+        == wanted
+    )
     assert wanted.words is not None
 
 
 def test_one_passage_may_be_a_string() -> None:
-    assert detect(ENGLISH.evidence, ENGLISH.changed) == detect([ENGLISH.evidence], ENGLISH.changed)
+    assert detect(ENGLISH.evidence, response=ENGLISH.changed) == detect([ENGLISH.evidence], response=ENGLISH.changed)
 
 
 def test_names_and_thresholds_that_are_none() -> None:
@@ -63,7 +69,7 @@ def test_a_name_of_an_earlier_version_says_what_it_is_called_now() -> None:
 
 @pytest.mark.parametrize("response", ["", " ", "\n\t\r\n", "\u3000\u00a0"])
 def test_an_empty_response_is_not_checked(response: str) -> None:
-    prediction = detect(ENGLISH.evidence, response)
+    prediction = detect(ENGLISH.evidence, response=response)
     assert (prediction.status, prediction.get_spans(None), prediction.score) == (Status.FAILED, None, None)
     assert "empty" in str(prediction.reason)
     with pytest.raises(NotChecked, match="not checked"):
@@ -72,62 +78,62 @@ def test_an_empty_response_is_not_checked(response: str) -> None:
 
 @pytest.mark.parametrize("response", ["?!", "🌊🌊", "— … —", "\u202e\u200f"])
 def test_a_response_without_words_is_not_checked(response: str) -> None:
-    prediction = detect(ENGLISH.evidence, response, language="en")
+    prediction = detect(ENGLISH.evidence, response=response, language="en")
     assert prediction.status is Status.FAILED
     assert "no word" in str(prediction.reason)
 
 
 @pytest.mark.parametrize("evidence", [[], "", [""], [" ", "\n"], ["\u3000"], ["?!", "…"]])
 def test_without_evidence_nothing_is_checked(evidence: list[str] | str) -> None:
-    prediction = detect(evidence, ENGLISH.sentence)
+    prediction = detect(evidence, response=ENGLISH.sentence)
     assert (prediction.status, prediction.get_spans(None), prediction.words) == (Status.NO_EVIDENCE, None, None)
     assert "evidence" in str(prediction.reason)
 
 
 def test_one_blank_passage_among_others_does_no_harm() -> None:
-    assert detect(["", ENGLISH.evidence, " "], ENGLISH.changed, words=True).verdict is Verdict.UNSUPPORTED
+    assert detect(["", ENGLISH.evidence, " "], response=ENGLISH.changed, words=True).verdict is Verdict.UNSUPPORTED
 
 
 @pytest.mark.parametrize("text", ["ᚠᚢᚦᚨᚱᚲ ᚠᚢᚦ", "42 17", "𐌰𐌱𐌲 𐌰𐌱"])
 def test_a_language_that_cannot_be_told_is_not_guessed(text: str) -> None:
-    prediction = detect(text, text)
+    prediction = detect(text, response=text)
     assert prediction.status is Status.UNSUPPORTED_LANGUAGE
     assert "`language`" in str(prediction.reason)
-    assert detect(text, text, language="en").status is Status.SCORED
+    assert detect(text, response=text, language="en").status is Status.SCORED
 
 
 def test_the_language_is_taken_from_the_question_or_the_evidence_and_the_prediction_says_so() -> None:
-    assert detect(ENGLISH.evidence, ENGLISH.sentence).notes == ("language:from_response",)
-    assert detect(ENGLISH.evidence, ENGLISH.sentence, language="eng").notes == ()
+    assert detect(ENGLISH.evidence, response=ENGLISH.sentence).notes == ("language:from_response",)
+    assert detect(ENGLISH.evidence, response=ENGLISH.sentence, language="eng").notes == ()
     german = TEXTS["de"]
     question = "Wann wurde die steinerne Brücke über die Lenna eröffnet?"
-    asked = detect(german.evidence, "1862", question=question)
+    asked = detect(german.evidence, response="1862", question=question)
     assert (asked.language, asked.notes) == ("de", ("language:from_question",))
-    unasked = detect(german.evidence, "1862")
+    unasked = detect(german.evidence, response="1862")
     assert (unasked.language, unasked.notes) == ("de", ("language:from_evidence",))
 
 
 def test_an_unknown_tag_is_kept_and_noted() -> None:
-    prediction = detect(ENGLISH.evidence, ENGLISH.changed, language="tlh")
+    prediction = detect(ENGLISH.evidence, response=ENGLISH.changed, language="tlh")
     assert prediction.status is Status.SCORED
     assert prediction.language == "tlh"
     assert prediction.notes == ("language:unknown_tag", "calibration:default")
     with pytest.raises(UnknownNameError, match="Did you mean portuguese"):
-        detect(ENGLISH.evidence, ENGLISH.changed, language="portugese")
+        detect(ENGLISH.evidence, response=ENGLISH.changed, language="portugese")
 
 
 @pytest.mark.parametrize("tag", ["ka", "th", "hi"])
 def test_a_language_that_nothing_was_calibrated_on_says_so(tag: str) -> None:
     told = TEXTS[tag]
-    prediction = detect(told.evidence, told.changed, language=tag)
+    prediction = detect(told.evidence, response=told.changed, language=tag)
     assert prediction.status is Status.SCORED
     assert "calibration:default" in prediction.notes
-    assert "calibration:default" not in detect(TEXTS["de"].evidence, TEXTS["de"].changed, language="de").notes
+    assert "calibration:default" not in detect(TEXTS["de"].evidence, response=TEXTS["de"].changed, language="de").notes
 
 
 def test_control_tokens_of_chat_templates_are_never_marked() -> None:
     response = f"<|im_start|>{ENGLISH.changed}<|im_end|>"
-    prediction = detect(ENGLISH.evidence, response, language="en", words=True)
+    prediction = detect(ENGLISH.evidence, response=response, language="en", words=True)
     assert prediction.words is not None
     said = {response[word.start : word.end]: word.confidence for word in prediction.words}
     assert said["im_start"] == said["im_end"] == 0
@@ -163,33 +169,33 @@ def test_evidence_in_another_language_is_noted() -> None:
     sample = Sample("s", german.sentence, language="de", evidence=(foreign,))
     (prediction,) = load_detector().predict([sample])
     assert "evidence:other_language" in prediction.notes
-    assert "evidence:other_script" in detect(TEXTS["ar"].evidence, german.sentence, language="de").notes
-    assert detect(german.evidence, german.sentence, language="de").notes == ()
+    assert "evidence:other_script" in detect(TEXTS["ar"].evidence, response=german.sentence, language="de").notes
+    assert detect(german.evidence, response=german.sentence, language="de").notes == ()
 
 
 @pytest.mark.parametrize("options", [{"threshold": 0.9}, {"words": True}])
 def test_a_loaded_detector_takes_no_further_options(options: dict[str, float | bool]) -> None:
     with pytest.raises(UsageError, match="load_detector"):
-        detect("The mill stands.", "The mill stands.", detector=load_detector(), **options)  # type: ignore[arg-type]
+        detect("The mill stands.", response="The mill stands.", detector=load_detector(), **options)  # type: ignore[arg-type]
 
 
 def test_arguments_that_are_no_text_are_refused_by_name() -> None:
     with pytest.raises(InputError, match=r"evidence\[1\]\.text"):
-        detect(["a cat", 3], "A cat.", language="en")  # type: ignore[list-item]
+        detect(["a cat", 3], response="A cat.", language="en")  # type: ignore[list-item]
     with pytest.raises(InputError, match="response"):
-        detect("a cat", 3, language="en")  # type: ignore[arg-type]
-    assert detect(None, "A cat.", language="en").status is Status.NO_EVIDENCE
+        detect("a cat", response=3, language="en")  # type: ignore[arg-type]
+    assert detect(None, response="A cat.", language="en").status is Status.NO_EVIDENCE
 
 
 def test_a_response_of_control_tokens_alone_was_not_checked() -> None:
-    prediction = detect(ENGLISH.evidence, "<|im_end|>", language="en")
+    prediction = detect(ENGLISH.evidence, response="<|im_end|>", language="en")
     assert (prediction.status, prediction.get_spans(None)) == (Status.FAILED, None)
 
 
 def test_a_given_language_counts_in_the_script_that_the_text_is_in() -> None:
-    prediction = detect("Most je otvoren 1907. godine.", "Most je otvoren 1907. godine.", language="sr-Cyrl")
+    prediction = detect("Most je otvoren 1907. godine.", response="Most je otvoren 1907. godine.", language="sr-Cyrl")
     assert "language:other_script" in prediction.notes
-    assert detect("桥建于1907年。", "桥建于1907年。", language="zh").notes == ("calibration:default",)
+    assert detect("桥建于1907年。", response="桥建于1907年。", language="zh").notes == ("calibration:default",)
 
 
 def test_a_translation_never_takes_the_language_of_its_source() -> None:

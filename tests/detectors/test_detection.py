@@ -26,10 +26,10 @@ HOSTILE = "<script>alert(1)</script> 1879"
 
 
 def test_a_prediction_has_a_verdict_and_is_no_truth_value() -> None:
-    prediction = veriglot.detect(FACT, WRONG)
+    prediction = veriglot.detect(FACT, response=WRONG)
     assert prediction.verdict is veriglot.Verdict.UNSUPPORTED
     assert [span.text for span in prediction.spans] == ["1879"]
-    assert veriglot.detect(FACT, FACT).verdict is veriglot.Verdict.SUPPORTED
+    assert veriglot.detect(FACT, response=FACT).verdict is veriglot.Verdict.SUPPORTED
     with pytest.raises(TypeError, match="verdict"):
         bool(prediction)
 
@@ -44,7 +44,7 @@ def test_nothing_is_kept_of_its_use(tmp_path: Path) -> None:
 
 
 def test_spans_of_what_was_not_checked_have_to_be_asked_for() -> None:
-    prediction = veriglot.detect("", WRONG)
+    prediction = veriglot.detect("", response=WRONG)
     assert prediction.verdict is veriglot.Verdict.NOT_CHECKED
     for ask in (lambda: prediction.spans, prediction.as_dicts):
         with pytest.raises(veriglot.NotChecked, match="no_evidence"):
@@ -56,22 +56,26 @@ def test_spans_of_what_was_not_checked_have_to_be_asked_for() -> None:
 
 
 def test_it_pickles_copies_and_equals_what_says_the_same() -> None:
-    prediction = veriglot.detect(FACT, WRONG)
-    for other in (pickle.loads(pickle.dumps(prediction)), copy.deepcopy(prediction), veriglot.detect(FACT, WRONG)):
+    prediction = veriglot.detect(FACT, response=WRONG)
+    for other in (
+        pickle.loads(pickle.dumps(prediction)),
+        copy.deepcopy(prediction),
+        veriglot.detect(FACT, response=WRONG),
+    ):
         assert other == prediction
         assert hash(other) == hash(prediction)
-    assert prediction != veriglot.detect(FACT, FACT)
+    assert prediction != veriglot.detect(FACT, response=FACT)
 
 
 def test_the_notebook_view_escapes_and_runs_the_right_way() -> None:
-    view = veriglot.detect([FACT, HOSTILE], HOSTILE.replace("1879", "1901"), language="en")._repr_html_()
+    view = veriglot.detect([FACT, HOSTILE], response=HOSTILE.replace("1879", "1901"), language="en")._repr_html_()
     assert "<script" not in view
     assert "&lt;script&gt;" in view
     assert "<mark" in view
     assert "% likely that any part is unsupported · grounding@" in view
-    assert "was not given" in veriglot.detect(FACT, WRONG)._repr_html_()
-    assert 'dir="rtl"' in veriglot.detect("فُتح الجسر عام ١٨٩٧.", "فُتح عام ١٨٧٩.", language="ar")._repr_html_()
-    alone = veriglot.Prediction(veriglot.detect(FACT, WRONG).record)
+    assert "was not given" in veriglot.detect(FACT, response=WRONG)._repr_html_()
+    assert 'dir="rtl"' in veriglot.detect("فُتح الجسر عام ١٨٩٧.", response="فُتح عام ١٨٧٩.", language="ar")._repr_html_()
+    alone = veriglot.Prediction(veriglot.detect(FACT, response=WRONG).record)
     assert alone._repr_html_() is None
     assert "1879" in str(alone)
 
@@ -91,7 +95,7 @@ def test_many_rows_are_read_as_they_are_taken_and_in_order() -> None:
 
 
 def test_rows_are_dictionaries_samples_or_a_table() -> None:
-    wanted = veriglot.detect(FACT, WRONG).get_spans(None)
+    wanted = veriglot.detect(FACT, response=WRONG).get_spans(None)
     evidence = (veriglot.Evidence(FACT),)
     rows = [
         {"evidence": FACT, "response": WRONG},
@@ -151,13 +155,13 @@ def test_messages_are_read_where_texts_are_expected() -> None:
     asked, told = {"role": "user", "content": "When?"}, {"role": "assistant", "content": WRONG}
     parts = {"role": "assistant", "content": [{"type": "text", "text": WRONG[:5]}, {"type": "text", "text": WRONG[5:]}]}
     for response in (told, parts, [asked, told], [told, asked]):
-        prediction = veriglot.detect(FACT, response)  # type: ignore[arg-type]
+        prediction = veriglot.detect(FACT, response=response)  # type: ignore[arg-type]
         assert [span.text for span in prediction.spans] == ["1879"]
     (prediction,) = veriglot.detect_many([{"evidence": FACT, "question": [asked], "response": told}])
     assert prediction.sample is not None
     assert (prediction.sample.question, prediction.sample.response) == ("When?", WRONG)
     with pytest.raises(InputError, match="field response: no message has the role assistant"):
-        veriglot.detect(FACT, asked)  # type: ignore[arg-type]
+        veriglot.detect(FACT, response=asked)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["polars", "polars, lazy", "pandas", "pyarrow", "pyarrow, batch", "pyarrow, reader"])
@@ -253,4 +257,4 @@ def test_cells_that_are_empty_and_languages_by_name() -> None:
         marked, unchecked = veriglot.detect_many(frame, language="English")
         assert (marked.id, unchecked.id) == ("7" if "id" in frame else "0", "1")
         assert (marked.verdict, marked.language, unchecked.verdict) == ("unsupported", "en", "not_checked")
-    assert veriglot.detect("It has 3 arches.", "It has 5 arches.", language="English").language == "en"
+    assert veriglot.detect("It has 3 arches.", response="It has 5 arches.", language="English").language == "en"

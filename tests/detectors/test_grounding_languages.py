@@ -55,8 +55,8 @@ def test_there_are_many_languages_and_scripts() -> None:
 def test_a_sentence_of_the_evidence_gets_no_mark(detector: Detector, tag: str) -> None:
     told = TEXTS[tag]
     assert told.sentence in told.evidence
-    assert texts_of(detect(told.evidence, told.sentence, language=tag, detector=detector)) == []
-    assert texts_of(detect(told.evidence, told.evidence, language=tag, detector=detector)) == []
+    assert texts_of(detect(told.evidence, response=told.sentence, language=tag, detector=detector)) == []
+    assert texts_of(detect(told.evidence, response=told.evidence, language=tag, detector=detector)) == []
 
 
 def test_a_changed_year_is_marked_in_most_languages(detector: Detector) -> None:
@@ -64,7 +64,7 @@ def test_a_changed_year_is_marked_in_most_languages(detector: Detector) -> None:
     hit, more = [], 0
     for tag, told in TEXTS.items():
         assert told.other in told.changed
-        spans = texts_of(detect(told.evidence, told.changed, language=tag, detector=detector))
+        spans = texts_of(detect(told.evidence, response=told.changed, language=tag, detector=detector))
         if any(told.other in span for span in spans):
             hit.append(tag)
         more += sum(told.other not in span for span in spans)
@@ -76,7 +76,7 @@ def test_invented_sentences_are_marked_in_most_languages(detector: Detector) -> 
     """A sentence of another text: more than half of its characters marked in 12 of 16 languages at least."""
     hit = []
     for tag, told in TEXTS.items():
-        prediction = detect(told.evidence, INVENTED[tag], language=tag, detector=detector)
+        prediction = detect(told.evidence, response=INVENTED[tag], language=tag, detector=detector)
         if sum(map(len, texts_of(prediction))) > len(INVENTED[tag]) / 2:
             hit.append(tag)
     assert len(hit) >= 12, f"only in {hit}"
@@ -88,8 +88,10 @@ def test_support_by_any_passage_is_support(detector: Detector, tag: str, order: 
     told = TEXTS[tag]
     passages = [FAR, told.evidence, TEXTS["ka"].evidence]
     arranged = [passages[i] for i in order]
-    assert texts_of(detect(arranged, told.sentence, language=tag, detector=detector)) == []
-    assert any(told.other in t for t in texts_of(detect(arranged, told.changed, language=tag, detector=detector)))
+    assert texts_of(detect(arranged, response=told.sentence, language=tag, detector=detector)) == []
+    assert any(
+        told.other in t for t in texts_of(detect(arranged, response=told.changed, language=tag, detector=detector))
+    )
 
 
 @pytest.mark.parametrize("tag", ["en", "de", "fr", "tr", "ru"])
@@ -97,14 +99,14 @@ def test_evidence_in_several_passages_supports_as_the_whole(detector: Detector, 
     told = TEXTS[tag]
     before, after = told.evidence.split(told.sentence)
     for passages in ([before, told.sentence, after], [after, before, told.sentence]):
-        found = detect(passages, told.evidence, language=tag, detector=detector)
+        found = detect(passages, response=told.evidence, language=tag, detector=detector)
         assert sum(map(len, texts_of(found))) < 0.15 * len(told.evidence)
 
 
 def test_a_distractor_that_says_the_wrong_year_elsewhere_is_not_confused_with_silence(detector: Detector) -> None:
     """Support is by any passage: where one of them says it, the year stands."""
     told = TEXTS["en"]
-    contradicted = detect([told.evidence, told.changed], told.changed, language="en", detector=detector)
+    contradicted = detect([told.evidence, told.changed], response=told.changed, language="en", detector=detector)
     assert texts_of(contradicted) == []
 
 
@@ -112,6 +114,8 @@ def test_serbian_is_supported_across_its_alphabets(detector: Detector) -> None:
     evidence = "Камени мост преко Лене има девет лукова. Мост је отворио градоначелник Андерс Холм 1862. године."
     same = "Most je otvorio gradonačelnik Anders Holm 1862. godine."
     changed = "Most je otvorio gradonačelnik Anders Holm 1907. godine."
-    kept = detect(evidence, same, language="sr", detector=detector)
+    kept = detect(evidence, response=same, language="sr", detector=detector)
     assert sum(map(len, texts_of(kept))) < len(same) / 3
-    assert any("1907" in text for text in texts_of(detect(evidence, changed, language="sr", detector=detector)))
+    assert any(
+        "1907" in text for text in texts_of(detect(evidence, response=changed, language="sr", detector=detector))
+    )

@@ -63,7 +63,7 @@ HALVES = ["a lone high surrogate", "a lone low surrogate"]
 
 @pytest.mark.parametrize("name", HALVES)
 def test_half_of_a_surrogate_pair_is_refused_for_it_could_not_be_written(detector: Detector, name: str) -> None:
-    found = detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector)
+    found = detect(ENGLISH.evidence, response=TRICKY[name], language="en", detector=detector)
     assert (found.status, found.get_spans(None)) == (Status.FAILED, None)
     assert "surrogate" in str(found.reason)
     assert from_mapping(decode_json(encode(found.record)), Prediction) == found.record
@@ -72,28 +72,33 @@ def test_half_of_a_surrogate_pair_is_refused_for_it_could_not_be_written(detecto
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TRICKY if name not in HALVES])
 def test_a_tricky_response(detector: Detector, name: str) -> None:
-    check(detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector).record, TRICKY[name])
-    check(detect([ENGLISH.evidence, TRICKY[name]], TRICKY[name], language="en", detector=detector).record, TRICKY[name])
+    check(detect(ENGLISH.evidence, response=TRICKY[name], language="en", detector=detector).record, TRICKY[name])
+    check(
+        detect([ENGLISH.evidence, TRICKY[name]], response=TRICKY[name], language="en", detector=detector).record,
+        TRICKY[name],
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRICKY)
 def test_tricky_evidence_and_question(detector: Detector, name: str) -> None:
     tricky = TRICKY[name]
-    found = detect([tricky, ENGLISH.evidence], ENGLISH.changed, question=tricky, language="en", detector=detector)
+    found = detect(
+        [tricky, ENGLISH.evidence], response=ENGLISH.changed, question=tricky, language="en", detector=detector
+    )
     check(found.record, ENGLISH.changed)
     assert from_mapping(decode_json(encode(found.record)), Prediction) == found.record
 
 
 @pytest.mark.parametrize("name", ["NUL", "bidi controls", "carriage returns", "zero width", "emoji"])
 def test_the_year_is_found_among_control_characters(finder: Detector, name: str) -> None:
-    found = detect(ENGLISH.evidence, TRICKY[name], language="en", detector=finder)
+    found = detect(ENGLISH.evidence, response=TRICKY[name], language="en", detector=finder)
     assert any("1907" in str(span.text) for span in found.spans or ())
 
 
 def test_control_characters_in_the_evidence_support_all_the_same(finder: Detector) -> None:
     evidence = ENGLISH.evidence.replace(" ", "\r\n\x00\u202e ")
-    assert detect(evidence, ENGLISH.sentence, language="en", detector=finder).spans == ()
+    assert detect(evidence, response=ENGLISH.sentence, language="en", detector=finder).spans == ()
 
 
 @pytest.mark.slow
@@ -120,7 +125,7 @@ def test_no_text_makes_it_raise(
 def peak_of(detector: Detector, evidence: str) -> int:
     tracemalloc.start()
     try:
-        found = detect(evidence, ENGLISH.evidence, language="en", detector=detector)
+        found = detect(evidence, response=ENGLISH.evidence, language="en", detector=detector)
         assert found.status is Status.SCORED
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -140,14 +145,14 @@ def test_memory_grows_with_the_evidence_and_no_faster(detector: Detector) -> Non
 def test_a_sentence_is_found_in_a_book(finder: Detector) -> None:
     filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(20_000))
     book = [filler[:400_000], filler[400_000:] + " " + ENGLISH.evidence]
-    assert detect(book, ENGLISH.sentence, language="en", detector=finder).spans == ()
+    assert detect(book, response=ENGLISH.sentence, language="en", detector=finder).spans == ()
 
 
 @pytest.mark.slow
 def test_a_long_response_without_stops_is_held_in_bounded_memory(detector: Detector) -> None:
     text = " ".join(f"w{i}" for i in range(6000))
     tracemalloc.start()
-    found = detect(text, text, language="en", detector=detector)
+    found = detect(text, response=text, language="en", detector=detector)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     check(found.record, text)

@@ -320,6 +320,22 @@ def test_a_label_of_the_response(column: str, value: object, unsupported: int | 
 
 
 @pytest.mark.parametrize(
+    ("label", "unsupported"),
+    [
+        ("e", 0), ("n", 1), ("C", 1), ("ent", 0), ("neu", 1), ("cnt", 1),
+        ("entailment", 0), ("neutral", 1), ("contradiction", 1), ("non-entailment", 1), ("NEI", 1),
+    ],
+)  # fmt: skip
+def test_labels_of_natural_language_inference(label: str, unsupported: int) -> None:
+    """The letters, which mean other things elsewhere, beside a premise alone."""
+    row = {"Premise": EVIDENCE, "hypothesis": RESPONSE, "Label": label}
+    assert read_row(row).annotations[0].ratings == {"unsupported": unsupported}
+    if len(label) < 4:
+        assert read_row({**RAG, "label": label}).annotations == () or label == "NEI"
+    assert read_row({**row, "Label": "", "contradiction": "n"}).annotations[0].ratings == {"unsupported": 0}
+
+
+@pytest.mark.parametrize(
     "span",
     [
         {"start": 17, "end": 21}, [17, 21], {"startIndex": 17, "endIndex": 21}, {"offset": 17, "length": 4},
@@ -359,7 +375,9 @@ def test_labels_that_nobody_can_understand_are_refused_where_they_are_asked_for(
     assert figures["unit", "f1"] is None  # nobody said which words
     as_table(path, [{**RAG, "label": "perhaps"}])
     assert main(["evaluate", str(path)]) == 1
-    assert "'perhaps' in 'label' is not known" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "'perhaps' in 'label' is not known" in error
+    assert "entailment, neutral, contradiction" in error
 
 
 def test_rows_whose_keys_change_are_read_and_what_cannot_be_is_placed(

@@ -176,13 +176,13 @@ def test_a_wrong_option_is_refused_as_the_evaluator_is_made(options: dict[str, s
 
 
 def test_attributes_hold_no_text_unless_asked_for() -> None:
-    prediction = veriglot.detect(EVIDENCE, WRONG)
+    prediction = veriglot.detect(EVIDENCE, response=WRONG)
     attributes = otel_attributes(prediction)
     assert attributes["veriglot.verdict"] == "unsupported"
     assert attributes["veriglot.spans"] == 1
     assert not {"veriglot.unsupported", "veriglot.reason"} & set(attributes)
     assert otel_attributes(prediction, text=True)["veriglot.unsupported"] == ["1907"]
-    unchecked = otel_attributes(veriglot.detect("", WRONG), text=True)
+    unchecked = otel_attributes(veriglot.detect("", response=WRONG), text=True)
     assert unchecked["veriglot.verdict"] == "not_checked"
     assert "evidence" in unchecked["veriglot.reason"]
     assert "veriglot.spans" not in unchecked

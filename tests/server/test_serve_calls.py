@@ -256,6 +256,20 @@ def test_json_as_deep_as_can_be_read_leaves_no_caller_waiting(served: Loopback, 
     assert statuses <= ({200, 422} if field == "meta" else {422})
 
 
+def test_a_number_that_json_lacks_is_named_with_what_to_send(served: Loopback) -> None:
+    """As `json.dumps` of Python writes it."""
+    for number in ("NaN", "-Infinity", "1e999"):
+        text = f'{{"response": "a", "evidence": [{{"text": "b", "score": {number}}}]}}'
+        answer = served.client.post("/v1/detect", content=text, headers={"content-type": "application/json"})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["field"]) == (422, "evidence[0].score")
+        assert "NaN or infinite" in error["message"]
+        assert "null" in error["remedy"]
+        of_lines = served.lines(f"{text}\n{json.dumps(BRIDGE)}").text.splitlines()
+        assert "evidence[0].score" in json.loads(of_lines[0])["reason"]
+        assert json.loads(of_lines[1])["verdict"] == "unsupported"
+
+
 def test_rows_that_would_keep_a_process_for_minutes_are_refused(served: Loopback) -> None:
     passages, response = {**BRIDGE, "evidence": ["x"] * 10_001}, {**BRIDGE, "response": "a" * 200_001}
     for row, field in ((passages, "evidence"), (response, "response")):

@@ -287,43 +287,54 @@ class Config(Entries, frozen=True, kw_only=True):
         return paths_in(self.path.parent, paths)
 
 
-def load(path: Path, *, systems: Sequence[str] | None = None, limit: int | None = None) -> Config:
+def load(
+    path: Path,
+    *,
+    systems: Sequence[str] | None = None,
+    limit: int | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Config:
     """Read a bench file, or make a bench of labelled data.
 
     Args:
         path: the file; or, with `systems`, a file or folder of labelled samples.
         systems: names of detectors and scorers; None for those of the bench file.
         limit: the most test and dev samples of each language, for a trial; None for what the file says.
+        columns: those of data sets that state neither columns nor a format.
 
     Raises:
         InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind, or
             values do not go together; a file that it names does not exist.
     """
     with errors_of(path):
-        bench = read_toml_records(path, Entries, "bench") if systems is None else _of_data(path, systems)
+        bench = read_toml_records(path, Entries, "bench") if systems is None else _of_data(path, systems, columns or {})
         entries = msgspec.structs.asdict(bench)
+        data = [
+            entry if entry.columns or entry.format else msgspec.structs.replace(entry, columns=dict(columns or {}))
+            for entry in bench.data
+        ]
         if limit is not None:
-            entries["data"] = tuple(
+            data = [
                 msgspec.structs.replace(
                     entry, limit=min(limit, entry.limit or limit), dev_limit=min(limit, entry.dev_limit or limit)
                 )
-                for entry in entries["data"]
-            )
-        config = Config(**entries, path=path)
+                for entry in data
+            ]
+        config = Config(**entries | {"data": tuple(data)}, path=path)
         _check_bench(config)
         _check_data(config)
         _check_systems(config)
     return config
 
 
-def _of_data(path: Path, systems: Sequence[str]) -> Entries:
+def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> Entries:
     """A bench of one data set; levels are those that its labels tell of."""
     from veriglot.detectors.registry import DETECTORS
     from veriglot.formats.reader import read_rows
     from veriglot.scorers.registry import SCORERS
 
     require(path.exists(), "there is no such file or folder", "data", "Check the path.")
-    rows = (row for row in read_rows(path, labelled=True) if isinstance(row, Sample))
+    rows = (row for row in read_rows(path, labelled=True, columns=columns) if isinstance(row, Sample))
     of_words = any(_tells_words(sample) for sample in rows)
     entries = []
     for name in systems:

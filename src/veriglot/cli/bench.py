@@ -11,6 +11,7 @@ from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.formats.columns import columns_from
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console, write_csv
@@ -65,8 +66,9 @@ def run(
         " of the bench file.",
         "NAMES",
     ),
+    columns: tuple[str, ...] = Help((), "Data sets of a bench file that state columns or a format keep theirs."),
     output: str | None = Help(
-        None, "Folder of the run; an unfinished run resumes. Default: beside BENCH, named after it."
+        None, "the folder of the run; an unfinished run resumes. Default: beside BENCH, named after it."
     ),
     limit: int | None = Option(
         None,
@@ -78,7 +80,7 @@ def run(
     batch_size: int = 32,
     retry: bool = False,
     overwrite: bool = False,
-    json: bool = Help(False, "It has the results. Default: the leaderboards."),
+    json: bool = Help(False, "with the results. Default: the leaderboards."),
     quiet: bool = False,
 ) -> int:
     """Run a bench: have every system judge every data set, measure, compare, and write the leaderboard.
@@ -99,7 +101,8 @@ def run(
     if systems is not None and not of_data:
         raise UsageError(f"{bench} names its systems itself.", "Give --systems with labelled samples.")
     bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
-    config = load(bench, systems=parts(systems or "grounding,reader") if of_data else None, limit=limit)
+    names = parts(systems or "grounding,reader") if of_data else None
+    config = load(bench, systems=names, limit=limit, columns=columns_from(columns))
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
     with Watch(shown=not quiet, resumes=True) as steps:
         results = run_bench(
@@ -174,9 +177,9 @@ def statistics(
     unit: str = "word",
     figure_level: Literal["response", "sentence", "fact"] = Option(
         "response",
-        "Level of the figures. sentence and fact: Kang et al.'s Table 9, which response has among others.",
+        "Level of the figures. sentence and fact give Kang et al.'s Table 9, response all of them.",
     ),
-    format_: str | None = None,
+    columns: tuple[str, ...] = (),
     language: str | None = Help(None, "Default: unknown."),
     json: bool = JSON_TABLE,
 ) -> None:
@@ -187,11 +190,11 @@ def statistics(
     """
     from veriglot.bench.data import statistics_by_language
 
-    seen = SeenIds()
+    seen, stated = SeenIds(), columns_from(columns)
 
     def rows() -> Iterator[Sample | FailedRow]:
         for path in data:
-            yield from read_rows(path, format=format_, language=language, seen=seen, labelled=True)
+            yield from read_rows(path, columns=stated, language=language, seen=seen, labelled=True)
 
     samples = readable(rows(), "rows could not be read and are in no figure")
     by_language = statistics_by_language(samples, unit=unit, annotator=annotator, level=figure_level)
@@ -215,13 +218,11 @@ def _shown(value: float | None) -> str:
 def record(
     run: Path = Argument(..., "RUN", "Folder of `veriglot bench run`, or results.json."),
     *,
-    output: str = Help(..., "The figures, as JSON."),
-    figure_level: Literal["word", "fact", "sentence", "response"] = Option(
-        "word", "Level of the figures. word, fact, sentence or response."
-    ),
+    output: str = Help(..., "the figures, as JSON."),
+    figure_level: Literal["word", "fact", "sentence", "response"] = Option("word", "Level of the figures."),
     measure: str = Option("auc_pr_nonfactual", "Measure to choose by; higher must be better.", "NAME"),
 ) -> None:
-    """Write the figures of detectors by language to a file, by which the detector auto chooses.
+    """Write a file of detectors' figures by language, from which the detector auto chooses.
 
     For example: veriglot bench record runs/mine -o figures.json
 

@@ -102,7 +102,7 @@ def Setting(default: Any, help: str, min: float | None = None, max: float | None
 
 
 def Help(default: Any, help: str) -> Any:  # noqa: A002, N802
-    """What a command adds to the help of an option that several commands share."""
+    """What a command adds to the help of an option that several commands share; in small letters, to its sentence."""
     return _Declared("help", default, help)
 
 
@@ -122,7 +122,7 @@ _OPTIONS: dict[str, _Declared] = {
         "PART=COLUMN,...",
         names=("--map",),
     ),
-    "count": Option(..., "How many to make.", "N", "-n", min=1),
+    "count": Option(..., "How many.", "N", "-n", min=1),
     "database": _Declared("root", None, "database"),
     "detector": Option(
         ...,
@@ -132,17 +132,17 @@ _OPTIONS: dict[str, _Declared] = {
         " ensemble:NAME+NAME. veriglot doctor lists all.",
         "NAME",
     ),
-    "dry_run": Option(..., "Only print an estimate of the calls and tokens. Call no model and write no file."),
+    "dry_run": Option(..., "Write no file and call no model: only estimate what it would cost."),
     "encoder": Option(..., "ONNX file of the sentence encoder.", "FILE"),
     "epochs": Option(..., "Passes over the data.", "N", min=1),
-    "fail_on": Option(..., "What makes the command fail.", "NAMES"),
+    "fail_on": Option(..., "Exit with 4.", "NAMES"),
     "format": Option(..., "Format of the input. Default: recognised from its content.", "NAME"),
     "host": Option(..., "Address to listen on; 0.0.0.0 for the network.", "ADDRESS"),
     "json": Option(..., "Print JSON."),
     "language": Option(
         ..., "Language of rows without one, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"
     ),
-    "languages": Option(..., "Languages, separated by commas.", "TAGS", "-l"),
+    "languages": Option(..., "Comma-separated languages.", "TAGS", "-l"),
     "model": Option(..., "The model to ask, as its server names it.", "MODEL", "-m"),
     "on_error": Option(
         ...,
@@ -150,7 +150,9 @@ _OPTIONS: dict[str, _Declared] = {
         " and exit with 3 at the end.",
     ),
     "output": Option(..., "Where to write.", "PATH", "-o"),
-    "overwrite": Option(..., "Replace the output of an earlier run. Finished calls are not repeated. Default: resume."),
+    "overwrite": Option(
+        ..., "Replace the output of an earlier run; finished calls of models are used again. Default: resume."
+    ),
     "part": Setting(..., "Part of an article to use as the reference: its lead section (lead), or all of it (text)."),
     "people": Option(..., "People, as `veriglot dataset people` writes them; may be repeated.", "FILE"),
     "port": Option(..., "Port to listen on.", "N", "-p", min=1, max=65535),
@@ -184,7 +186,7 @@ _OPTIONS: dict[str, _Declared] = {
 }
 
 
-JSON_ACCOUNT = Help(False, "The account. Default: a table.")
+JSON_ACCOUNT = Help(False, "with the account of the run. Default: a table.")
 JSON_TABLE = Help(False, "Default: a table.")
 _CONFIG = Option(
     None,
@@ -261,7 +263,8 @@ class Parameter:
     @property
     def help(self) -> str:
         """Its help, with its default where it is an option."""
-        text = f"{self.info.help} {self.more}".strip()
+        shared = self.info.help.rstrip(".") if self.more[:1].islower() else self.info.help
+        text = f"{shared} {self.more}".strip()
         if self.info.kind != "option" or self.default is ... or "Default: " in text:
             return text
         default = "none" if self.default is None or self.default == () else self.default

@@ -84,7 +84,8 @@ def listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in pairs)
 
 
-_SHOWN = 5  # failed rows that are told one by one where a file holds them all
+_SHOWN = 5  # failed rows that are told one by one
+_ALL_OF_THEM = "`veriglot convert FILE -o NEW.jsonl` writes all to NEW.jsonl.failed.jsonl"
 _FILES_SHOWN = 8  # files whose repairs are told one by one
 _LANGUAGES_SHOWN = 12  # languages whose shares are told
 
@@ -94,6 +95,7 @@ class Account:
 
     Attributes:
         tally: the counts.
+        shown: how many rows that cannot be read are told one by one.
 
     Args:
         quiet: say nothing but what would otherwise be lost: rows that failed and that no file keeps.
@@ -101,6 +103,7 @@ class Account:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
+        self.shown: float = _SHOWN
         self.tally = Tally()
         self._reported = 0
         self._checkpoints: Sequence[Checkpoint] = ()
@@ -134,10 +137,13 @@ class Account:
         """One more row that could not be read; `written` if a file holds it, and `where`."""
         self.tally.failed += 1
         self._reported += 1
-        if not written or (not self._quiet and self._reported <= _SHOWN):
+        if self._quiet and written:
+            return
+        if self._reported <= self.shown:
             say(str(row.as_error()))
-        elif self._reported == _SHOWN + 1:
-            self.warn(f"further rows that cannot be read are not shown, only written to {where}.")
+        elif self._reported == self.shown + 1:
+            rest = f"written to {where}" if written else f"counted; {_ALL_OF_THEM}"
+            say(f"further rows that cannot be read are not shown, only {rest}.")
 
     def samples(
         self, rows: Iterable[Sample | FailedRow], failures: Path | None = None, *, stop: bool = False
@@ -159,7 +165,8 @@ class Account:
             if failures is not None:
                 with failures.open("ab") as file:
                     file.write(encode(row) + b"\n")
-            self.add_failed(row, written=failures is not None)
+            self.add_failed(row, written=failures is not None, where=str(failures))
+            self._listing = failures
 
     def take(self, tally: Tally, checkpoints: Sequence[Checkpoint], listing: Path | None = None) -> None:
         """The counts of a whole run, what an earlier run did included; `listing` holds the failed rows of parts."""

@@ -36,23 +36,23 @@ class ConvertOptions(Options):
     columns: tuple[str, ...] = ()
     to: str | None = Help(
         None,
-        "jsonl, parquet, halluverse, halomi, hat, inline, label-studio, lettucedetect, mfava, mu-shroom, psiloqa,"
-        " ragtruth or xcomet. Default: by the suffix of the output; jsonl on standard output.",
+        "One of jsonl, parquet, halluverse, halomi, hat, inline, label-studio, lettucedetect, mfava, mu-shroom,"
+        " psiloqa, ragtruth and xcomet. Default: by the suffix of the output; jsonl on standard output.",
     )
     language: str | None = Help(None, "Default: left unset.")
     predictions: str | None = Help(None, "They are written as annotations of kind `model`.")
     predicted_by: str | None = Option(
         None, "Name of the annotator of --predictions. Default: name and revision of the detector.", "NAME"
     )
-    taxonomy: str | None = Help(None, "It is that of --predictions. Default: the first that has all their types.")
+    taxonomy: str | None = Help(None, "in --predictions. Default: the first that has all their types.")
     strict: bool = Option(False, "Reject rows that need a repair.")
     on_error: Literal["stop", "skip"] = "skip"
-    max_line_mb: int = Option(32, "Treat a longer line as a row that cannot be read; in mebibytes.", "MB", min=1)
+    max_line_mb: int = Option(32, "Longest line, in mebibytes; a longer one is a row that cannot be read.", "MB", min=1)
     summary: bool = Option(
         False,
         "Print how many tags of each file were parsed, repaired and reported. Without -o, write no samples.",
     )
-    json: bool = Help(False, "The account; needs -o or --summary.")
+    json: bool = Help(False, "with the account; it needs -o or --summary.")
 
     @property
     def target(self) -> str:

@@ -164,8 +164,8 @@ class Popularity(Options):
 def articles(
     *,
     edition: str = Option(..., "Wikipedia edition to read, by its language.", "TAG", short="-e"),
-    output: str = Help(..., "JSON lines."),
-    count: int | None = Help(None, "Unit: articles. Default: 1000 random ones from the API; otherwise all."),
+    output: str = Help(..., "the articles, as JSON lines."),
+    count: int | None = Help(None, "articles to keep. Default: 1000 random ones from the API; otherwise all."),
     dump: str | None = Option(
         None,
         "Read this dump instead of the API: ...-pages-articles.xml.bz2, or a history with every edit. --count then"
@@ -281,11 +281,9 @@ _KANG = "en,es,ru,id,vi,fa,uk,sv,th,ja,de,ro,hu,bg,fr,fi,ko,it,zh"
 @command
 def people(
     *,
-    output: str = Help(..., "JSON lines."),
-    languages: str = Help(
-        _KANG, "Each person has an article in all of these Wikipedias. Default: the 19 of Kang et al."
-    ),
-    count: int = Help(500, "Unit: people."),
+    output: str = Help(..., "the people, as JSON lines."),
+    languages: str = Help(_KANG, "whose Wikipedias all have an article on each person. Default: the 19 of Kang et al."),
+    count: int = Help(500, "people to draw."),
     popularity: Popularity,
     seed: int = 0,
     wikidata: Wikidata,
@@ -293,13 +291,13 @@ def people(
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
 ) -> None:
-    """Find people who have an article in all these Wikipedias, and draw some, both read often and read rarely.
+    """Find people with an article in all these Wikipedias, and draw some, often read and rarely read ones.
 
     Each row has names and titles by language, year of birth, occupations, citizenships and page views. Rerun the
     command to resume; it repeats no request.
 
     \b
-    As kang:         veriglot dataset people --contact me@example.org -o people.jsonl
+    As Kang et al.:  veriglot dataset people --contact me@example.org -o people.jsonl
     As HalluVerse25: veriglot dataset people -l en,ar,tr --contact me@example.org -o people.jsonl
     """
     tags = language_tags(languages)

@@ -73,12 +73,12 @@ class _SetOrder(Record):
 class BiographiesOptions(Options):
     """The options of `veriglot dataset biographies`."""
 
-    output: str = Help(..., "The folder of the set.")
+    output: str = Help(..., "the set: a folder.")
     model: tuple[str, ...] = Help(
         (), "NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only."
     )
     languages: str | None = Help(None, "Default: the 19 of Kang et al.")
-    count: int = Help(500, "Unit: people.")
+    count: int = Help(500, "people to draw.")
     people: tuple[str, ...] = Help((), "Default: find them in Wikidata.")
     articles: tuple[str, ...] = Option(
         (),

@@ -30,7 +30,7 @@ def check(
     *,
     output: str | None = Help(
         None,
-        "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. rejected.jsonl next to it"
+        "a cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. rejected.jsonl next to it"
         " holds the rows that were left out, with reasons.",
     ),
     report: list[str] | None = Option(None, "Write the report as .html, .md or .json; may be repeated.", "FILE"),
@@ -51,7 +51,7 @@ def check(
         "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each defines.",
     ),
     fail_on: Literal["error", "warning", "note", "never"] = Help(
-        "never", "Exit with 4 if a finding has this level or a worse one."
+        "never", "if a finding has this level or a worse one."
     ),
     format_: str | None = None,
     language: str | None = Help(None, "Default: identified from the text."),
@@ -118,7 +118,7 @@ def _write(report: CheckReport, path: str, kind: str) -> None:
 def card(
     data: list[str] = Argument(..., "DATA...", "Data sets: files or folders in any format."),
     *,
-    output: str | None = Help(None, "Markdown. Default: standard output."),
+    output: str | None = Help(None, "the card, as Markdown. Default: standard output."),
     about: str | None = Option(
         None,
         "TOML file with what no run records: purpose, contact, licence, uses, prices. Default: all is unknown.",

@@ -69,12 +69,10 @@ class HalluverseOptions(Options):
         "Pages about people as JSON lines, such as `veriglot dataset articles --people` writes. Default: fetch them,"
         " with the people, in the languages of --languages.",
     )
-    output: str = Help(..., "The pairs, as JSON lines.")
-    people: tuple[str, ...] = Help((), "Only pages about them are used. Default: all pages are used.")
-    languages: str | None = Help(
-        None, "They are those of the pages to fetch. Default: those of HalluVerse25, en,ar,tr."
-    )
-    count: int | None = Help(None, "Unit: people to fetch. Default: 500.")
+    output: str = Help(..., "the pairs, as JSON lines.")
+    people: tuple[str, ...] = Help((), "Pages about others are left out. Default: all pages are used.")
+    languages: str | None = Help(None, "of the pages to fetch. Default: those of HalluVerse25, en,ar,tr.")
+    count: int | None = Help(None, "people to fetch. Default: 500.")
     model: str | None = Help(None, "It chooses facts and inserts errors. Default: none, with --rules.")
     rules: bool = Option(False, "Choose facts and insert errors by rule, without a model.")
     facts: int = Setting(5, "Number of facts of each page.", 1, 50)

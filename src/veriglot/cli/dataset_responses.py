@@ -33,7 +33,7 @@ def responses(
     queries: list[str] = Argument(..., "QUERIES...", "Queries in any readable format; files or folders."),
     *,
     model: list[str] = Help(..., "NAME=MODEL gives it another name in tables and ids; may be repeated."),
-    output: str = Help(..., "A file (*.jsonl), or a folder with one file for each model."),
+    output: str = Help(..., "the responses: a file (*.jsonl), or a folder with one file for each model."),
     design: Design = Option(
         "subsets",
         "subsets: split the queries of each language into one subset for each seed, and ask each query once. runs:"
@@ -46,8 +46,8 @@ def responses(
     ),
     prompt: str = Help(
         "closed",
-        "Or a style. closed: only the question. instructed: also ask for an answer in its language. open: also give the"
-        " evidence, and ask to use nothing else.",
+        "Or a style: closed (only the question), instructed (also ask for an answer in its language), or open (also"
+        " give the evidence, and ask to use nothing else).",
     ),
     completion: bool = Setting(False, "Use text completion instead of chat."),
     revision: str | None = None,

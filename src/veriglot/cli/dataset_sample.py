@@ -34,7 +34,7 @@ def sample(
         " source on each line.",
     ),
     *,
-    output: str = Help(..., "The folder that gets the sample."),
+    output: str = Help(..., "the sample: a folder."),
     source: str = Option(..., "Language of the sources (BCP 47).", "TAG", short="-s"),
     target: str | None = Option(
         None, "Language of the translations. Default: none, for sources that are not translated yet.", "TAG", short="-t"
@@ -88,9 +88,9 @@ def sample(
 ) -> int:
     """Sample translations to annotate from millions, as HAT does: clean, score, choose the worst, split.
 
-    Sources without translations are only cleaned: translate DIR/clean.jsonl next. Otherwise DIR holds each split in the
-    native format and as HAT JSON, and report.json with all counts. Rerun the command to resume. Exits with 3 if rows
-    could not be read.
+    Sources without translations are only cleaned: translate OUTPUT/clean.jsonl next. Otherwise OUTPUT holds each split
+    in the native format and as HAT JSON, and report.json with all counts. Rerun the command to resume. Exits with 3 if
+    rows could not be read.
 
     \b
     Sources:      veriglot dataset sample crawl.txt -s de -o sample

@@ -51,8 +51,8 @@ def rules(
         "Samples in any readable format, or articles of `veriglot dataset articles`, whose evidence is quoted.",
     ),
     *,
-    output: str = Help(..., "JSON lines."),
-    count: int | None = Help(None, "Unit: rows, spread evenly over the languages. Default: 1000."),
+    output: str = Help(..., "the rows, as JSON lines."),
+    count: int | None = Help(None, "rows to make, spread evenly over the languages. Default: 1000."),
     taxonomy: Literal["fava", "halluverse"] = "fava",
     clean: float = Setting(0.3, "Share of rows without errors.", 0, 1),
     shares: str | None = Setting(
@@ -176,11 +176,11 @@ def silver(
         " model first answers the question from the evidence, or retells the evidence.",
     ),
     *,
-    output: str = Help(..., "JSON lines."),
+    output: str = Help(..., "the rows, as JSON lines."),
     model: str = Help(..., "It inserts the errors."),
     taxonomy: Literal["fava", "halluverse"] = Help(
         "fava",
-        "fava: each passage gets errors of its six types, one type after another. halluverse: each row is one"
+        "With fava, each passage gets errors of its six types, one type after another; with halluverse, each row is one"
         " sentence with an error of one of its three types, drawn at random and balanced.",
     ),
     order: str | None = Setting(

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 def translate(
     data: list[str] = Argument(..., "DATA...", "Annotated samples in any readable format."),
     *,
-    languages: str = Help(..., "They are the target languages, such as de,ar,zh."),
+    languages: str = Help(..., "to translate into, such as de,ar,zh."),
     translator: str = Option(
         ...,
         "hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...), ct2:FOLDER (a"
         " model from CTranslate2's converter), or llm (a language model; name it with --model).",
         "NAME",
     ),
-    output: str = Help(..., "JSON lines."),
+    output: str = Help(..., "the translated rows, as JSON lines."),
     strategy: str = Setting(
         "tags,spans,align",
         "How to find spans in the translation; for each span, the best result is used. tags: markers pass through the"
@@ -172,7 +172,7 @@ def labels(
     tokenizer: str = Option(
         ..., "A tokenizer.json, the folder of a checkpoint, a model of the registry, or a name on the hub.", "NAME"
     ),
-    output: str = Help(..., ".parquet, or JSON lines."),
+    output: str = Help(..., "the labels: a .parquet file, or one of JSON lines."),
     scheme: Literal["io", "bio"] = Option("io", "io, or bio, which labels the first token of each span B."),
     max_length: int | None = Option(
         None,

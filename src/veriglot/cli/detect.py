@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from functools import cached_property
@@ -55,7 +56,7 @@ class DetectOptions(Options):
     threshold: float | None = Help(None, "Default: the detector's own.")
     strictness: Literal["low", "normal", "high"] = Option(
         "normal",
-        "Use a threshold with a measured rate of false alarms, instead of --threshold. high finds more errors and"
+        "A threshold whose rate of false alarms is measured, instead of --threshold. high finds more errors and"
         " raises more false alarms, low fewer of both.",
     )
     words: bool = Option(False, "Also give every word with its confidence. Default: spans only.")
@@ -66,16 +67,16 @@ class DetectOptions(Options):
     )
     output: str | None = Help(
         None,
-        "A file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl file for each"
-        " input. Rerun the command to resume an interrupted run. Default: standard output.",
+        "the predictions: a file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl"
+        " file for each input. Rerun the command to resume an interrupted run. Default: standard output.",
     )
     to: View | None = Help(
         None,
-        "Only on standard output. json prints one prediction on each line. Default: terminal for a pair on a"
+        "It is for standard output alone. json prints one prediction on each line. Default: terminal for a pair on a"
         " terminal, json otherwise.",
     )
     fail_on: tuple[str, ...] = Help(
-        (), "Exit with 4 if any response is unsupported or not-checked; give both with a comma. Default: none."
+        (), "if any response is unsupported or not-checked; give both with a comma. Default: none."
     )
     max_rate: str | None = Option(
         None,
@@ -416,9 +417,11 @@ def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, 
     bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would stand among the results
     rows = _rows(options, inputs, account, alone=len(inputs) == 1)
     live = any(file.path == STDIN for file in inputs)
+    if live:  # a stream may have no end, at which they would be counted
+        account.shown = math.inf
 
     def pairs() -> Iterator[tuple[Sample, Prediction]]:
-        with Bar(shown=bar_fits, total=lambda: count_rows(inputs)) as bar:
+        with Bar(shown=bar_fits, total=lambda: count_rows(inputs), lines=not live) as bar:
             for row, prediction in engine.run(rows(), ready=standard_input_ready if live else lambda: True):
                 bar.advance()
                 if isinstance(row, Sample):
@@ -533,7 +536,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
         )
         pace = Pace(cluster.processes)
         rows = _rows(options, inputs, account, alone=len(inputs) == 1)
-        with Bar(shown=not options.quiet, total=total, resumes=True) as bar:
+        with Bar(shown=not options.quiet, total=total, resumes=True, lines=False) as bar:
 
             def seen(part: Part, process: int | None) -> None:
                 pace.add(part, process)

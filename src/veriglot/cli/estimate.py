@@ -74,7 +74,7 @@ class EstimateOptions(Options):
     language: str | None = Help(None, "Default: as detected.")
     columns: tuple[str, ...] = ()
     to: Literal["table", "json", "csv"] | None = Help(None, "Default: table.")
-    json: bool = Help(False, "The same as --to json.")
+    json: bool = Help(False, "as --to json does.")
     quiet: bool = False
 
 

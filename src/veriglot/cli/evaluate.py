@@ -78,10 +78,10 @@ class EvaluateOptions(Options):
     )
     seed: int = 0
     resamples: int = Setting(1000, "Bootstrap resamples of whole texts for the intervals; 0 gives no intervals.", 0)
-    output: str | None = Help(None, "The error profile, as JSON.")
+    output: str | None = Help(None, "the error profile, as JSON.")
     counts: str | None = Setting(None, "Write the counts of every response into this file, as JSON. Default: none.")
     full: bool = Option(False, "Show every table: types, spans, characters, facts, sentences, confidences.")
-    json: bool = Help(False, "It has every figure. Default: one line for each language and one for all.")
+    json: bool = Help(False, "with every figure. Default: one line for each language and one for all.")
     language: str | None = Help(None, "Default: identified by the detector.")
     format_: str | None = Setting(None, "Format of the data. Default: recognised from its content.")
     columns: tuple[str, ...] = ()

@@ -238,15 +238,15 @@ def rows_of(
 
 
 def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
-    """The rows that could be read; how many could not is said in the end, with `outcome` after the number."""
-    unreadable = 0
+    """The rows that could be read; how many could not is said in the end, with `outcome` after the number, and why."""
+    unreadable: list[str] = []
     for row in rows:
         if isinstance(row, FailedRow):
-            unreadable += 1
+            unreadable.append("" if unreadable else str(row.as_error()))
         else:
             yield row
     if unreadable:
-        say(f"{unreadable:,} {outcome}")
+        say(f"{len(unreadable):,} {outcome}; the first: {unreadable[0]}")
 
 
 def read_text(path: str) -> str:

@@ -27,7 +27,7 @@ def merge(
         "Outputs of `veriglot detect --shard`, all of one run, in any order; or the one folder of --engine ray.",
     ),
     *,
-    output: str = Help(..., "A .jsonl or .parquet file."),
+    output: str = Help(..., "the predictions: a .jsonl or .parquet file."),
     overwrite: bool = False,
     quiet: bool = False,
 ) -> int:

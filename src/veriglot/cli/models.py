@@ -113,7 +113,7 @@ def remove(name: str = _NAME) -> None:
 def path(name: str = _NAME) -> None:
     """Print the path of a model.
 
-    It is that of its file, or of the folder of its files. Fails if the model is missing or damaged.
+    A model of several files has the path of their folder. Fails if the model is missing or damaged.
     """
     print(registry.find(name))
 

@@ -36,12 +36,12 @@ def report(
     *,
     to: Literal["html", "csv", "json", "markdown", "latex", "terminal"] | None = Help(
         None,
-        "One self-contained page, tables, or a view for the terminal. Default: by the suffix of --output"
+        "It is one self-contained page, tables, or a view for the terminal. Default: by the suffix of --output"
         " (.html, .csv, .json, .md, .tex), html without one; terminal for a bench.",
     ),
     output: str | None = Help(
         None,
-        "A file, or the folder for `--table all`. Default: report.html in RUN for html, standard output for the rest.",
+        "a file, or the folder for `--table all`. Default: report.html in RUN for html, standard output for the rest.",
     ),
     table: str | None = Help(
         None,

@@ -94,7 +94,7 @@ def init(
     preset: str = Option("mfava", "mfava, hat, kang or halluverse.", "NAME"),
     data: list[str] | None = Option(None, "What is annotated; may be repeated. Default: data.jsonl in FOLDER.", "PATH"),
     name: str | None = Option(None, "Name of the project. Default: that of the folder.", "NAME"),
-    languages: str | None = Help(None, "They are those of the responses. Default: all."),
+    languages: str | None = Help(None, "of the responses. Default: all."),
 ) -> None:
     """Write a project file for you to edit, after one of the papers."""
     path = folder / "project.toml"
@@ -208,8 +208,8 @@ def invite(
     role: Literal["annotator", "reviewer", "lead", "script"] = Option(
         "annotator", "annotator, reviewer, lead, or script (a token that only reads, for programs).", "ROLE"
     ),
-    count: int = Help(1, "Unit: links, at most 1000."),
-    languages: str | None = Help(None, "They are those of the person's items. Default: all."),
+    count: int = Help(1, "links to make, at most 1000."),
+    languages: str | None = Help(None, "of the person's items. Default: all."),
     note: str | None = Option(None, "Note that only leads see, such as the person meant.", "TEXT"),
     email: str | None = Option(None, "Address by which the person may sign in; see [sign_in].", "ADDRESS"),
     public_url: str | None = Help(None, "Default: http://127.0.0.1:8321."),

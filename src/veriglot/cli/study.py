@@ -48,7 +48,7 @@ def run(
     study: str = Argument(..., "STUDY", "The study file, as TOML."),
     *,
     output: str | None = Help(
-        None, "Folder of the run; an unfinished run resumes. Default: beside the study file, named after it."
+        None, "the folder of the run; an unfinished run resumes. Default: beside the study file, named after it."
     ),
     processes: int = Help(
         0, "They judge the responses. limits.jobs in the study file sets the number of concurrent calls."
@@ -56,7 +56,7 @@ def run(
     batch_size: int = 32,
     overwrite: bool = False,
     dry_run: bool = False,
-    json: bool = Help(False, "It has the results, or the plan of --dry-run. Default: a table."),
+    json: bool = Help(False, "with the results, or the plan of --dry-run. Default: a table."),
     quiet: bool = False,
 ) -> int:
     """Run a study: ask the models or read responses, judge every response, estimate the rates, write a report.

@@ -24,7 +24,7 @@ def _train() -> None:
 
 _DATA = Argument(..., "DATA...", "Labelled samples in any readable format: files or folders.")
 _SEED = Help(0, "Equal seeds and data give equal weights.")
-_WEIGHTS = Help(..., "Folder for the weights and the model card; created if missing.")
+_WEIGHTS = Help(..., "the weights and the model card: a folder, created if missing.")
 
 
 def _echo(line: str) -> None:
@@ -39,7 +39,7 @@ def grounding(
     output: str = _WEIGHTS,
     seed: int = _SEED,
     encoder: str | None = Help(None, "It is distilled into word vectors. Default: the installed vectors."),
-    epochs: int = Help(6, "They are those of the first stage."),
+    epochs: int = Help(6, "in the first stage."),
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
@@ -92,7 +92,7 @@ def reader(
 def tokens(
     config: str = Argument(..., "CONFIG.toml", "Model, data and settings; docs/token_classifiers.md lists them."),
     *,
-    dry_run: bool = Help(False, "Show the tokens, memory and time that it would take."),
+    dry_run: bool = Help(False, "in tokens, memory and time."),
     json: bool = JSON_TABLE,
 ) -> None:
     """Train token classifiers from any checkpoint of transformers; `hf:FOLDER` loads them. Rerun the command to resume.
@@ -138,7 +138,7 @@ def _print_plan(plan: Any) -> None:
 def nli(
     config: str = Argument(..., "CONFIG.toml", "Model, data and settings; docs/nli.md lists them."),
     *,
-    dry_run: bool = Help(False, "Show the rows, tokens, steps and memory that it would take."),
+    dry_run: bool = Help(False, "in rows, tokens, steps and memory."),
     json: bool = JSON_TABLE,
 ) -> None:
     """Fine-tune an encoder to judge premise and hypothesis; `nli:FOLDER` loads it. Rerun the command to resume.
@@ -175,7 +175,7 @@ def stacking(
         "Detectors to combine: names joined by + (grounding+reader), or a TOML file with a table [[members]] for each.",
         "NAMES",
     ),
-    output: str = Help(..., "File for the weights, as JSON."),
+    output: str = Help(..., "the weights, as JSON."),
     annotator: str | None = Help(None, "Default: as in veriglot evaluate."),
     seed: int = _SEED,
 ) -> None:

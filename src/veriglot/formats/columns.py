@@ -67,6 +67,7 @@ class _Table(msgspec.Struct, frozen=True):
 
     names: dict[str, list[list[str]]]
     words: dict[str, list[str]]
+    beside_premise: dict[str, list[str]]
     objects: dict[str, list[str]]
     presets: tuple[Preset, ...]
 
@@ -247,12 +248,9 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
         if exact and part not in {"spans", "label"}:
             return tuple(exact[:1])
         if columns:
-            return (min(columns, key=lambda key: _rank(names[key], known)),) if part in _CHOICES else columns
+            ranks = {[*known, names[key]].index(names[key]): key for key in reversed(columns)}
+            return (ranks[min(ranks)],) if part in _CHOICES else columns
     return ()
-
-
-def _rank(name: str, known: Sequence[str]) -> int:
-    return known.index(name) if name in known else len(known)
 
 
 def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
@@ -438,7 +436,7 @@ def _meaning(column: str) -> int | None:
     return int(any(senses) != negated)
 
 
-def _unsupported(value: Any, part: str, column: str) -> int | None:
+def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = ()) -> int | None:
     """1 where a label says that the response is unsupported, 0 where supported, None where there is none.
 
     Raises:
@@ -447,16 +445,17 @@ def _unsupported(value: Any, part: str, column: str) -> int | None:
     if value is None or str(value).strip().lower() in {"", "nan", "none", "null"}:
         return None
     words, word = _table().words, str(value).strip().lower()
+    meaning_of_1 = _SENSES.get(part, _meaning(column))
+    short = _table().beside_premise if meaning_of_1 is None and "premise" in map(_normalized, evidence) else {}
     for meaning, number in _SENSES.items():
-        if _normalized(word) in words[meaning]:
+        if _normalized(word) in {*words[meaning], *short.get(meaning, ())}:
             return number
     if word not in {*words["true"], *words["false"]}:
         raise _UnclearLabelError(
             f"the label {str(value)[:40]!r} in {column!r} is not known",
-            remedy="Write supported or unsupported for it, or add a column of 0 and 1 and --map unsupported=COLUMN "
-            "(or supported=COLUMN); --map label= leaves the labels out.",
+            remedy="Write supported or unsupported for it (of NLI: entailment, neutral, contradiction), or add a column"
+            " of 0 and 1 and --map unsupported=COLUMN (or supported=COLUMN); --map label= leaves the labels out.",
         )
-    meaning_of_1 = _SENSES.get(part, _meaning(column))
     if meaning_of_1 is not None:
         return meaning_of_1 if word in words["true"] else 1 - meaning_of_1
     raise _UnclearLabelError(
@@ -531,7 +530,7 @@ def _annotation(
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
                     meta["labels"] = others
-            elif (label := _unsupported(value, part, column)) is not None:
+            elif (label := _unsupported(value, part, column, plan.parts.get("evidence", ()))) is not None:
                 if rating not in (None, label):
                     raise _UnclearLabelError(f"{column!r} says the reverse of another label")
                 rating = label

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,16 +20,19 @@ def say(text: str) -> None:
     print(f"veriglot: {text}", file=sys.stderr)
 
 
+_EVERY = 30.0  # seconds between two lines where there is no bar
 _PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not load what draws it
 
 
 class Bar:
-    """A progress bar that appears once the work proves long.
+    """A progress bar that appears once the work proves long; a line every 30 s where standard error is no terminal.
 
     Args:
-        shown: whether to show it at all; it is shown only where standard error is a terminal.
-        total: counts the rows, or says None where they cannot be counted; asked only when the bar appears.
+        shown: whether to show it at all.
+        total: counts the rows, or says None where they cannot be counted; asked only when it is to be shown.
         resumes: whether a run that is interrupted goes on when it is started again, which is then said.
+        step: what the rows are for, in a few words.
+        lines: whether there are lines where there is no terminal.
         clock: tells the seconds.
     """
 
@@ -38,10 +42,15 @@ class Bar:
         shown: bool,
         total: Callable[[], int | None],
         resumes: bool = False,
+        step: str = "",
+        lines: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hint = shown and resumes
         self._shown = shown and sys.stderr.isatty()
+        self._lines = shown and lines and not self._shown
+        self._step = step
+        self._ended = Event()
         self._total = total
         self._clock = clock
         self._began = clock()
@@ -51,9 +60,12 @@ class Bar:
         self._task: TaskID | None = None
 
     def __enter__(self) -> Bar:
+        if self._lines:
+            Thread(target=self._tell, daemon=True).start()  # one row may take minutes
         return self
 
     def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        self._ended.set()
         if self._bar is not None:
             self._bar.stop()
         if kind is KeyboardInterrupt and self._hint:
@@ -67,6 +79,17 @@ class Bar:
             self._bar.update(self._task, completed=self._rows)
         elif self._shown and self._clock() - self._began > _PATIENCE:
             self._appear()
+
+    def _tell(self) -> None:
+        if self._ended.wait(_EVERY):
+            return
+        total = self._total()
+        of = "" if total is None else f" of {total:,}"
+        step = self._step and f"{self._step}: "
+        while True:
+            say(f"{step}{self._rows:,}{of} rows done after {self._clock() - self._began:,.0f} s")
+            if self._ended.wait(_EVERY):
+                return
 
     def _appear(self) -> None:
         from rich.console import Console
@@ -119,7 +142,7 @@ class Watch:
         self._bar.__exit__()
         if self._shown and sys.stderr.isatty():
             say(step)
-        self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes)
+        self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes, step=step).__enter__()
 
     def advance(self) -> None:
         """One more row of the step is done."""

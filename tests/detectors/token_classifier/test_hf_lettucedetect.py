@@ -68,7 +68,7 @@ def test_both_sides_of_the_comparison_find_the_same_tokens(package: Any, lettuce
     theirs = {i for span in names["spans"] for i in range(span["start"], span["end"]) if answer[i].isalnum()}
     assert theirs
     found = veriglot.detect(
-        [names["context"]], answer, question=names["question"], detector=f"hf:{lettuce}", language="en"
+        [names["context"]], response=answer, question=names["question"], detector=f"hf:{lettuce}", language="en"
     )
     ours = found.as_dicts()
     assert set(names["spans"][0]) == {"start", "end", "text", "confidence"} <= set(ours[0])

@@ -182,7 +182,8 @@ def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[
     if values:
         known = [value for passage, tag in passages for value in read_values(passage, tag)]
         for value, verdict in zip(values, support(values, known), strict=True):
-            result[(bounds[:, 0] < value.end) & (bounds[:, 1] > value.start)] = verdict
+            low, high = np.searchsorted(bounds[:, 1], value.start, "right"), np.searchsorted(bounds[:, 0], value.end)
+            result[low:high] = verdict
     return result
 
 
@@ -198,7 +199,7 @@ def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> B
     result = np.zeros(len(bounds), bool)
     for start, end in sentences(sample.response, language):
         if is_refusal(sample.response[start:end], language):
-            result |= (bounds[:, 0] >= start) & (bounds[:, 1] <= end)
+            result[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
     if (result & (numbers < 0)).any():
         asked = number_support(sample.response, bounds, language, [(sample.question or "", language)])
         result &= (numbers >= 0) | (asked > 0)

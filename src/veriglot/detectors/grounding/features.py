@@ -399,7 +399,11 @@ def _in_markup(response: str, bounds: Int64s) -> Bools:
     inside = np.zeros(len(bounds), bool)
     if "<|" in response:
         for match in _CONTROL_TOKEN.finditer(response):
-            inside |= (bounds[:, 0] >= match.start()) & (bounds[:, 1] <= match.end())
+            low, high = (
+                np.searchsorted(bounds[:, 0], match.start()),
+                np.searchsorted(bounds[:, 1], match.end(), "right"),
+            )
+            inside[low:high] = True
     return inside
 
 

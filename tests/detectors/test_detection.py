@@ -35,7 +35,7 @@ def test_a_prediction_has_a_verdict_and_is_no_truth_value() -> None:
 
 
 def test_nothing_is_kept_of_its_use(tmp_path: Path) -> None:
-    code = f"import veriglot; print(veriglot.detect({FACT!r}, {WRONG!r}).verdict)"
+    code = f"import veriglot; print(veriglot.detect({FACT!r}, response={WRONG!r}).verdict)"
     folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
     environment = {**folders, **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -19,6 +19,8 @@ export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Another environment that happens to be active must not leak into ours.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_REQUIRE_VIRTUALENV
+# Containers often set this: each of the hundreds of processes that the tests start would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 # The stamp carries the version, so `make test PYTHON=python3.12` makes the environment anew.

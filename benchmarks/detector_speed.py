@@ -13,10 +13,12 @@ the first use of a language), which does not grow with the rows.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -137,19 +139,24 @@ def from_files(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[
     """CPU milliseconds a row of `veriglot detect` with one process and two, and of its detector alone."""
     samples, notes = inputs.read_rows(options.data, options.examples), list[str]()
     samples = [msgspec.structs.replace(row, id=str(number), annotations=()) for number, row in enumerate(samples)]
-    count, rows = len(samples), []
+    count, half, rows = len(samples), len(samples) // 2, []
     with tempfile.TemporaryDirectory() as folder:
         source, first = Path(folder) / "rows.jsonl", Path(folder) / "half.jsonl"
-        for path, number in ((source, count), (first, count // 2)):
+        for path, number in ((source, count), (first, half)):
             with path.open("wb") as file:
                 file.writelines(encode(sample) + b"\n" for sample in islice(samples, number))
         for name in options.detector or ["grounding"]:
             for words in (False, True):
-                alone = min(_alone(name, samples, words=words) for _ in range(options.repeats)) / count
+                runs: dict[str, Callable[[], float]] = {"alone": partial(_alone, name, source, half, words=words)}
                 for processes in (1, 2):
-                    half = min(_detect(name, first, processes, words=words) for _ in range(options.repeats))
-                    whole = min(_detect(name, source, processes, words=words) for _ in range(options.repeats))
-                    each = (whole - half) / (count - count // 2)
+                    for path in (first, source):
+                        runs[f"{path.stem} {processes}"] = partial(_detect, name, path, processes, words=words)
+                taken = [{what: work() for what, work in runs.items()} for _ in range(options.repeats)]  # by turns
+                best = {what: min(times[what] for times in taken) for what in runs}
+                alone = best["alone"] / (count - half)
+                for processes in (1, 2):
+                    whole = best[f"rows {processes}"]
+                    each = (whole - best[f"half {processes}"]) / (count - half)
                     rows.append(
                         {
                             "detector": name,
@@ -165,14 +172,22 @@ def from_files(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[
     notes.append(
         f"{count} rows of {inputs.code_points(samples):,.0f} code points on average; CPU time, user and system"
     )
+    notes.append("detector: in a process of its own, the second half of the rows after the first, as from file to file")
     notes.append(f"ratio: at most {MOST} times the detector's own time; the start is paid once a run")
     return rows, notes
 
 
-def _alone(name: str, samples: Sequence[Sample], *, words: bool) -> float:
+def _alone(name: str, source: Path, half: int, *, words: bool) -> float:
+    """CPU seconds that a detector takes over the rows from `half` on, after those before it, in a new process."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_second_half, name, source, half, words=words).result()
+
+
+def _second_half(name: str, source: Path, half: int, *, words: bool) -> float:
     detector = veriglot.load_detector(name, words=words)
-    veriglot.detect(*PAIR, detector=detector)
-    return _run(partial(in_batches, detector, samples, BATCH))
+    samples = list(veriglot.read(source))
+    in_batches(detector, samples[:half], BATCH)
+    return _run(partial(in_batches, detector, samples[half:], BATCH))
 
 
 def _detect(name: str, source: Path, processes: int, *, words: bool) -> float:

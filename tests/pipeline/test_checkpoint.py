@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,7 @@ from word_absence import WordAbsence
 
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Engine, OutputJob, run_jobs
-from veriglot.records import Prediction, Sample, encode
+from veriglot.records import Prediction, Sample, Status, encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
 
 if TYPE_CHECKING:
@@ -73,6 +74,36 @@ def make(source: Path, output: Path, *, until: int | None = None, stop: bool = F
     job = OutputJob(lambda: rows_of(source), checkpoint_for(source, output, **settings))
     with Engine(Counting, batch_size=1) as engine:
         return run_jobs([job], engine, seen=seen, stop=stop)
+
+
+@pytest.mark.slow
+def test_two_processes_write_the_bytes_and_count_the_rows_of_one(tmp_path: Path) -> None:
+    source = write_input(tmp_path)
+    made = []
+    for jobs in (1, 2):
+        checkpoint = checkpoint_for(source, tmp_path / f"{jobs}.jsonl")
+        with Engine(partial(WordAbsence, words=True), jobs=jobs, batch_size=7) as engine:
+            tally = run_jobs([OutputJob(lambda: rows_of(source), checkpoint)], engine)
+        made.append((checkpoint.rows.path.read_bytes(), checkpoint.failures.path.read_bytes(), tally))
+    assert made[0] == made[1]
+    assert made[0][2].reasons == {"no_evidence": "the sample has no evidence"}
+
+
+def test_a_line_counts_as_its_record_does(tmp_path: Path) -> None:
+    records = [
+        Prediction("a", Status.SCORED, "d", 0.9, (), language="de", notes=("evidence:other_language",)),
+        Prediction("b", Status.FAILED, "d", reason="why"),
+    ]
+    made = []
+    for name, lines in (("records", records), ("lines", list(map(encode, records)))):
+        checkpoint = checkpoint_for(write_input(tmp_path), tmp_path / name)
+        checkpoint.open()
+        for line in lines:
+            checkpoint.write(line)
+        checkpoint.complete()
+        made.append((checkpoint.output.read_bytes(), checkpoint.tally))
+    assert made[0] == made[1]
+    assert (made[0][1].foreign, made[0][1].reasons) == (1, {"failed": "why"})
 
 
 def test_every_row_is_in_one_of_the_two_files(tmp_path: Path) -> None:

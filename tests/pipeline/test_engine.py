@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from rows import samples
-from word_absence import Dies, DiesAtStart, Forgets, Raises, Slow, WordAbsence
+from word_absence import Dies, DiesAtStart, Forgets, Raises, Slow, Unwritable, WordAbsence
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.pipeline.engine import Description, Engine
@@ -107,6 +107,13 @@ def test_a_detector_that_raises_loses_only_the_sample_it_raises_over(jobs: int) 
     assert failed[0].reason == "the detector raised ArithmeticError: no number fits s3"
     assert failed[0].spans is None
     assert [row.id for row, _ in found] == [row.id for row in rows]
+
+
+@pytest.mark.slow
+def test_predictions_that_json_cannot_hold_come_from_a_process_all_the_same() -> None:
+    rows = [sample("a", "the old mill"), sample("b", "half of it"), sample("c", "a new mill")]
+    detector = Unwritable()
+    assert judged(rows, Unwritable, jobs=2) == [(row, detector.judge(row)) for row in rows]
 
 
 @pytest.mark.parametrize("becomes", [None, SystemError("returned a result with an exception set")])

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from veriglot.records import Prediction, Span, Status, Word
 
 if TYPE_CHECKING:
@@ -86,6 +88,14 @@ class Forgets(WordAbsence):
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         done = super().predict(samples)
         return done[:-1] if len(done) > 1 else done
+
+
+class Unwritable(WordAbsence):
+    """Names half of a surrogate pair as the language of every response that says `half`, which JSON cannot hold."""
+
+    def judge(self, sample: Sample) -> Prediction:
+        made = super().judge(sample)
+        return msgspec.structs.replace(made, language="\ud800") if "half" in sample.response else made
 
 
 class Dies(WordAbsence):

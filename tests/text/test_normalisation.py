@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tricky_texts import TEXTS, TRICKY
 
-from veriglot.text.normalization import normalise
+from veriglot.text.normalization import fold, normalise, plain
 
 OPTIONS = ["fold_case", "spaces"]
 NOTHING = dict.fromkeys(OPTIONS, False)
@@ -96,3 +96,13 @@ def check(text: str, options: dict[str, bool]) -> None:
     assert (starts < ends).all()
     assert (starts[0], ends[-1]) == (0, len(text))
     assert (starts[1:] <= ends[:-1]).all(), "an original code point between two ranges is lost"
+
+
+@pytest.mark.parametrize("text", TRICKY)
+def test_plain_text_is_the_normalised_text_folded(text: str) -> None:
+    assert plain(text) == fold(normalise(text, spaces=False).text)
+
+
+@given(TEXTS)
+def test_plain_text_is_so_of_any_text(text: str) -> None:
+    assert plain(text) == fold(normalise(text, spaces=False).text)

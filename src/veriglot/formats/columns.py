@@ -157,6 +157,7 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
     return dict(columns)
 
 
+@lru_cache(maxsize=1 << 10)
 def _normalized(name: str) -> str:
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return ("_" if apart.startswith("_") else "") + re.sub(r"[\W_]+", "_", apart).strip("_").lower()
@@ -583,8 +584,7 @@ def read_row(
 
 def has_labels(row: Mapping[str, Any]) -> bool:
     """Whether a row has a column of labels, by its name."""
-    known = _table().names
-    return not {*known["spans"][0], *known["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
+    return not {*_table().names["spans"][0], *_table().names["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
 
 
 def names_other_evidence(row: Mapping[str, Any]) -> bool:

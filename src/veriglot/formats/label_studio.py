@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff, need, optional
@@ -106,6 +105,8 @@ def labeling_config(labels: Mapping[str, str]) -> str:
     Args:
         labels: names to colours, as `#rrggbb`.
     """
+    from xml.sax.saxutils import quoteattr  # it loads urllib.request and ssl, and every file read loads this module
+
     choices = "".join(
         f"    <Label value={quoteattr(name)} background={quoteattr(colour)}/>\n" for name, colour in labels.items()
     )

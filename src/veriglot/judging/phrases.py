@@ -16,7 +16,7 @@ import numpy as np
 
 from veriglot.plugins import packaged
 from veriglot.records.languages import base_tag
-from veriglot.text.normalization import fold, normalise
+from veriglot.text.normalization import fold, normalise, plain
 from veriglot.text.segmentation import folded_words, sentences, space_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Patterns:
 
     def _word(self, word: str) -> str:
         any_ending = _REST if word.endswith("*") and self.spaced else ""
-        return self._clitics + re.escape(_plain(word.rstrip("*"))).replace("_", r"[\s'-]+") + any_ending
+        return self._clitics + re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'-]+") + any_ending
 
     def _phrase(self, phrase: str) -> str:
         space, gap = (
@@ -221,10 +221,6 @@ def _compiled(base: str) -> _Patterns | None:
     return None if wording is None else _Patterns(base, wording)
 
 
-def _plain(text: str) -> str:
-    return fold(normalise(text, spaces=False).text)
-
-
 def harmless_words(response: str, bounds: Bounds, language: str | None, question: str | None = None) -> Bools:
     """The words that need no support because they claim nothing; `yes` and `no` are claims, and so are refusals here.
 
@@ -244,13 +240,13 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     ranges.extend(_list_numbers(response))
     patterns = _patterns(language)
     normal = normalise(response, spaces=False)
-    plain = fold(normal.text)
+    folded = fold(normal.text)
     stretches: list[Range] = []
     for known in {id(p): p for p in (patterns, _compiled("en")) if p}.values():
-        stretches.extend(m.span() for m in _BRACKETS.finditer(plain) if known.cites(m[1]))
+        stretches.extend(m.span() for m in _BRACKETS.finditer(folded) if known.cites(m[1]))
     if patterns:
         at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
-        stretches.extend(_framing(patterns, plain, at.tolist(), _stems(question or "", language)))
+        stretches.extend(_framing(patterns, folded, at.tolist(), _stems(question or "", language)))
     ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
     harmless = np.zeros(len(bounds), bool)
     for start, end in ranges:
@@ -319,7 +315,7 @@ def is_negated(sentence: str, language: str | None) -> bool | None:
     patterns = _patterns(language)
     if patterns is None or patterns.negation.pattern.endswith("(?!)"):
         return None
-    return len(patterns.negation.findall(_plain(sentence))) % 2 == 1
+    return len(patterns.negation.findall(plain(sentence))) % 2 == 1
 
 
 def is_refusal(sentence: str, language: str | None) -> bool:
@@ -336,7 +332,7 @@ def is_refusal(sentence: str, language: str | None) -> bool:
     patterns = _patterns(language)
     if patterns is None:
         return False
-    text = _plain(sentence)
+    text = plain(sentence)
     start = _LEADING.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
     answer = patterns.answers.match(text, start)
     if patterns.although.match(text, start) or (answer and re.match(r"\s*[,.:;!-]", text[answer.end() :])):

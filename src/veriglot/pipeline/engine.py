@@ -19,8 +19,10 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+import msgspec
+
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status
+from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status, encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ _BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does n
 _GROWTH = 8  # of a batch for a cluster: a call costs a millisecond, but few rows have to reach every worker
 _BATCH_CODE_POINTS = 2_000_000  # at which a batch is closed early, so that long rows do not multiply in memory
 _DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
+_PREDICTIONS = msgspec.json.Decoder(Prediction)
 _GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
 
 # Each process has one core: numerical libraries that start a thread per core would only stand in each other's way.
@@ -62,7 +65,7 @@ class _Batch(Generic[P]):
 
     rows: list[Sample | P] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
-    predictions: list[Prediction | Score | None] = field(default_factory=list)
+    predictions: list[Prediction | Score | bytes | None] = field(default_factory=list)
     code_points: int = 0
 
     def add(self, row: Sample | P) -> None:
@@ -268,9 +271,21 @@ def _serve(connection: Connection, recipe: bytes) -> None:
     try:
         connection.send(hello)
         while isinstance(hello, Description):
-            connection.send(judge(detector, connection.recv()))
+            connection.send(_packed(judge(detector, connection.recv())))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the parent is gone, and with it whoever wanted an answer
+
+
+def _packed(answers: list[Any]) -> list[Any]:
+    """Predictions as the lines of JSON that files hold: quicker than pickle, and an output takes them as they are."""
+    try:
+        return [encode(answer) if type(answer) is Prediction else answer for answer in answers]
+    except Exception:  # what JSON cannot hold fails where it is written, in one process as in several
+        return answers
+
+
+def _unpacked(answer: Any) -> Any:
+    return _PREDICTIONS.decode(answer) if isinstance(answer, bytes) else answer
 
 
 # A pool of worker processes that notices when one dies.
@@ -383,7 +398,7 @@ class Service:
                 self._wait()
             for batch in begun:
                 if None not in batch.predictions:
-                    give(batch.samples, batch.predictions)
+                    give(batch.samples, [*map(_unpacked, batch.predictions)])
             begun = [batch for batch in begun if None in batch.predictions]
 
     def answers(
@@ -581,13 +596,14 @@ class Engine:
         What is not a `Sample` passes through in its place, with None. A sample over which the detector raises, or over
         which its process dies twice, gets a prediction of status `failed`; no row is lost.
         """
-        return self._answers(rows, ready)
+        return ((row, _unpacked(answer)) for row, answer in self.answers(rows, ready))
 
     def scores(self, samples: Iterable[Sample]) -> Iterator[Score]:
         """The same of a scorer: one score a sample, in order."""
-        return (score for _, score in self._answers(samples, lambda: True))
+        return (score for _, score in self.answers(samples, lambda: True))
 
-    def _answers(self, rows: Iterable[Sample | R], ready: Callable[[], bool]) -> Iterator[tuple[Sample | R, Any]]:
+    def answers(self, rows: Iterable[Sample | R], ready: Callable[[], bool]) -> Iterator[tuple[Sample | R, Any]]:
+        """As `run`, but a prediction that another process made comes as its line of JSON."""
         grown = self.batch_size * _GROWTH if self._remote else self.batch_size
         queue = _batches(rows, self.batch_size, grown, self.jobs * _BATCHES_AHEAD, ready)
         if self._detector is None:
@@ -618,7 +634,7 @@ def run_jobs(
     engine: Engine,
     *,
     stop: bool = False,
-    seen: Callable[[Sample | FailedRow, Prediction | None], None] | None = None,
+    seen: Callable[[Sample | FailedRow, Any], None] | None = None,
 ) -> Tally:
     """Make every output, all processes over all inputs, in order.
 
@@ -628,7 +644,7 @@ def run_jobs(
         jobs: what to make; outputs that are finished are counted and left alone.
         engine: what judges the rows.
         stop: raise at the first row that cannot be read instead of noting it; what stands before it is kept.
-        seen: called for every row that this call added.
+        seen: called for every row that this call added; with what `Engine.answers` gives for it.
 
     Raises:
         InputError: with `stop`, the first row that cannot be read.
@@ -637,8 +653,7 @@ def run_jobs(
         job.checkpoint.check()
     current = deque(jobs)
     try:
-        results: Iterator[tuple[Sample | FailedRow | Checkpoint, Prediction | None]] = engine.run(_stream(jobs))
-        for row, prediction in results:
+        for row, prediction in engine.answers(_stream(jobs), lambda: True):
             if isinstance(row, Checkpoint):
                 row.complete()
                 current.popleft()

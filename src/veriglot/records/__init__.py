@@ -735,8 +735,9 @@ def decode_json(line: bytes | str) -> Any:
         InputError: it is not valid JSON, or not valid UTF-8; the message says where it broke off.
     """
     try:
-        return _decoder.decode(text := decode_text(line) if isinstance(line, bytes) else line)
-    except (msgspec.DecodeError, RecursionError) as error:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = decode_text(line) if isinstance(line, bytes) else line
         with suppress(ValueError, RecursionError):
             plain = json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
             return _decoder.decode(plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

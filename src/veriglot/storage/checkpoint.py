@@ -427,6 +427,16 @@ class _Head(msgspec.Struct):
         return "not_checked" if self.spans is None else "unsupported" if self.spans else "supported"
 
 
+class _Done(_Head):
+    """A row of this run."""
+
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+_DONE = msgspec.json.Decoder(_Done)
+
+
 @dataclass(eq=False)
 class Checkpoint:
     """One output, its failed rows, and the manifest that says what both are made from.
@@ -540,12 +550,13 @@ class Checkpoint:
                 )
         yield from source
 
-    def write(self, record: msgspec.Struct) -> None:
-        """Add the next row: a prediction, or any record with an `id`."""
+    def write(self, record: msgspec.Struct | bytes) -> None:
+        """Add the next row: a prediction, or any record with an `id`, or the line of JSON that one makes."""
+        line = record if isinstance(record, bytes) else msgspec.json.encode(record)
         # After a power failure the file of failed rows must not know less than the rows that followed them.
         self.failures.sync()
-        self.rows.append(msgspec.json.encode(record))
-        self.tally.add(record)
+        self.rows.append(line)
+        self.tally.add(_DONE.decode(line) if record is line else record)
         self._note_time()
 
     def fail(self, row: FailedRow) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -164,6 +165,17 @@ def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Norm
     if spaces and result.size:
         result, starts, ends = _single_spaces(result, starts, ends)
     return Normalised(text_of(result), starts, ends)
+
+
+def plain(text: str) -> str:
+    """`fold` of the text in the form of `normalise` with its spaces as they are, for sentences: without the map."""
+    if text.isascii():
+        return text.lower()
+    forms = _forms(fold_case=True)
+    first = [place for place, char in enumerate(text) if not (place and _joins(char))]
+    whole = len(first) == len(text)
+    clusters = text if whole else [text[start:end] for start, end in pairwise([*first, len(text)])]
+    return fold("".join(map(forms.__getitem__, clusters)))
 
 
 def _by_cluster(text: str, codes: UInt32s, forms: _Forms) -> tuple[UInt32s, Int32s, Int32s]:

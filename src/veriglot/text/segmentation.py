@@ -13,7 +13,7 @@ Unicode's sentence boundaries (UAX 29, by ICU) are the ground. On it stand these
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +69,7 @@ _LOOK_BACK = 200  # code points: where a sentence is longer, only its end is loo
 _MIN_UNMARKED = 60  # code points: a Thai sentence is rarely shorter, and its clauses too are parted by spaces
 
 
+@lru_cache(maxsize=16)  # one sample asks several times of the same texts
 def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
     """The sentences of a text as half-open code point ranges, in order.
 

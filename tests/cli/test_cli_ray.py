@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import pickle
@@ -19,11 +20,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 import rows as made_rows
+from misbehaving import Arrival, ModelServer
 from rows import samples
 from word_absence import WordAbsence
 
-from veriglot.errors import MissingExtraError
+from veriglot.detectors.registry import uses_gpu
+from veriglot.errors import MissingExtraError, UsageError, VeriglotError
 from veriglot.formats.reader import read_predictions
+from veriglot.http.session import Session
 from veriglot.pipeline import ray_engine
 from veriglot.pipeline.engine import Refusal
 from veriglot.records import Evidence, Generator, Sample, encode
@@ -106,7 +110,7 @@ HEAD = '[study]\ntitle = "A"\nestimator = "raw"\nestimators = []\ndraws = 200\n[
 LIMITS = '[limits]\nengine = "ray"\n'
 
 
-@pytest.mark.parametrize("verb", ["detect", "evaluate", "study"])
+@pytest.mark.parametrize("verb", ["detect", "evaluate", "study", "bench"])
 def test_without_ray_the_extra_is_named(
     veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
@@ -118,6 +122,7 @@ def test_without_ray_the_extra_is_named(
         "detect": ("detect", source, "-o", f"{tmp_path}/out/", *RAY),
         "evaluate": ("evaluate", EXAMPLES, "--config", config),
         "study": ("study", "run", study, "-o", f"{tmp_path}/out"),
+        "bench": ("bench", "run", EXAMPLES, "-o", f"{tmp_path}/out", "--engine", "ray"),
     }
     outcome = veriglot(*words[verb])
     assert outcome.code in {1, 2}
@@ -128,7 +133,11 @@ def test_without_ray_the_extra_is_named(
 
 @pytest.fixture
 def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As much of Ray as the engine calls, in this process: the first actor has a core, the others wait."""
+    """As much of Ray as the engine calls, in this process: the first actor has a core, the others wait.
+
+    The cluster has 4 cores and 2 GPUs; `ray.asked` is what the last actor asked for.
+    """
+    monkeypatch.setattr(Session, "permits", None)  # which an actor sets for its whole process
     started, ready = list[Any](), list[Any]()
 
     def call(runs: bool, work: Any, *words: Any) -> Any:
@@ -141,11 +150,16 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
         made = {name: SimpleNamespace(remote=partial(call, len(started) == 1, work)) for name, work in methods.items()}
         return SimpleNamespace(**made)
 
+    def options(kind: Any, **settings: Any) -> Any:
+        vars(module).update(asked=settings)
+        return SimpleNamespace(remote=partial(start, kind))
+
     module, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
     module.__spec__ = ModuleSpec("ray", None)
     vars(module).update(
         is_initialized=lambda: True,
-        remote=lambda kind: SimpleNamespace(options=lambda **_: SimpleNamespace(remote=partial(start, kind))),
+        cluster_resources=lambda: {"CPU": 4.0, "GPU": 2.0},
+        remote=lambda kind: SimpleNamespace(options=partial(options, kind)),
         wait=lambda _, timeout: ([ready.pop()] if ready else [], []),
         get=lambda call: pickle.loads(pickle.dumps(call())),
         kill=lambda _: started.clear(),
@@ -239,6 +253,81 @@ def test_the_only_worker_dies_over_the_last_row(
     assert [len(whole), last.id, last.status] == [5, "poison", "failed"]
 
 
+@pytest.mark.usefixtures("_one_core")
+@pytest.mark.parametrize(
+    ("stated", "gpu", "cluster", "gpus", "workers"),
+    [
+        (None, False, {"CPU": 4.0, "GPU": 2.0}, 0.0, 4),
+        (None, True, {"CPU": 4.0, "GPU": 2.0}, 1.0, 2),
+        (None, True, {"CPU": 4.0}, 0.0, 4),
+        ("0.25", True, {"CPU": 64.0, "GPU": 2.0}, 0.25, 8),
+        ("0.25", False, {"CPU": 4.0, "GPU": 2.0}, 0.25, 4),
+        ("0", True, {"CPU": 4.0, "GPU": 2.0}, 0.0, 4),
+    ],
+)
+def test_workers_ask_for_gpus_where_the_cluster_has_them(
+    monkeypatch: pytest.MonkeyPatch,
+    stated: str | None,
+    gpu: bool,
+    cluster: dict[str, float],
+    gpus: float,
+    workers: int,
+) -> None:
+    monkeypatch.delenv("VERIGLOT_GPUS", raising=False)
+    monkeypatch.setenv("VERIGLOT_ONNX_CUDA", "")  # which an actor sets for its whole process
+    if stated is not None:
+        monkeypatch.setenv("VERIGLOT_GPUS", stated)
+    module, warnings = sys.modules["ray"], list[str]()
+    monkeypatch.setattr(module, "cluster_resources", lambda: cluster)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False)))
+    with ray_engine.Cluster(WordAbsence, gpu=gpu, say=warnings.append) as started:
+        assert (module.asked["num_gpus"], started.jobs) == (gpus, workers)  # type: ignore[attr-defined]
+    assert len(warnings) == bool(gpus)
+    assert all("do not see" in warning for warning in warnings)
+    assert bool(os.environ["VERIGLOT_ONNX_CUDA"]) is bool(gpus)
+
+
+@pytest.mark.usefixtures("_one_core")
+@pytest.mark.parametrize("stated", ["many", "-1", "nan", "inf"])
+def test_a_number_of_gpus_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
+    monkeypatch.setenv("VERIGLOT_GPUS", stated)
+    with pytest.raises(UsageError, match="VERIGLOT_GPUS"):
+        ray_engine.Cluster(WordAbsence, say=print)
+
+
+def test_networks_use_gpus() -> None:
+    networks = ["hf:owner/name", "nli:folder", "reader", "ensemble:grounding+reader", "calibrated:reader"]
+    assert all(map(uses_gpu, networks))
+    assert not any(map(uses_gpu, ["grounding", "judge:spans", "word_absence:WordAbsence", "ensemble:grounding+auto"]))
+
+
+@pytest.mark.usefixtures("_one_core")
+def test_another_detector_on_the_cluster_is_refused() -> None:
+    with pytest.raises(VeriglotError, match="but this one has another"):
+        ray_engine.open_engine("ray", WordAbsence, jobs=2, signature="another", say=print)
+
+
+def test_permits_keep_the_rate_and_wait_where_a_server_asks_for_it() -> None:
+    async def run() -> list[float]:
+        permits, times = ray_engine._Permits(), list[float]()
+
+        async def worker() -> None:
+            for _ in range(3):
+                count = await permits.take("server", 0.01, 3)
+                times.extend([time.monotonic()] * count)
+
+        await permits.hold("server", 0.2)
+        begun = time.monotonic()
+        await asyncio.gather(worker(), worker())
+        return [moment - begun for moment in times]
+
+    assert ray_engine._PERMITS == 0.25
+    times = asyncio.run(run())
+    assert min(times) >= 0.19  # the hold
+    assert len(times) == 18
+    assert times[-1] - times[0] >= (5 * 3 - 1) * 0.01  # one may be taken late
+
+
 def missing(_: object) -> bytes:
     raise MissingExtraError("Parquet", "parquet")
 
@@ -289,7 +378,8 @@ def test_the_output_is_that_of_the_local_engine_byte_for_byte(veriglot: Command,
     assert "is now" in refused.err
 
 
-@pytest.mark.parametrize("cluster", ["_one_core", pytest.param("ray", marks=[needs_ray, pytest.mark.slow])])
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["_one_core", pytest.param("ray", marks=needs_ray)])
 def test_a_study_and_an_evaluation_on_ray_give_the_local_results(
     veriglot: Command, tmp_path: Path, request: pytest.FixtureRequest, cluster: str
 ) -> None:
@@ -314,6 +404,124 @@ def test_a_study_and_an_evaluation_on_ray_give_the_local_results(
         words = ("--detector", "word_absence:WordAbsence", "--processes", 1, "--json", "--config", config)
         told.append(veriglot("evaluate", EXAMPLES, *words).out)
     assert told[0] == told[1] != ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["_one_core", pytest.param("ray", marks=needs_ray)])
+def test_a_bench_on_ray_has_the_local_answers(
+    veriglot: Command, tmp_path: Path, request: pytest.FixtureRequest, cluster: str
+) -> None:
+    request.getfixturevalue(cluster)
+    systems = "".join(
+        f'[[systems]]\n{kind} = "{name}"\n'
+        for kind, name in [("detector", "word_absence:WordAbsence"), ("detector", "grounding"), ("scorer", "rouge-l")]
+    )
+    bench = tmp_path / "bench.toml"
+    data = f'[[data]]\nname = "examples"\npath = "{EXAMPLES}"\nlevels = ["response"]\n'
+    bench.write_text(f"[bench]\nresamples = 0\n{data}{systems}")
+    results = []
+    for engine in ("local", "ray"):
+        outcome = veriglot("bench", "run", bench, "-o", tmp_path / engine, "--engine", engine, "--json")
+        assert outcome.code == 0, outcome.err
+        results.append(msgspec.json.decode(outcome.out))
+        for cell in results[-1]["cells"]:
+            assert cell.pop("cost")["cpu"] > 0
+    assert results[0] == results[1]
+    answers = [path.relative_to(tmp_path / "local") for path in (tmp_path / "local").rglob("answers.jsonl")]
+    assert len(answers) == 3
+    for path in answers:
+        assert (tmp_path / "ray" / path).read_bytes() == (tmp_path / "local" / path).read_bytes()
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+class CountingServer(ModelServer):
+    """Notes when requests arrive, and at some of them does something."""
+
+    def __init__(self, at: dict[int, Callable[[], object]]) -> None:
+        super().__init__()
+        self.at, self.times = at, list[float]()
+
+    def handle(self, arrival: Arrival) -> tuple[int, Any]:
+        self.times.append(time.monotonic())
+        self.at.get(len(self.times), int)()
+        return super().handle(arrival)
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.parametrize("deaths", [False, True])
+def test_workers_together_keep_the_rate_of_a_server(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray: Any, deaths: bool
+) -> None:
+    monkeypatch.setattr(parts, "_MOST_ROWS", 45)
+    rate, window = 25.0, 2.0
+    source = tmp_path / "in.jsonl"
+    rows = [row for row in samples(200) if row.evidence and re.search(r"\w", row.response)]
+    source.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+
+    def kill_permits() -> None:
+        ray.kill(ray.get_actor("_Permits"))
+
+    def kill_worker() -> None:
+        own = os.getpid()  # whose child is the node, whose children are the workers: others may have clusters here
+        titles = {int(path.parent.name): path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
+        judges = [pid for pid, title in titles.items() if title.startswith(b"ray::_Judge")]
+        os.kill(next(pid for pid in judges if parent(parent(pid)) == own), signal.SIGKILL)
+
+    with CountingServer({40: kill_permits, 80: kill_worker} if deaths else {}) as server:
+        options = {"model": "m", "url": server.base_url, "client_options": f'{{"rate": {rate}}}'}
+        settings = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
+        words = ("--detector", "judge:score", *settings, "-o", f"{tmp_path}/out/", *RAY)
+        outcome = veriglot("detect", source, *words)
+    assert outcome.code == 0, outcome.err
+    times = server.times
+    assert len(times) >= len(rows)
+    most = max(sum(start <= moment < start + window for moment in times) for start in times)
+    used = (len(times) - 1) / (times[-1] - times[0]) / rate
+    print(f"{len(times)} requests, at most {most} in {window:.0f} s; {used:.3f} of the rate used")
+    assert most <= rate * window + 2  # each worker may send one late
+    assert used >= 0.9 or deaths
+
+
+GPU_CODE = """
+import sys
+import ray
+from gpus import Seen
+from veriglot.pipeline.ray_engine import Cluster
+
+ray.init("local", num_cpus=2, num_gpus=int(sys.argv[1]), include_dashboard=False, logging_level="ERROR")
+with Cluster(Seen, gpu=True, say=print) as cluster:
+    print(cluster.description.signature, cluster.jobs)
+"""
+GPU_DETECTOR = """
+import os
+import onnxruntime
+from word_absence import WordAbsence
+
+class Seen(WordAbsence):
+    def __init__(self, threshold=None, words=False):
+        super().__init__(threshold, words)
+        self.signature = "devices:" + os.environ.get("CUDA_VISIBLE_DEVICES", "none")
+"""
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.parametrize(("gpus", "told"), [(1, "devices:0 1"), (0, "devices:none 2")])
+def test_a_worker_gets_the_gpu_that_it_asks_for(tmp_path: Path, gpus: int, told: str) -> None:
+    (tmp_path / "gpus.py").write_text(GPU_DETECTOR)
+    paths = os.pathsep.join([str(tmp_path), str(DETECTORS), os.environ.get("PYTHONPATH", "")])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA", "RAY_ADDRESS"))}
+    environment |= {"PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-c", GPU_CODE, str(gpus)]
+    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    assert outcome.returncode == 0, outcome.stderr
+    *warnings, last = outcome.stdout.splitlines()
+    assert last == told
+    assert [warning for warning in warnings if "do not see" in warning] == warnings[:gpus]
 
 
 @needs_ray

@@ -25,11 +25,11 @@ from veriglot.bench.items import OWN_MARKS, ItemTable, Opinion, same_maker, tag_
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
 from veriglot.bench.results import BenchCell, BenchConfusion, BenchResults, BenchSystem, Cost, Level
-from veriglot.detectors.registry import load_detector
+from veriglot.detectors.registry import load_detector, uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.metrics.estimate import Resampling
-from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.ray_engine import Cluster, open_engine
 from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status, encode
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
@@ -168,6 +168,7 @@ class _Run:
     batch_size: int
     restart: bool
     retry: bool
+    engine: Literal["local", "ray"]
 
 
 def _judge(
@@ -186,7 +187,7 @@ def _judge(
         clock.forget()
 
     def work(rows: Iterator[Sample]) -> Iterable[Prediction | Score]:
-        return clock.timed(_answers(run, system, rows))
+        return clock.timed(_answers(run, system, rows, clock))
 
     try:
         stage.run(samples, work, seen=lambda _: run.watch.advance())
@@ -197,20 +198,25 @@ def _judge(
     return SystemOutput(_read(output, system), clock.total(), key, made)
 
 
-def _answers(run: _Run, system: System, rows: Iterator[Sample]) -> Iterator[Prediction | Score]:
+def _answers(run: _Run, system: System, rows: Iterator[Sample], clock: _Clock) -> Iterator[Prediction | Score]:
     first = next(rows, None)
     if first is None:
         return  # nothing is left to judge: no process is started
-    recipe, jobs = system.recipe, run.jobs
-    if recipe is None or jobs == 1:
-        recipe, jobs = lambda: system.maker, 1  # models are loaded once
-    with Engine(recipe, jobs=jobs, batch_size=run.batch_size) as engine:
-        if not system.marks:
-            yield from engine.scores(chain([first], rows))
-            return
-        for _, prediction in engine.run(chain([first], rows)):
-            assert prediction is not None
-            yield prediction
+    recipe, jobs, where = system.recipe, run.jobs, run.engine
+    if recipe is None or (where, jobs) == ("local", 1):
+        recipe, jobs, where = lambda: system.maker, 1, "local"  # models are loaded once
+    about, size, say = system.about, run.batch_size, run.watch.say
+    gpu = system.marks and uses_gpu(about.made_by)
+    with open_engine(where, recipe, jobs=jobs, batch_size=size, gpu=gpu, signature=about.signature, say=say) as engine:
+        try:
+            if not system.marks:
+                yield from engine.scores(chain([first], rows))
+                return
+            for _, prediction in engine.run(chain([first], rows)):
+                assert prediction is not None
+                yield prediction
+        finally:
+            clock.cpu_there = engine.cpu_seconds
 
 
 def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
@@ -226,6 +232,7 @@ class _Clock:
         self._system = system
         self._rows = 0
         self._began: tuple[float, float] | None = None
+        self.cpu_there = 0.0  # seconds of processor time on a cluster
         self._spent = _spent(system)
 
     def forget(self) -> None:
@@ -243,7 +250,8 @@ class _Clock:
             calls, tokens_in, tokens_out = (
                 now - then for now, then in zip(_spent(self._system), self._spent, strict=True)
             )
-            cost = Cost(self._rows, time.perf_counter() - wall, _cpu() - cpu, calls, tokens_in, tokens_out)
+            seconds = _cpu() - cpu + self.cpu_there
+            cost = Cost(self._rows, time.perf_counter() - wall, seconds, calls, tokens_in, tokens_out)
             self._journal.append(encode(cost))
         self._journal.close()
 
@@ -361,6 +369,7 @@ def run(
     batch_size: int = 32,
     restart: bool = False,
     retry: bool = False,
+    engine: Literal["local", "ray"] = "local",
     load: LoadDetector = load_detector,
     watch: Watch | None = None,
 ) -> BenchResults:
@@ -373,6 +382,7 @@ def run(
         batch_size: most samples judged at once.
         restart: judge everything anew.
         retry: judge anew where samples failed.
+        engine: what judges; systems that count their calls, or are loaded once, stay in this process.
         load: makes detectors of their names, with `threshold`, `words` and options.
         watch: is told how far it is.
 
@@ -380,8 +390,10 @@ def run(
         UnknownNameError: a system has no such option.
         InputError: a data set cannot be read, or has no labels of its annotator; predictions cannot be read.
         UsageError: another process is at work in the folder.
+        VeriglotError: there is no Ray cluster.
     """
-    work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry)
+    work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry, engine)
+    disconnect = Cluster.connect(jobs) if engine == "ray" else lambda: None
     lock = Lock(folder / "results.json")
     try:
         systems = [
@@ -411,6 +423,7 @@ def run(
         write_json(folder / "results.json", results)
     finally:
         lock.release()
+        disconnect()
         with suppress(OSError):  # of a folder that holds something
             folder.rmdir()
     return results

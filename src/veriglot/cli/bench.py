@@ -76,7 +76,13 @@ def run(
         "N",
         min=1,
     ),
-    processes: int = Help(1, "They run each system. Only the measured times depend on it."),
+    processes: int | None = Help(
+        None, "They run each system. Only the measured times depend on it. Default: 1; on Ray, every core."
+    ),
+    engine: Literal["local", "ray"] = Option(
+        "local",
+        "What judges the rows. ray takes the cluster of RAY_ADDRESS, or starts one on this machine.",
+    ),
     batch_size: int = 32,
     retry: bool = False,
     overwrite: bool = False,
@@ -108,10 +114,11 @@ def run(
         results = run_bench(
             config,
             folder,
-            jobs=processes,
+            jobs=int(engine == "local") if processes is None else processes,
             batch_size=batch_size,
             restart=overwrite,
             retry=retry,
+            engine=engine,
             load=load_detector,
             watch=steps,
         )

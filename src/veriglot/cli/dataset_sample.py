@@ -82,6 +82,9 @@ def sample(
     seed: int = 0,
     processes: int = Help(0, "They identify languages."),
     scorer_processes: int = Setting(1, "Number of processes that score; each loads the scorers.", 1),
+    engine: Literal["local", "ray"] = Setting(
+        "local", "What scores. ray takes the cluster of RAY_ADDRESS, or starts one here, with --processes workers."
+    ),
     overwrite: bool = False,
     json: bool = JSON_ACCOUNT,
     quiet: bool = False,
@@ -126,7 +129,8 @@ def sample(
             order,
             folder,
             jobs=processes or os.cpu_count() or 1,
-            scorer_jobs=scorer_processes,
+            scorer_jobs=scorer_processes if engine == "local" else processes,
+            engine=engine,
             restart=overwrite,
             rejected=rejected,
             watch=watch,

@@ -14,6 +14,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, Bar, say
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
+from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import EXIT_OVER_LIMIT, InputError, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping, sample_from
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
@@ -524,7 +525,8 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
         return count_rows(inputs) if counted else None
 
     workers = options.processes or 0
-    with Cluster(options.recipe, predictions_as_parquet, processes=workers, say=account.warn) as cluster:
+    gpu = uses_gpu(options.detector)
+    with Cluster(options.recipe, predictions_as_parquet, processes=workers, gpu=gpu, say=account.warn) as cluster:
         folder = PartFolder(
             options.folder,
             read=read_predictions,

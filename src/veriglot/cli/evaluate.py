@@ -11,6 +11,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, Setting, comma
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
+from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
 from veriglot.records import Prediction, Sample, encode
@@ -213,7 +214,8 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 calibration=options.calibration,
             )
             jobs = jobs_for(inputs, options.processes)
-            engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, say=account.warn))
+            gpu = uses_gpu(options.detector)
+            engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, gpu=gpu, say=account.warn))
             made = engine.description
             settings = _settings(
                 options,

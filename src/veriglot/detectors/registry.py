@@ -117,6 +117,11 @@ def as_detector(detector: str | Detector, **options: Any) -> Detector:
     return detector
 
 
+def uses_gpu(name: str) -> bool:
+    """Whether the detector of a name, or one that it wraps, is a network that is much faster on a GPU."""
+    return not {"hf", "nli", "reader"}.isdisjoint(re.split("[:+]", name))
+
+
 STRICTNESS = ("low", "normal", "high")
 
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -305,16 +305,25 @@ def _date(value: str) -> datetime | None:
 
 
 class _Pace:
-    """Lets requests go no faster than a rate, over all threads, and all of them wait where a server asks for it."""
+    """Lets requests go no faster than a rate, over all threads, and all of them wait where a server asks for it.
 
-    def __init__(self, rate: float | None, stopped: threading.Event) -> None:
+    Where there are `Session.permits`, both hold for all workers together.
+    """
+
+    def __init__(self, rate: float | None, stopped: threading.Event, server: str) -> None:
         self._gap = 1.0 / rate if rate else 0.0
         self._next = 0.0
         self._stopped = stopped
         self._lock = threading.Lock()
+        self._server = server
+        self._asking: list[None] = []  # as many as threads that wait for a permit
+        self._permits = 0
+        self._permits_lock = threading.Lock()
 
     def hold(self, seconds: float) -> None:
         """No request goes out for so many seconds."""
+        if Session.permits is not None:
+            Session.permits("hold", self._server, seconds)
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
 
@@ -323,14 +332,26 @@ class _Pace:
 
         A hold that came while this thread waited is waited for too, and the turn is taken at the end of the wait.
         """
+        if Session.permits is not None:
+            self._asking.append(None)
+            with self._permits_lock:  # whoever finds no permit asks for one for each thread that waits
+                if not self._permits:
+                    self._permits = Session.permits("take", self._server, self._gap, len(self._asking))
+                self._permits -= 1
+                self._asking.pop()
         while not self._stopped.is_set():
             with self._lock:
                 now = time.monotonic()
                 remaining = self._next - now
                 if remaining <= 0:
-                    self._next = now + self._gap
+                    self._next = next_turn(self._next, now, self._gap)
                     return
             self._stopped.wait(remaining)
+
+
+def next_turn(due: float, now: float, gap: float) -> float:
+    """The turn `gap` seconds after one that was `due` and is taken `now`: a thread that wakes late delays no other."""
+    return (due if now - due < gap else now) + gap
 
 
 _LOG = logging.getLogger(__name__)
@@ -374,7 +395,13 @@ class Session:
         UsageError: an address that is none or holds a password, a rate or time-out that is no positive number, a
             variable that is not set, or a key among `headers`.
         MissingExtraError: the HTTP client is not installed.
+
+    Attributes:
+        permits: in a worker of a cluster, what makes `rate` and the waits that servers ask for hold for all workers:
+            calls a method of the class that hands them out, by its name, in `ray_engine`.
     """
+
+    permits: ClassVar[Callable[..., Any] | None] = None
 
     def __init__(
         self,
@@ -406,7 +433,7 @@ class Session:
         self._remedy = remedy
         self._answered = False
         self._stopped = threading.Event()
-        self._pace = _Pace(rate, self._stopped)
+        self._pace = _Pace(rate, self._stopped, self.base_url)
         self._client = self._open({"user-agent": user_agent, **(headers or {})})
         self._let_go = weakref.finalize(self, self._client.close)  # for those who forget to close
 

@@ -374,8 +374,13 @@ def load_pretrained(
     return Pretrained(source, loaded, network.to(target).eval(), target, settings)
 
 
+_ONNX_CUDA = "VERIGLOT_ONNX_CUDA"
+
+
 def onnx_session(network: str | bytes, *, operators: str | None = None) -> Any:
     """A session of ONNX Runtime, of a file or of a network in memory, on one thread of the CPU.
+
+    In a worker of a cluster that has a GPU (`VERIGLOT_ONNX_CUDA`) it runs there, where ONNX Runtime can.
 
     Args:
         network: the file, or its content.
@@ -393,7 +398,10 @@ def onnx_session(network: str | bytes, *, operators: str | None = None) -> Any:
     options.log_severity_level = 3
     if operators is not None:
         options.register_custom_ops_library(operators)
-    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+    wanted = ["CPUExecutionProvider"]
+    if os.environ.get(_ONNX_CUDA) and "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        wanted.insert(0, "CUDAExecutionProvider")
+    return onnxruntime.InferenceSession(network, options, providers=wanted)
 
 
 # Licences of checkpoints that others publish, shown before they are used.

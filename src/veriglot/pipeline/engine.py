@@ -141,6 +141,7 @@ class Description:
         name, taxonomy, threshold, signature: as there; "" and 1.0 of a scorer.
         kind: which of the two it is.
         offers: what it says of those that it stands for, where it stands for several; see `server.batches`.
+        warning: what a person should know of where it runs.
     """
 
     name: str
@@ -149,6 +150,7 @@ class Description:
     signature: str
     kind: Literal["detector", "scorer"] = "detector"
     offers: tuple[Any, ...] = ()
+    warning: str = ""
 
     @classmethod
     def of(cls, maker: Detector | Scorer) -> Description:
@@ -552,6 +554,9 @@ class Engine:
         batch_size: most rows in a batch, at least 1.
         pool: what judges instead of processes of this machine; see `ray_engine.open_engine`.
 
+    Attributes:
+        description: what the detector, or the scorer, says of itself.
+
     Raises:
         UsageError: `jobs` or `batch_size` out of range.
         VeriglotError: the detector cannot be made.
@@ -579,6 +584,11 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of judging on a cluster."""
+        return float(getattr(self._pool, "cpu_seconds", 0.0))
 
     def close(self) -> None:
         """Stop the processes, if there are any."""

@@ -3,6 +3,8 @@
 The calling process alone reads the input and writes the parts, so a part cannot be written twice, and the machines
 share no file system. An actor holds one block at a time. What it held when it died is tried again: the block, then
 pieces of it, then each sample alone, so that a sample that kills is alone with its third death.
+
+Actors that ask a server share its rate: an actor of their own hands out permits, a few at a time.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ import os
 import pickle
 import secrets
 import sys
+import threading
 import time
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.errors import MissingExtraError, VeriglotError
+from veriglot.errors import MissingExtraError, UsageError, VeriglotError
+from veriglot.http.session import Session, next_turn
 from veriglot.pipeline.engine import Description, Engine, Refusal, cores, failed_answer, judge, load
 from veriglot.storage.parts import Block, Outcome, Part, PartFolder
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.records import Prediction, Sample
@@ -37,6 +42,12 @@ _EVERY = 60.0  # seconds between the lines of a log
 _START = 300.0  # seconds until the first actor of a cluster of our own has to run: nobody else takes its cores
 _PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
 _SHOWN = 3  # reasons in a line
+_GPUS = "VERIGLOT_GPUS"  # of an actor, such as 0.25
+_NO_GPU = (
+    "a worker has a GPU that its libraries do not see, and uses the CPU. Install PyTorch for CUDA, or onnxruntime-gpu,"
+    f" on each machine, or set {_GPUS}=0."
+)
+_PERMITS = 0.25  # seconds that the permits of one call are for; those of an actor that dies lapse with them
 
 
 def text_bytes(sample: Sample) -> int:
@@ -159,8 +170,13 @@ class _Answer:
 class _Judge:
     """The actor: makes its detector once, and judges."""
 
-    def __init__(self, recipe: bytes, encode: bytes) -> None:
+    def __init__(self, recipe: bytes, encode: bytes, gpus: float = 0.0) -> None:
+        Session.permits = _AskPermits()
+        if gpus:
+            os.environ["VERIGLOT_ONNX_CUDA"] = "1"
         self._detector, self._about = load(recipe)
+        if gpus and isinstance(self._about, Description) and not _sees_gpu():
+            self._about = replace(self._about, warning=_NO_GPU)
         self._encode = pickle.loads(encode)  # noqa: S301  # written by our own driver
 
     def describe(self) -> Description | Refusal:
@@ -178,6 +194,61 @@ class _Judge:
         except VeriglotError as error:
             return Refusal(error.message, error.remedy, error.exit_code)
         return _Answer([], data, Outcome.of(predictions), time.process_time() - began)
+
+
+def _sees_gpu() -> bool:
+    """Whether the library that the detector of this actor computes with has a GPU."""
+    torch, onnx = sys.modules.get("torch"), sys.modules.get("onnxruntime")
+    if torch is not None:
+        return bool(torch.cuda.is_available())
+    return onnx is None or "CUDAExecutionProvider" in onnx.get_available_providers()
+
+
+class _Permits:
+    """The actor that hands out permits to ask a server, to all workers in turn. It is one for all servers."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, float] = {}
+        self._queues: dict[str, asyncio.Lock] = {}
+
+    async def take(self, server: str, gap: float, count: int) -> int:
+        """Wait for at most `count` permits, one every `gap` seconds; returns how many there are, at least 1."""
+        import asyncio
+
+        async with self._queues.setdefault(server, asyncio.Lock()):
+            # An actor before this one may have given permits that are still being used.
+            while (wait := self._next.setdefault(server, time.monotonic() + _PERMITS) - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            count = max(1, min(count, int(_PERMITS / gap) if gap else count))
+            self._next[server] = next_turn(self._next[server], time.monotonic(), gap) + gap * (count - 1)
+            return count
+
+    async def hold(self, server: str, seconds: float) -> None:
+        """Give none for so many seconds."""
+        self._next[server] = max(self._next.get(server, 0.0), time.monotonic() + seconds)
+
+
+class _AskPermits:
+    """Calls a method of `_Permits` from a worker: the first to ask starts it, and again where it is dead."""
+
+    def __init__(self) -> None:
+        self._actor: Any = None
+        self._lock = threading.Lock()
+
+    def __call__(self, method: str, *request: Any) -> Any:
+        import ray
+        from ray.exceptions import RayActorError
+
+        while True:
+            with self._lock:  # the actor ends with the first handle to it
+                if (actor := self._actor) is None:
+                    options = {"name": _Permits.__name__, "get_if_exists": True, "num_cpus": 0}
+                    actor = self._actor = ray.remote(_Permits).options(**options).remote()
+            try:
+                return ray.get(getattr(actor, method).remote(*request))
+            except RayActorError:  # perhaps with the worker that started it
+                self._actor = None
+                time.sleep(_PERMITS)
 
 
 @dataclass(eq=False)
@@ -248,14 +319,16 @@ class Cluster:
     Args:
         make: makes the detector; it is pickled, like `encode`.
         encode: predictions as the content of a part; needed by `make` alone.
-        processes: number of actors; 0 takes every core of the cluster.
-        say: told once where actors do not run after 30 s.
+        processes: number of actors; 0 takes every core of the cluster, or every GPU where actors have them.
+        gpu: whether an actor asks for a GPU where the cluster has any; `VERIGLOT_GPUS` says how much of one, or 0.
+        say: told once where actors do not run after 30 s, and where one sees no GPU.
 
     Attributes:
         description: what the detector says of itself.
         jobs: how many actors there are to be.
         processes: the most actors that ran at once; those without a free core are not among them.
         deaths: how many actors died.
+        cpu_seconds: CPU time of judging, of all actors.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -270,19 +343,23 @@ class Cluster:
         encode: Callable[[Sequence[Prediction]], bytes] | None = None,
         *,
         processes: int = 0,
+        gpu: bool = False,
         say: Callable[[str], None],
     ) -> None:
         self._recipe, self._encode = pickle.dumps(make), encode
-        self._say: Callable[[str], None] | None = say
+        self._say, self._said = say, set[str]()
         self._ray, self._ours = _connected(processes)
-        self.processes = 0
+        self.processes, self.cpu_seconds = 0, 0.0
         self.deaths = self._deaths_at_start = self._numbers = 0
         self._class = self._ray.remote(_Judge)
         self._actors: list[_Actor] = []
         self._calls: dict[Any, _Actor] = {}  # what each actor has in hand
         self._waiting: deque[_Share] = deque()
         try:
-            self.jobs = processes or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            gpus, there = _gpus(gpu), self._ray.cluster_resources()
+            self._gpus = gpus if "GPU" in there else 0.0
+            most = min(there.get("CPU", 1), there["GPU"] / gpus if self._gpus else math.inf)
+            self.jobs = processes or max(1, int(most))
             for _ in range(self.jobs):
                 self._start()
             began = time.monotonic()
@@ -304,11 +381,10 @@ class Cluster:
         self.close()
 
     @staticmethod
-    def check(processes: int) -> None:
-        """Raise what `Cluster` would where there is no Ray, or no cluster."""
+    def connect(processes: int) -> Callable[[], None]:
+        """Connect for several clusters, one after another; returns what disconnects. Raises as `Cluster`."""
         ray, ours = _connected(processes)
-        if ours:
-            ray.shutdown()
+        return ray.shutdown if ours else lambda: None
 
     def close(self) -> None:
         """Stop the actors, and the cluster where it was started here; what they hold is given up."""
@@ -391,6 +467,7 @@ class Cluster:
             if not begun and (not more or self._hungry):
                 continue
             for share, answer, number in self._listen():
+                self.cpu_seconds += answer.seconds
                 if share.task.add(share, answer):
                     finish(share.task, answer, number)
             self._hand_out()
@@ -403,8 +480,8 @@ class Cluster:
 
     def _start(self) -> None:
         self._numbers += 1
-        settings = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
-        handle = self._class.options(**settings).remote(self._recipe, pickle.dumps(self._encode))
+        settings = {"num_cpus": 1, "num_gpus": self._gpus, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+        handle = self._class.options(**settings).remote(self._recipe, pickle.dumps(self._encode), self._gpus)
         actor = _Actor(self._numbers, handle)
         self._actors.append(actor)
         self._calls[handle.describe.remote()] = actor
@@ -446,11 +523,16 @@ class Cluster:
 
     def _tell_waiting(self) -> None:
         late = time.monotonic() - _PATIENCE
-        if self._say is not None and any(not actor.ready and actor.began <= late for actor in self._actors):
+        if any(not actor.ready and actor.began <= late for actor in self._actors):
             ready, wanted = sum(actor.ready for actor in self._actors), len(self._actors)
-            cause = "for free cores of the cluster, or for the detector to load"
-            self._say(f"waiting {cause}: {ready:,} of {wanted:,} workers run.")
-            self._say = None
+            cause = "for free cores or GPUs of the cluster, or for the detector to load"
+            self._warn("waiting", f"waiting {cause}: {ready:,} of {wanted:,} workers run.")
+
+    def _warn(self, topic: str, message: str) -> None:
+        """Say it, once of each topic."""
+        if topic not in self._said:
+            self._said.add(topic)
+            self._say(message)
 
     def _welcome(self, actor: _Actor, description: Description) -> None:
         before = getattr(self, "description", description)
@@ -460,6 +542,8 @@ class Cluster:
                 remedy="Install the same version of Veriglot and the same models on each.",
             )
         self.description = description
+        if description.warning:
+            self._warn("gpu", description.warning)
         self._deaths_at_start = 0
         actor.ready = True
         self.processes = max(self.processes, sum(actor.ready for actor in self._actors))
@@ -499,18 +583,42 @@ def open_engine(
     *,
     jobs: int,
     batch_size: int = 32,
+    gpu: bool = False,
+    signature: str | None = None,
     say: Callable[[str], None],
 ) -> Engine:
     """An engine of this machine, or of the Ray cluster of RAY_ADDRESS; there batches grow to 8 times the size.
 
+    `gpu` and `say` are those of `Cluster`; `signature` is what the detector or scorer must have there, as it has here.
+
     Raises:
         MissingExtraError: Ray is not installed.
-        VeriglotError: as `Cluster` and `Engine`.
+        VeriglotError: another signature, or as `Cluster` and `Engine`.
     """
     if where == "local":
         return Engine(make, jobs=jobs, batch_size=batch_size)
-    cluster = Cluster(make, processes=jobs, say=say)
-    return Engine(make, jobs=cluster.jobs, batch_size=batch_size, pool=cluster)
+    cluster = Cluster(make, processes=jobs, gpu=gpu, say=say)
+    engine = Engine(make, jobs=cluster.jobs, batch_size=batch_size, pool=cluster)
+    if signature not in {None, (there := engine.description.signature)}:
+        engine.close()
+        raise VeriglotError(
+            f"The machines of the cluster have {there}, but this one has {signature}.",
+            remedy="Install the same version of Veriglot and the same models on each, or set VERIGLOT_GPUS=0 to use no"
+            " GPU.",
+        )
+    return engine
+
+
+def _gpus(wanted: bool) -> float:
+    """GPUs of an actor."""
+    stated = os.environ.get(_GPUS) or ("1" if wanted else "0")
+    try:
+        gpus = float(stated)
+    except ValueError:
+        gpus = -1.0
+    if not 0.0 <= gpus < math.inf:
+        raise UsageError(f"{_GPUS} is {stated!r}, which is no number of GPUs.", "Set a number, such as 1 or 0.25.")
+    return gpus
 
 
 def _connected(processes: int) -> tuple[Any, bool]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
@@ -82,8 +83,7 @@ def run(
         VeriglotError: there is no Ray cluster, which is known before the first call.
     """
     watch = watch or Watch()
-    if config.limits.engine == "ray":
-        Cluster.check(jobs)
+    disconnect = Cluster.connect(jobs) if config.limits.engine == "ray" else lambda: None
     folder.take()
     lock = Lock(folder.path / "run")
     try:
@@ -98,8 +98,8 @@ def run(
         judgings: list[Judging] = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
-            recipe, where = _recipe(tools, entry, profile), config.limits.engine
-            with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, say=watch.say) as engine:
+            recipe, where, gpu = _recipe(tools, entry, profile), config.limits.engine, uses_gpu(entry.name)
+            with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, gpu=gpu, say=watch.say) as engine:
                 compared = _compared_profile(config, folder, entry)
                 for each in (profile, compared):
                     if each is not None:  # a measured one may be of an earlier revision of the detector
@@ -115,6 +115,7 @@ def run(
         tools.render(results, folder)
     finally:
         lock.release()
+        disconnect()
     return Outcome(results, lost + failed)
 
 

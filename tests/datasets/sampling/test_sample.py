@@ -264,6 +264,16 @@ def test_processes_make_no_difference(tmp_path: Path) -> None:
     assert outputs(tmp_path / "one") == outputs(tmp_path / "two")
 
 
+def test_scorers_on_ray_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    path = write(tmp_path / "data.jsonl", many(300))
+    words = ["dataset", "sample", str(path), "-s", "de", "-t", "en", "--scorer", "top-ngram graded=true", "-q"]
+    for engine in ("local", "ray"):
+        assert main([*words, "-o", str(tmp_path / engine), "--processes", "2", "--engine", engine]) == 0
+    assert outputs(tmp_path / "local") == outputs(tmp_path / "ray")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -42,6 +43,7 @@ from veriglot.datasets.sampling.lines import Columns, Line, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
 from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.ray_engine import open_engine
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
 from veriglot.records.settings import Record, check_ranges
 from veriglot.signatures import digest, signature
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.arrays import Float64s, Int64s, Numbers, UInt8s, UInt64s
-
 
 __all__ = ["Account", "MtSample", "Sampling", "mt_sample"]
 
@@ -217,6 +218,7 @@ def mt_sample(
     *,
     jobs: int = 1,
     scorer_jobs: int = 1,
+    engine: Literal["local", "ray"] = "local",
     restart: bool = False,
     rejected: Path | None = None,
     watch: Watch | None = None,
@@ -229,7 +231,8 @@ def mt_sample(
             `clean.jsonl` with the clean sources instead of the parts. What is done is kept in `work` in it, as long as
             it is there.
         jobs: processes that tell languages.
-        scorer_jobs: processes that score, each with scorers of its own.
+        scorer_jobs: processes that score, each with scorers of its own; on Ray 0 for every core.
+        engine: what scores.
         restart: do again what was done in another way.
         rejected: a file that gets every line that fell out, with the reason; None for none.
         watch: told how far it is.
@@ -267,7 +270,8 @@ def mt_sample(
             _check_clean(cleaned)
             if was_read.translated:
                 scored = [_given_scores(store, near, order, number) for number in range(len(order.given))]
-                scored += [_run_scorer(stages, *scorer, order.languages, scorer_jobs, watch) for scorer in scorers]
+                where = scorer_jobs, engine, watch
+                scored += [_run_scorer(stages, *scorer, order.languages, *where) for scorer in scorers]
                 watch.begin("choosing", None)
                 account = replace(account, sample=_sample(order, scored, folder, near, store))
                 stages.do("sample", of_sample, lambda _: None, type(None), after="near")
@@ -380,6 +384,7 @@ def _run_scorer(
     scorer_signature: str,
     languages: tuple[str, str],
     jobs: int,
+    where: Literal["local", "ray"],
     watch: Watch,
 ) -> Scored:
     """The scores of all clean lines, or those of an earlier run; the scorer is made again only where lines are left."""
@@ -389,7 +394,13 @@ def _run_scorer(
 
     def score(_: Path) -> None:
         watch.begin(f"scoring by {label}, {_SHARD:,} lines at a time", len(shards))
-        shards.run(partial(_ScorerWorker, stages.path("read"), clean_lines, make, languages), jobs=jobs, watch=watch)
+        worker = partial(_ScorerWorker, stages.path("read"), clean_lines, languages=languages)
+        if where == "local":
+            shards.run(partial(worker, make), jobs=jobs, watch=watch)
+            return
+        with open_engine(where, make, jobs=jobs, signature=scorer_signature, say=watch.say) as engine:
+            remote = SimpleNamespace(name=label, score=lambda samples: [*engine.scores(samples)])
+            shards.run(partial(worker, lambda: remote, batch=_SHARD), jobs=1, watch=watch)
 
     stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, type(None), after="near")
     return Scored(label, direction, partial(shards.joined, "values"), shards.notes())
@@ -398,16 +409,23 @@ def _run_scorer(
 class _ScorerWorker:
     """Scores lines of a store whose numbers are in the file `clean_lines`."""
 
-    def __init__(self, store: Path, clean_lines: Path, make: Callable[[], Scorer], languages: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        store: Path,
+        clean_lines: Path,
+        make: Callable[[], Any],
+        languages: tuple[str, str],
+        batch: int = _BATCH,
+    ) -> None:
         self._store, self._clean_lines = LineStore(store), clean_lines
-        self._scorer, self._languages = make(), languages
+        self._scorer, self._languages, self._batch = make(), languages, batch
 
     def __call__(self, start: int, stop: int) -> tuple[dict[str, Numbers], dict[str, int]]:
         """Array `values`, not a number where a line was not scored; notes count why it was not."""
         values = np.full(stop - start, np.nan)
         notes = Counter[str]()
-        for first in range(start, stop, _BATCH):
-            rows = np.array(np.load(self._clean_lines, mmap_mode="r")[first : min(first + _BATCH, stop)])
+        for first in range(start, stop, self._batch):
+            rows = np.array(np.load(self._clean_lines, mmap_mode="r")[first : min(first + self._batch, stop)])
             lines = zip(self._store.pick(rows), rows.tolist(), strict=True)
             samples = [_translation(line, str(row), self._languages) for line, row in lines]
             scores = self._scorer.score(samples)

@@ -131,13 +131,18 @@ def test_without_ray_the_extra_is_named(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture(autouse=True)
+def _own_permits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put back what an actor sets for its whole process."""
+    monkeypatch.setattr(Session, "permits", None)
+
+
 @pytest.fixture
 def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """As much of Ray as the engine calls, in this process: the first actor has a core, the others wait.
 
     The cluster has 4 cores and 2 GPUs; `ray.asked` is what the last actor asked for.
     """
-    monkeypatch.setattr(Session, "permits", None)  # which an actor sets for its whole process
     started, ready = list[Any](), list[Any]()
 
     def call(runs: bool, work: Any, *words: Any) -> Any:

@@ -44,8 +44,8 @@ _PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
 _SHOWN = 3  # reasons in a line
 _GPUS = "VERIGLOT_GPUS"  # of an actor, such as 0.25
 _NO_GPU = (
-    "a worker has a GPU that its libraries do not see, and uses the CPU. Install PyTorch for CUDA, or onnxruntime-gpu,"
-    f" on each machine, or set {_GPUS}=0."
+    "a worker has a GPU that PyTorch or ONNX Runtime do not see there, and computes on the CPU. Install PyTorch for"
+    f" CUDA, or onnxruntime-gpu, on each machine, or set {_GPUS}=0."
 )
 _PERMITS = 0.25  # seconds that the permits of one call are for; those of an actor that dies lapse with them
 
@@ -173,7 +173,7 @@ class _Judge:
     def __init__(self, recipe: bytes, encode: bytes, gpus: float = 0.0) -> None:
         Session.permits = _AskPermits()
         if gpus:
-            os.environ["VERIGLOT_ONNX_CUDA"] = "1"
+            os.environ.update(VERIGLOT_ONNX_CUDA="1", ORT_DISABLE_TELEMETRY="1")
         self._detector, self._about = load(recipe)
         if gpus and isinstance(self._about, Description) and not _sees_gpu():
             self._about = replace(self._about, warning=_NO_GPU)
@@ -197,11 +197,12 @@ class _Judge:
 
 
 def _sees_gpu() -> bool:
-    """Whether the library that the detector of this actor computes with has a GPU."""
-    torch, onnx = sys.modules.get("torch"), sys.modules.get("onnxruntime")
-    if torch is not None:
+    """Whether PyTorch, where the detector of this actor computes with it, or else ONNX Runtime can use a GPU."""
+    if (torch := sys.modules.get("torch")) is not None:
         return bool(torch.cuda.is_available())
-    return onnx is None or "CUDAExecutionProvider" in onnx.get_available_providers()
+    import onnxruntime
+
+    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 
 
 class _Permits:
@@ -347,7 +348,7 @@ class Cluster:
         say: Callable[[str], None],
     ) -> None:
         self._recipe, self._encode = pickle.dumps(make), encode
-        self._say, self._said = say, set[str]()
+        self._say, self._warned = say, set[str]()
         self._ray, self._ours = _connected(processes)
         self.processes, self.cpu_seconds = 0, 0.0
         self.deaths = self._deaths_at_start = self._numbers = 0
@@ -530,8 +531,8 @@ class Cluster:
 
     def _warn(self, topic: str, message: str) -> None:
         """Say it, once of each topic."""
-        if topic not in self._said:
-            self._said.add(topic)
+        if topic not in self._warned:
+            self._warned.add(topic)
             self._say(message)
 
     def _welcome(self, actor: _Actor, description: Description) -> None:

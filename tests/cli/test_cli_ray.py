@@ -326,11 +326,10 @@ def test_permits_keep_the_rate_and_wait_where_a_server_asks_for_it() -> None:
         await asyncio.gather(worker(), worker())
         return [moment - begun for moment in times]
 
-    assert ray_engine._PERMITS == 0.25
     times = asyncio.run(run())
     assert min(times) >= 0.19  # the hold
     assert len(times) == 18
-    assert times[-1] - times[0] >= (5 * 3 - 1) * 0.01  # one may be taken late
+    assert times[-1] - times[0] >= 5 * 3 * 0.01 - 0.05  # the first may be taken late
 
 
 def missing(_: object) -> bytes:
@@ -485,9 +484,10 @@ def test_workers_together_keep_the_rate_of_a_server(
     times = server.times
     assert len(times) >= len(rows)
     most = max(sum(start <= moment < start + window for moment in times) for start in times)
-    used = (len(times) - 1) / (times[-1] - times[0]) / rate
+    busy = times[: len(rows) - 45]  # not the last block, which only one worker has
+    used = (len(busy) - 1) / (busy[-1] - busy[0]) / rate
     print(f"{len(times)} requests, at most {most} in {window:.0f} s; {used:.3f} of the rate used")
-    assert most <= rate * window + 2  # each worker may send one late
+    assert most <= rate * window + 2 * int(ray_engine._PERMITS * rate)  # the permits of each worker may be used late
     assert used >= 0.9 or deaths
 
 

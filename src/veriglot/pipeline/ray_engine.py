@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.errors import MissingExtraError, UsageError, VeriglotError
-from veriglot.http.session import Session, next_turn
+from veriglot.http.session import Session
 from veriglot.pipeline.engine import Description, Engine, Refusal, cores, failed_answer, judge, load
 from veriglot.storage.parts import Block, Outcome, Part, PartFolder
 
@@ -221,7 +221,8 @@ class _Permits:
             while (wait := self._next.setdefault(server, time.monotonic() + _PERMITS) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
             count = max(1, min(count, int(_PERMITS / gap) if gap else count))
-            self._next[server] = next_turn(self._next[server], time.monotonic(), gap) + gap * (count - 1)
+            due, now = self._next[server], time.monotonic()
+            self._next[server] = (due if now - due < _PERMITS else now) + gap * count
             return count
 
     async def hold(self, server: str, seconds: float) -> None:

@@ -429,7 +429,7 @@ def test_a_bench_on_ray_has_the_local_answers(
         assert outcome.code == 0, outcome.err
         results.append(msgspec.json.decode(outcome.out))
         for cell in results[-1]["cells"]:
-            assert cell.pop("cost")["cpu"] > 0
+            assert cell.pop("cost")["cpu"] > 0 or cell["system"] != "grounding"  # others take less than a tick
     assert results[0] == results[1]
     answers = [path.relative_to(tmp_path / "local") for path in (tmp_path / "local").rglob("answers.jsonl")]
     assert len(answers) == 3

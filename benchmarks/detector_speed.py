@@ -72,7 +72,7 @@ def loaded(name: str, options: argparse.Namespace) -> Detector:
     """The detector, its weights in memory."""
     more = {"weights": options.reader_weights} if name == "reader" and options.reader_weights else {}
     detector = veriglot.load_detector(name, **more)
-    veriglot.detect(*PAIR, detector=detector)
+    veriglot.detect(PAIR[0], response=PAIR[1], detector=detector)
     return detector
 
 

@@ -93,7 +93,7 @@ from veriglot.detection import detect
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import MissingExtraError
 auto = load_detector("auto", figures="none")
-print(auto.name, detect("Der Turm ist alt.", "Der Turm ist neu.", detector=auto).notes[-1])
+print(auto.name, detect("Der Turm ist alt.", response="Der Turm ist neu.", detector=auto).notes[-1])
 try:
     load_detector("reader")
 except MissingExtraError as error:

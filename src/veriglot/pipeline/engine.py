@@ -663,7 +663,8 @@ def run_jobs(
         job.checkpoint.check()
     current = deque(jobs)
     try:
-        for row, prediction in engine.answers(_stream(jobs), lambda: True):
+        rows: Iterator[tuple[Sample | FailedRow | Checkpoint, Any]] = engine.answers(_stream(jobs), lambda: True)
+        for row, prediction in rows:
             if isinstance(row, Checkpoint):
                 row.complete()
                 current.popleft()

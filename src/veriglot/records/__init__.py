@@ -737,8 +737,8 @@ def decode_json(line: bytes | str) -> Any:
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        text = decode_text(line) if isinstance(line, bytes) else line
         with suppress(ValueError, RecursionError):
+            text = decode_text(line) if isinstance(line, bytes) else line
             plain = json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
             return _decoder.decode(plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         raise InputError(f"this is not valid JSON: {error}", remedy="Check that the line is complete.") from error

@@ -172,7 +172,7 @@ def plain(text: str) -> str:
     if text.isascii():
         return text.lower()
     forms = _forms(fold_case=True)
-    first = [place for place, char in enumerate(text) if not (place and _joins(char))]
+    first = [index for index, char in enumerate(text) if not (index and _joins(char))]
     whole = len(first) == len(text)
     clusters = text if whole else [text[start:end] for start, end in pairwise([*first, len(text)])]
     return fold("".join(map(forms.__getitem__, clusters)))

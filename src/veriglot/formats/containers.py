@@ -307,7 +307,13 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
 
 def _parquet(source: Source) -> Records:
     parquet = parquet_module()
-    return _from_batches(source, "Parquet", lambda stream: parquet.ParquetFile(stream).iter_batches(batch_size=_BATCH))
+
+    def batches(stream: BinaryIO) -> Iterator[Any]:
+        file = parquet.ParquetFile(stream)
+        for group in range(file.num_row_groups):  # asked for all groups at once, it holds what it read of each
+            yield from file.iter_batches(batch_size=_BATCH, row_groups=[group])
+
+    return _from_batches(source, "Parquet", batches)
 
 
 def _arrow(source: Source) -> Records:

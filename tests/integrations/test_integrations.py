@@ -139,9 +139,9 @@ def test_what_holds_no_text_is_refused(content: object) -> None:
 )
 def test_a_missing_package_is_named(name: str, package: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, module)
-    texts = [EVIDENCE, WRONG] if name == "traced_detect" else []
+    texts = {"evidence": EVIDENCE, "response": WRONG} if name == "traced_detect" else {}
     with pytest.raises(UsageError, match=f"pip install '{package}'"):
-        getattr(integrations, name)(*texts)
+        getattr(integrations, name)(**texts)
 
 
 def test_all_names_lead_somewhere_and_others_nowhere() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from own_environment import environment_of, install, run
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -84,28 +85,10 @@ else:
 pytestmark = pytest.mark.slow
 
 
-def run(*command: str | Path, **given: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, **given)  # type: ignore[call-overload]
-
-
-def install(python: Path, *what: str | Path) -> None:
-    done = run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", *what)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The environment's Python. It is made once for a list of packages, beside the one that runs this."""
-    folder = Path(sys.prefix) / "integrations" / hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        wanted = REQUIREMENTS.read_text("utf-8").split()[-1]
-        download = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest")
-        if run(*download, tmp_path_factory.mktemp("download"), wanted).returncode:
-            pytest.skip(f"needs a package index, and {wanted} cannot be fetched")
-        assert run(sys.executable, "-m", "venv", "--clear", folder).returncode == 0
-        install(python, "--requirement", REQUIREMENTS)
-        (folder / "complete").touch()
+    """The environment's Python, with Veriglot as it is now."""
+    python = environment_of(REQUIREMENTS, tmp_path_factory.mktemp("download"))
     wheels = tmp_path_factory.mktemp("wheel")
     built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels, cwd=ROOT)
     assert built.returncode == 0, built.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,10 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from rule_rows import RULES, TEXTS, spans, team
 
+from own_environment import environment_of, run
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read
 from veriglot.formats.tags import parse_tags
-from veriglot.records import Sample, from_mapping
+from veriglot.records import Kind, Sample, from_mapping
 from veriglot.studio.adjudication import adjudicate
 from veriglot.studio.export import FORMATS, export, export_zip
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
@@ -102,7 +104,7 @@ def test_what_was_marked_comes_back(store, make_project, tmp_path, format_, file
 
 @pytest.mark.parametrize("task", ["spans", "translation", "pairs", "facts"])
 def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, task):
-    """By the rules of its importer, as of 1.23.2, which took such an export."""
+    """By the rules of its importer."""
     project = make_project(RULES.replace("spans", task))
     work = team(store, project)
     form = project.form
@@ -134,6 +136,50 @@ def test_label_studio_takes_what_is_exported(store, make_project, tmp_path, task
             for result in one["result"]:
                 assert (result["from_name"], result["to_name"]) == (control.get("name"), control.get("toName"))
                 assert set(result["value"]["labels"]) <= {label.get("value") for label in control}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_label_studio_itself_imports_what_is_exported(store, make_project, tmp_path):
+    """In an environment of its own, into an empty database: nothing of it is refused or lost, and marks come back."""
+    project = make_project(RULES)
+    work, _, layers = _in_five_languages(store, project, ("entity", "invented", "relation"))
+    work.items(1, silver=spans((0, 3, "entity")), text="Ada schrieb.")
+    export(store, project, tmp_path / "out", "label-studio")
+    (tmp_path / "scratch").mkdir()
+    python = environment_of(Path(__file__).with_name("label_studio.txt"), tmp_path / "scratch")
+    out, closed = tmp_path / "out", Path(__file__).parents[1] / "integrations" / "closed_network"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "LABEL_STUDIO_BASE_DATA_DIR": str(tmp_path / "label-studio"),
+        "COLLECT_ANALYTICS": "False",
+        "SENTRY_DSN": "",
+        "FRONTEND_SENTRY_DSN": "",
+        "LATEST_VERSION_CHECK": "False",
+        "PYTHONPATH": str(closed),
+        "CLOSED_NETWORK_LOG": str(tmp_path / "tried.txt"),
+    }
+    script = Path(__file__).with_name("label_studio_import.py")
+    files = (out / "labeling_config.xml", out / "data.json", tmp_path / "back.json")
+    done = run(python, script, *files, cwd=tmp_path, env=environment, timeout=500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert not (tmp_path / "tried.txt").exists(), (tmp_path / "tried.txt").read_text("utf-8")
+    told = json.loads(files[-1].read_text("utf-8"))
+    counts = {key: told["imported"][key] for key in ("task_count", "annotation_count", "prediction_count")}
+    assert counts == {"task_count": 6, "annotation_count": 10, "prediction_count": 1}  # gold beside each annotation
+    (tmp_path / "exported.json").write_text(json.dumps(told["exported"]), "utf-8")
+    wanted = [rows for rows in _wanted(layers).values() for _ in range(2)]
+    marks = [
+        sorted((s.start, s.end, s.type, sample.response[s.start : s.end]) for s in annotation.spans)
+        for sample in read(tmp_path / "exported.json")
+        for annotation in sample.annotations
+        if annotation.kind is Kind.HUMAN
+    ]
+    assert sorted(marks) == sorted(wanted)
+    assert [[one["ground_truth"] for one in task["annotations"]] for task in told["exported"]] == [
+        [True, False]
+    ] * 5 + [[]]
 
 
 def test_label_studios_own_export_names_predictions_by_their_ids(tmp_path):

@@ -288,10 +288,10 @@ def test_suggestions_that_change_what_people_mark_are_told(store, make_project, 
     _label(work, 300, layer)
     with store.reading() as tx:
         marked, followed = measure_rates(tx, project).effects
-        shown = [suggestions_for(tx, project, item) is not None for item in tx.items(work.id)]
+        shown = {int(i.key[1:]): suggestions_for(tx, project, i) is not None for i in tx.items(work.id)}
         (line,) = measure_rates(tx, project).languages
-    assert (marked.shown_items, marked.blind_items) == (sum(shown), 300 - sum(shown))
-    assert line.suggested == sum(shown)
+    assert (marked.shown_items, marked.blind_items) == (sum(shown.values()), 300 - sum(shown.values()))
+    assert line.suggested == sum(shown.values())
     suggested = [n for n in range(0, 300, 3) if shown[n]]
     blind = [n for n in range(0, 300, 3) if not shown[n]]
     first = 1.0 if follows else sum(n % 2 for n in suggested) / len(suggested)

@@ -287,25 +287,31 @@ class Guard:
         host, length = headers.get("host", ""), headers.get("content-length", "0")
         most, _ = self._most(scope)
         if not self.settings.knows_host(host):
-            message = "This server is not reached by this name."
             raise CallRefused(
                 400,
                 "unknown_host",
-                message,
+                "This server is not reached by this name.",
                 "Whoever runs it sets its address as its public URL, or adds it to `hosts`.",
             )
         if not (length.isascii() and length.isdigit()) or int(length[:18]) > most:
             raise _too_large(most)
         if headers.get("content-encoding", "identity").lower() != "identity":
-            message = "Compressed bodies are not read here."
-            raise CallRefused(415, "malformed", message, "Send it without Content-Encoding.", connection="close")
+            raise CallRefused(
+                415,
+                "malformed",
+                "Compressed bodies are not read here.",
+                "Send it without Content-Encoding.",
+                connection="close",
+            )
         # A browser says where a request came from; what is no browser says nothing.
         site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
         ours = origin is None or self.settings.is_ours(origin, scope.get("scheme", "http"), host)
         if scope["method"] in _WRITES and not trusted and not (ours and site in {"same-origin", "none"}):
-            message = "This did not come from this server's own page."
             raise CallRefused(
-                403, "foreign_origin", message, "Reload the page. Whoever runs this can let other sites call (origins)."
+                403,
+                "foreign_origin",
+                "This did not come from this server's own page.",
+                "Reload the page. Whoever runs this can let other sites call (origins).",
             )
 
     def _add_headers(self, message: Message, path: str, trusted: str | None) -> None:
@@ -362,8 +368,8 @@ class _LimitedBody:
 
 
 def _too_large(most: int) -> CallRefused:
-    remedy = "Send less at a time."
-    return CallRefused(413, "too_large", f"A request has at most {most:,} bytes.", remedy, connection="close")
+    message = f"A request has at most {most:,} bytes."
+    return CallRefused(413, "too_large", message, "Send less at a time.", connection="close")
 
 
 # A page's files, read once when the server starts and served by name: what is not in the list is not there.

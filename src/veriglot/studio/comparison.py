@@ -163,20 +163,15 @@ class Comparison:
 
     def marked_share(self, layer: Layer) -> float:
         """The share of characters that a layer marks, from 0 to 1."""
-        marked = self._labels(layer, segmenter("char")(self._sample.response, None), typed=False)
-        return sum(map(bool, marked)) / len(marked) if marked else 0.0
+        bounds = segmenter("char")(self._sample.response, None)
+        return float(marked(bounds, self.marks(layer).spans).mean()) if len(bounds) else 0.0
 
-    def label_pairs(self, first: Layer, second: Layer, bounds: Int32s, *, typed: bool) -> list[tuple[str, str]]:
-        """What each of two layers says of each range: empty where nothing, else the type (`marked` if not `typed`)."""
-        labels = (self._labels(layer, bounds, typed=typed) for layer in (first, second))
-        return list(zip(*labels, strict=True))
-
-    def _labels(self, layer: Layer, bounds: Int32s, *, typed: bool) -> list[str]:
-        """What marks say of each range."""
-        marks = self.marks(layer)
-        if typed:
-            return _types_of(bounds, marks)
-        return ["" if i < 0 else "marked" for i in unit_marks(bounds, marks.spans).tolist()]
+    def label_pairs(self, first: Layer, second: Layer, *, typed: bool) -> list[tuple[str, str]]:
+        """What each of two layers says of each unit: empty where nothing, else the type (`marked` if not `typed`)."""
+        both = [self.marks(layer) for layer in (first, second)]
+        if not typed:
+            both = [Marks(marks.spans, ("marked",) * len(marks.types)) for marks in both]
+        return list(zip(*(_types_of(self.units, marks) for marks in both), strict=True))
 
 
 class Confusion(Record):
@@ -198,9 +193,7 @@ def confused_types(text: Layered) -> Counter[tuple[str, str]]:
 
 def most_confused(texts: Iterable[Counter[tuple[str, str]]]) -> list[Confusion]:
     """The sum over texts, the most frequent first."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for text in texts:
-        counts.update(text)
+    counts: Counter[tuple[str, str]] = sum(texts, Counter())
     return [Confusion(*names, count) for names, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
 
 
@@ -253,15 +246,12 @@ def count_suggestions(assignments: Iterable[Assignment]) -> SuggestionCounts | N
 
     Items that were left out are not counted: nothing was judged there.
     """
-    counts = dict.fromkeys(SuggestionCounts.__struct_fields__, 0)
+    counts: Counter[str] = Counter()
     for assignment in assignments:
-        if not assignment.suggestions or assignment.layer.skip is not None:
-            continue
-        counts["items"] += 1
-        for suggestion in assignment.suggestions:
-            counts["shown"] += 1
-            counts[verdict(suggestion, assignment.layer)] += 1
-    return SuggestionCounts(**counts) if counts["items"] else None
+        if assignment.suggestions and assignment.layer.skip is None:
+            counts.update(items=1, shown=len(assignment.suggestions))
+            counts.update(verdict(suggestion, assignment.layer) for suggestion in assignment.suggestions)
+    return SuggestionCounts(**counts) if counts else None
 
 
 # What was handed in, gathered for figures: texts with the layers of all who annotated them.

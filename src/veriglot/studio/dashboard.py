@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -169,7 +169,7 @@ def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: 
         skipped=len(rows) - len(done),
         seconds=sum(item.seconds for item in rows),
         seconds_per_item=_median(item.seconds for item in timed),
-        seconds_per_word=_median(item.seconds / item.words for item in timed if item.words),
+        seconds_per_word=_seconds_per_word(timed),
         too_fast=len(fast),
         checks=len(checks),
         check_f1=_mean(checks),
@@ -182,7 +182,7 @@ def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: 
 def _trend_point(rows: Sequence[WorkedItem]) -> TrendPoint:
     return TrendPoint(
         len(rows),
-        _median(item.seconds / item.words for item in rows if item.seconds > 0 and item.words),
+        _seconds_per_word(rows),
         sum(item.marks for item in rows) / len(rows),
         _mean(item.check for item in rows if item.check is not None),
         _mean(item.others for item in rows if item.others is not None),
@@ -192,6 +192,10 @@ def _trend_point(rows: Sequence[WorkedItem]) -> TrendPoint:
 def _median(values: Iterable[float]) -> float | None:
     rows = list(values)
     return median(rows) if rows else None
+
+
+def _seconds_per_word(rows: Iterable[WorkedItem]) -> float | None:
+    return _median(item.seconds / item.words for item in rows if item.seconds > 0 and item.words)
 
 
 def _mean(values: Iterable[float]) -> float | None:
@@ -223,10 +227,7 @@ def _flag_drift(done: Sequence[WorkedItem], window: int) -> Iterator[Flag]:
     newest, before = done[-window:], done[:-window]
     if min(len(newest), len(before)) < max(_FEW, window):
         return
-    slow, quick = (
-        _median(item.seconds / item.words for item in rows if item.seconds > 0 and item.words)
-        for rows in (before, newest)
-    )
+    slow, quick = map(_seconds_per_word, (before, newest))
     if slow and quick and slow > _DRIFT * quick:
         yield Flag("faster", f"the newest {len(newest)} items took {quick:.2f} seconds a word, those before {slow:.2f}")
     old_marks, new_marks = (sum(item.marks for item in rows) / len(rows) for rows in (before, newest))
@@ -366,20 +367,20 @@ def _languages(
     rows: Sequence[Assignment],
     by_item: dict[int, list[Assignment]],
 ) -> list[LanguageLine]:
-    states: dict[int, list[State]] = {}
+    states = defaultdict[int, list[State]](list)
     for row in rows:
         if row.purpose is Purpose.ANNOTATE and row.state is not State.WITHDRAWN:
-            states.setdefault(row.item_id, []).append(row.state)
-    by_language: dict[str, list[Item]] = {}
+            states[row.item_id].append(row.state)
+    by_language = defaultdict[str, list[Item]](list)
     for item in items:
-        by_language.setdefault(item.language or "", []).append(item)
+        by_language[item.language or ""].append(item)
     through = set(final_states(project))
     lines = []
     for language, all_here in sorted(by_language.items()):
         here = [item for item in all_here if item.role in WORK_ROLES]
         able = [p for p in people if p.can_work(project) and (p.works_in is None or language in p.works_in)]
         shared = [item for item in here if item.role is ItemRole.OVERLAP]
-        had = [states.get(item.id, []) for item in here]
+        had = [states[item.id] for item in here]
         own = sum(item.people_wanted(project) for item in here if item.role is ItemRole.NORMAL)
         lines.append(
             LanguageLine(
@@ -409,12 +410,12 @@ def _people(
     works: dict[int, list[WorkedItem]],
 ) -> list[PersonLine]:
     reviewed, called, checks = count_verdicts(tx, project_id), tx.numbers(project_id), project.entries.checks
-    by_person: dict[int, list[Assignment]] = {}
+    by_person = defaultdict[int, list[Assignment]](list)
     for row in rows:
-        by_person.setdefault(row.person_id, []).append(row)
+        by_person[row.person_id].append(row)
     lines = []
     for person in people:
-        mine = by_person.get(person.id, [])
+        mine = by_person[person.id]
         handed_in = [row for row in mine if row.state in DONE]
         seconds = sum(row.seconds for row in mine)
         lines.append(
@@ -445,14 +446,14 @@ def _worked_items(
     tx: ReadTransaction, project: Project, items: Sequence[Item], by_item: dict[int, list[Assignment]]
 ) -> dict[int, list[WorkedItem]]:
     """What each person handed in, held against known answers and against others."""
-    works: dict[int, list[WorkedItem]] = {}
+    works = defaultdict[int, list[WorkedItem]](list)
     for item in items:
         rows = by_item.get(item.id, [])
         judged = tx.remember(item.id, "judged", partial(_judge, tx, project, item, rows)) if rows else []
         for row, (marks, check, alike) in zip(rows, judged, strict=True):
             at, skipped = row.submitted_at or row.changed_at, row.layer.skip is not None
             worked = WorkedItem(at, item.words, row.seconds, marks, skipped, check, alike)
-            works.setdefault(row.person_id, []).append(worked)
+            works[row.person_id].append(worked)
     return works
 
 
@@ -468,8 +469,7 @@ def _judge(
     for row in rows:
         check = alike = None
         if comparison is not None and gold is not None:
-            f1 = comparison.counts(row.layer, gold).f1
-            check = 1.0 if f1 is None else f1
+            check = 1.0 if (f1 := comparison.counts(row.layer, gold).f1) is None else f1
         elif comparison is not None:
             alike = comparison.mean_similarity(
                 (row.layer, other.layer) for other in rows if other.person_id != row.person_id

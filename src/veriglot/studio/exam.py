@@ -231,7 +231,7 @@ def _kappa(answers: Iterable[Answer], *, typed: bool) -> float:
     """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
     pairs: list[tuple[str, str]] = []
     for comparison, given, wanted in answers:
-        pairs += comparison.label_pairs(given, wanted, comparison.units, typed=typed)
+        pairs += comparison.label_pairs(given, wanted, typed=typed)
     names = sorted(set(chain.from_iterable(pairs)))
     table = np.zeros((len(names), len(names)))
     for first, second in pairs:

@@ -6,13 +6,13 @@ done in steps, so that others can save in between.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from fastapi import Depends, Query
-from sqlalchemy import ColumnElement, Select, Text, and_, exists, func, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Select, Text, exists, func, or_, select, type_coerce
 
 from veriglot.errors import UnknownNameError
 from veriglot.records.settings import Record, StrictRecord
@@ -253,14 +253,14 @@ def _order(sort: _Order) -> ColumnElement[Any]:
 def _lines(tx: ReadTransaction, studio: Studio, ids: list[int], search: str | None) -> list[ItemLine]:
     """Items as lines, in the order of their ids."""
     names, terms = tx.public_ids(studio.id), _terms(search)
-    by_item: dict[int, list[Assignment]] = {}
+    by_item = defaultdict[int, list[Assignment]](list)
     for row in tx.assignments(item_id=ids, purpose=_PURPOSES) if ids else ():
         if row.state is not State.WITHDRAWN:
-            by_item.setdefault(row.item_id, []).append(row)
+            by_item[row.item_id].append(row)
     by_id = {item.id: item for item in tx.items(studio.id, id=ids)} if ids else {}
     lines = []
     for item in map(by_id.__getitem__, ids):
-        rows, sample = by_item.get(item.id, []), tx.sample(item.id)
+        rows, sample = by_item[item.id], tx.sample(item.id)
         lines.append(
             view(
                 ItemLine,
@@ -378,16 +378,9 @@ def _assign(tx: WriteTransaction, project: Project, item: Item, person: Person, 
 
 def _release(tx: WriteTransaction, caller: Caller, item: Item, where: ItemFilter) -> str | None:
     """Withdraw what is held of an item: by anybody, or by the filter's person or what is stale."""
-    conditions = [
-        assignment_row.item_id == item.id,
-        assignment_row.purpose.in_(_PURPOSES),
-        assignment_row.state.in_(AT_WORK),
-    ]
-    if where.person is not None:
-        conditions.append(assignment_row.person_id == _person(tx, caller.studio, where.person).id)
-    if where.stale is not None:
-        conditions.append(is_stale(where.stale))
-    ids = tx.ids(select(assignment_row.id).where(and_(*conditions)).order_by(assignment_row.id))
+    held = (assignment_row.item_id == item.id, assignment_row.purpose.in_(_PURPOSES), assignment_row.state.in_(AT_WORK))
+    asked = _annotation(tx, caller.studio, ItemFilter(person=where.person, stale=where.stale))
+    ids = tx.ids(select(assignment_row.id).where(*held, *asked).order_by(assignment_row.id))
     for id_ in ids:
         withdraw(tx, id_, reason="lead", by=caller.person.id)
     return None if ids else "unchanged"

@@ -6,7 +6,7 @@ that came by chance. Where there are no predictions, the labels stand alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -210,10 +210,10 @@ class _Case:
 
     population: Sequence[_Counted]
     has_predictions: bool
-    estimator: Estimator = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.estimator = Estimator.PPI if self.has_predictions else Estimator.RAW
+    @property
+    def estimator(self) -> Estimator:
+        return Estimator.PPI if self.has_predictions else Estimator.RAW
 
     def _inputs(self, chosen: Sequence[int]) -> tuple[Tallies, Labels | None]:
         """The tallies of all with labels of the chosen ones; or the labels as tallies, where nothing was predicted."""
@@ -276,7 +276,7 @@ def _arms(
             continue  # nothing could have been shown
         result.append((("marked", arm), _touched(comparison, row.layer), len(comparison.units)))
         if offered is not None:
-            pairs = comparison.label_pairs(row.layer, offered, comparison.units, typed=False)
+            pairs = comparison.label_pairs(row.layer, offered, typed=False)
             both, suggested = sum(bool(a and b) for a, b in pairs), sum(bool(b) for _, b in pairs)
             result.append((("followed", arm), both, suggested))
     return result

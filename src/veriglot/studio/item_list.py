@@ -378,9 +378,13 @@ def _assign(tx: WriteTransaction, project: Project, item: Item, person: Person, 
 
 def _release(tx: WriteTransaction, caller: Caller, item: Item, where: ItemFilter) -> str | None:
     """Withdraw what is held of an item: by anybody, or by the filter's person or what is stale."""
-    held = (assignment_row.item_id == item.id, assignment_row.purpose.in_(_PURPOSES), assignment_row.state.in_(AT_WORK))
+    of_item = (
+        assignment_row.item_id == item.id,
+        assignment_row.purpose.in_(_PURPOSES),
+        assignment_row.state.in_(AT_WORK),
+    )
     asked = _annotation(tx, caller.studio, ItemFilter(person=where.person, stale=where.stale))
-    ids = tx.ids(select(assignment_row.id).where(*held, *asked).order_by(assignment_row.id))
+    ids = tx.ids(select(assignment_row.id).where(*of_item, *asked).order_by(assignment_row.id))
     for id_ in ids:
         withdraw(tx, id_, reason="lead", by=caller.person.id)
     return None if ids else "unchanged"

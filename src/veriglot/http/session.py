@@ -322,7 +322,7 @@ class _Pace:
 
     def hold(self, seconds: float) -> None:
         """No request goes out for so many seconds."""
-        if Session.permits is not None:
+        if Session.permits:
             Session.permits("hold", self._server, seconds)
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
@@ -332,7 +332,7 @@ class _Pace:
 
         A hold that came while this thread waited is waited for too, and the turn is taken at the end of the wait.
         """
-        if Session.permits is not None:
+        if Session.permits:
             self._asking.append(None)
             with self._permits_lock:  # whoever finds no permit asks for one for each thread that waits
                 if not self._permits:

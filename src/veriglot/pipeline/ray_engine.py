@@ -198,7 +198,7 @@ class _Judge:
 
 def _sees_gpu() -> bool:
     """Whether PyTorch, where the detector of this actor computes with it, or else ONNX Runtime can use a GPU."""
-    if (torch := sys.modules.get("torch")) is not None:
+    if torch := sys.modules.get("torch"):
         return bool(torch.cuda.is_available())
     import onnxruntime
 

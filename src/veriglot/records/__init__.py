@@ -759,12 +759,11 @@ def from_mapping(data: Any, type_: type[T]) -> T:
             field, detail = f"{field}.{missing[1]}" if field else missing[1], "it is missing"
         if named := _NAMED_PLACE.search(detail):  # a check that spans several fields names its own place
             field, detail = named[1], detail.replace(named[0], "")
-        kind = InputError
         if wrong := _WRONG_KIND.match(detail):  # in the words of JSON; `str | null` names more than one
-            kind = InputTypeError
             wanted, got = (" or ".join(_KINDS.get(name, name) for name in text.split(" | ")) for text in wrong.groups())
             detail = f"{wanted} is expected, and this is {got}"
-        raise kind(detail, _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), ""), field=field or None) from error
+        remedy = _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
+        raise (InputTypeError if wrong else InputError)(detail, remedy, field=field or None) from error
 
 
 def sample_from(data: Any) -> Sample:

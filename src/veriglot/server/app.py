@@ -561,7 +561,7 @@ def serve(make: Callable[[], Batcher], settings: Serving, announce: Callable[[],
 
         def end() -> None:
             batcher.close()
-            if batcher.failure is not None:
+            if batcher.failure:
                 raise batcher.failure
 
         stack.callback(end)

@@ -204,7 +204,7 @@ class Batcher:
         Raises:
             CallRefused: 503 where nothing is judged any more, 429 where it is one too many.
         """
-        if self.failure is not None or self._ends:
+        if self.failure or self._ends:
             raise _stopped()
         if self.accepted[kind] >= self._most[kind]:
             self._refuse("busy", "Too many calls are being answered.", kind)
@@ -264,7 +264,7 @@ class Batcher:
         """
         row = _Row(sample, self._loop.create_future(), time.monotonic())
         with self._lock:
-            if self.failure is not None:
+            if self.failure:
                 raise _stopped()
             if not call:
                 self._calls.append(call)

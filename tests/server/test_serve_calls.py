@@ -181,9 +181,7 @@ def test_what_does_not_fit_is_refused_in_words(served: Loopback, path: str, body
     assert answer.json()["error"]["code"]
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"\xff\xfe", b"[" * 50_000, b'{"response": NaN}', b'{"response": "\\ud800"}']
-)
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 50_000, b'{"response": "\\ud800"}'])
 def test_what_is_no_json_is_refused(served: Loopback, body: bytes) -> None:
     answer = served.client.post("/v1/detect", content=body, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "malformed")

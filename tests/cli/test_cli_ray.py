@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -141,7 +142,7 @@ def _own_permits(monkeypatch: pytest.MonkeyPatch) -> None:
 def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """As much of Ray as the engine calls, in this process: the first actor has a core, the others wait.
 
-    The cluster has 4 cores and 2 GPUs; `ray.asked` is what the last actor asked for.
+    The cluster has 4 cores and 2 GPUs; `ray.asked` is what the last actor asked for, `ray.counted` its metrics.
     """
     started, ready = list[Any](), list[Any]()
 
@@ -159,7 +160,11 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
         vars(module).update(asked=settings)
         return SimpleNamespace(remote=partial(start, kind))
 
-    module, exceptions = ModuleType("ray"), ModuleType("ray.exceptions")
+    def counter(name: str, _: str, tags: tuple[str, ...]) -> Any:
+        return SimpleNamespace(inc=lambda tags: module.counted.update([(name, *tags.values())]))
+
+    module, exceptions, util = ModuleType("ray"), ModuleType("ray.exceptions"), ModuleType("ray.util")
+    vars(util).update(metrics=SimpleNamespace(Counter=counter))
     module.__spec__ = ModuleSpec("ray", None)
     vars(module).update(
         is_initialized=lambda: True,
@@ -168,10 +173,12 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
         wait=lambda _, timeout: ([ready.pop()] if ready else [], []),
         get=lambda call: pickle.loads(pickle.dumps(call())),
         kill=lambda _: started.clear(),
+        counted=Counter[tuple[str, ...]](),
     )
     vars(exceptions).update(RayError=RuntimeError, RayTaskError=ArithmeticError)
     monkeypatch.setitem(sys.modules, "ray", module)
     monkeypatch.setitem(sys.modules, "ray.exceptions", exceptions)
+    monkeypatch.setitem(sys.modules, "ray.util", util)
 
 
 @pytest.mark.usefixtures("_one_core")
@@ -220,6 +227,10 @@ def test_progress_counts_each_row_once_and_only_workers_that_run(
     assert outcome.code == 3, outcome.err
     assert outcome.err.count("1 of 2 workers run.") == 1
     assert "on 1 processes" in outcome.err
+    assert sys.modules["ray"].counted == {  # type: ignore[attr-defined]
+        ("veriglot_rows", "scored"): 57,
+        ("veriglot_rows", "no_evidence"): 6,
+    }
     assert f"only written to {folder}/parts.jsonl." in outcome.err
     assert "veriglot: 70 rows, " in outcome.err  # not "of 70": lines of JSON are not counted, as that reads them all
     (folder / finished_parts(folder)[1].id).write_bytes(b"")
@@ -336,6 +347,7 @@ def missing(_: object) -> bytes:
     raise MissingExtraError("Parquet", "parquet")
 
 
+@pytest.mark.usefixtures("_one_core")
 def test_an_error_of_an_actor_keeps_its_remedy() -> None:
     actor = ray_engine._Judge(pickle.dumps(WordAbsence), pickle.dumps(missing))
     answer = pickle.loads(pickle.dumps(actor.judge(list(samples(2)), True)))

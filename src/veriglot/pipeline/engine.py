@@ -592,7 +592,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop the processes, if there are any."""
-        if self._pool is not None:
+        if self._pool:
             self._pool.close()
             self._pool = None
 
@@ -617,7 +617,7 @@ class Engine:
         grown = self.batch_size * _GROWTH if self._remote else self.batch_size
         queue = _batches(rows, self.batch_size, grown, self.jobs * _BATCHES_AHEAD, ready)
         if self._detector is None:
-            assert self._pool is not None, "the engine is closed"
+            assert self._pool, "the engine is closed"
             yield from self._pool.answers(queue, self.jobs * _BATCHES_AHEAD, ready)
             return
         for batch in queue:

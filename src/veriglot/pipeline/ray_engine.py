@@ -90,11 +90,12 @@ class Pace:
         """A part is done; by no process where an earlier run had made it."""
         self.reasons.update(part.outcome.reasons)
         self.reasons.update(row.message for row in part.failed)
+        rows = part.end - part.start
         if process is None:
-            self.done_before += part.end - part.start
+            self.done_before += rows
             return
-        self.rows += part.end - part.start
-        self.by_process[process] += part.end - part.start
+        self.rows += rows
+        self.by_process[process] += rows
         self.cpu_seconds += part.seconds
 
     @property
@@ -171,7 +172,11 @@ class _Judge:
     """The actor: makes its detector once, and judges."""
 
     def __init__(self, recipe: bytes, encode: bytes, gpus: float = 0.0) -> None:
+        from ray.util import metrics
+
         Session.permits = _AskPermits()
+        # Ray puts the names of nodes and actors beside it.
+        self._rows = metrics.Counter("veriglot_rows", "Rows judged, by status.", ("status",))
         if gpus:
             os.environ.update(VERIGLOT_ONNX_CUDA="1", ORT_DISABLE_TELEMETRY="1")
         self._detector, self._about = load(recipe)
@@ -188,6 +193,8 @@ class _Judge:
         began = time.process_time()
         try:
             predictions = judge(self._detector, samples)
+            for prediction in predictions:
+                self._rows.inc(tags={"status": prediction.status})
             if not (whole and self._encode):
                 return _Answer(predictions, seconds=time.process_time() - began)
             data = self._encode(predictions)
@@ -301,7 +308,7 @@ class _Share:
     def after_death(self) -> list[_Share]:
         """What to try next: pieces of the block, then single samples."""
         size = self.end - self.start
-        step = math.ceil(math.sqrt(size)) if self.deaths == 0 else 1
+        step = 1 if self.deaths else math.ceil(math.sqrt(size))
         bounds = [*range(self.start, self.end, step), self.end] if size else [self.start, self.end]
         return [_Share(self.task, first, last, self.deaths + 1) for first, last in pairwise(bounds)]
 
@@ -415,7 +422,7 @@ class Cluster:
         def tasks() -> Iterator[_Task]:
             for block in blocks:
                 task = _Task(block, block.samples)
-                if (part := folder.listed(block)) is not None:
+                if part := folder.listed(block):
                     task.finish(part)
                     seen(part, None)
                 yield task
@@ -423,13 +430,13 @@ class Cluster:
         def finish(task: _Task, answer: _Answer, number: int) -> None:
             data, outcome = answer.data, answer.outcome
             if data is None:
-                assert self._encode is not None
+                assert self._encode
                 data, outcome = self._encode(task.predictions), Outcome.of(task.predictions)
             task.finish(part := folder.write(task.rows, data, outcome, task.seconds))
             seen(part, number)
 
         for task in self._judged(tasks(), finish):
-            assert task.part is not None
+            assert task.part
             yield task.part
 
     def answers(
@@ -448,7 +455,7 @@ class Cluster:
         self, tasks: Iterator[_Task], finish: Callable[[_Task, _Answer, int], None], most: int = sys.maxsize
     ) -> Iterator[_Task]:
         """The tasks in order, each when it is done; at most `most` are begun and not yet given out."""
-        begun: deque[_Task] = deque()
+        begun = deque[_Task]()
         fault: Exception | None = None
         more = True
         while more or begun:
@@ -473,12 +480,12 @@ class Cluster:
                 if share.task.add(share, answer):
                     finish(share.task, answer, number)
             self._hand_out()
-        if fault is not None:
+        if fault:
             raise fault
 
     @property
     def _hungry(self) -> bool:
-        return not self._waiting and any(actor.ready and actor.share is None for actor in self._actors)
+        return not self._waiting and any(actor.ready and not actor.share for actor in self._actors)
 
     def _start(self) -> None:
         self._numbers += 1
@@ -490,7 +497,7 @@ class Cluster:
 
     def _hand_out(self) -> None:
         for actor in self._actors:
-            if self._waiting and actor.ready and actor.share is None:
+            if self._waiting and actor.ready and not actor.share:
                 actor.share = share = self._waiting.popleft()
                 self._calls[actor.handle.judge.remote(share.samples, share.whole)] = actor
 
@@ -510,14 +517,14 @@ class Cluster:
                     cause if isinstance(cause, VeriglotError) else VeriglotError(f"A worker failed: {cause}")
                 ) from None
             except RayError as error:
-                lost = self._bury(actor, error)
-                answers += [] if lost is None else [(*lost, actor.number)]
+                if lost := self._bury(actor, error):
+                    answers.append((*lost, actor.number))
                 continue
             if isinstance(message, Refusal):
                 raise message.as_error()
             if isinstance(message, Description):
                 self._welcome(actor, message)
-            elif actor.share is not None:
+            elif actor.share:
                 answers.append((actor.share, message, actor.number))
                 actor.share = None
         self._tell_waiting()
@@ -569,7 +576,7 @@ class Cluster:
                 remedy="Install the same version of Veriglot on every machine of the cluster, and check the memory.",
             )
         share = actor.share
-        if share is None:
+        if not share:
             return None
         if share.deaths + 1 < _TRIES:
             self._waiting.extendleft(reversed(share.after_death()))

@@ -48,7 +48,7 @@ def test_long_work_off_a_terminal_shows_a_line_now_and_then(
         bar.advance()
         while shown.count("\n") < 2:
             shown += capsys.readouterr().err
-    assert set(shown.splitlines()) == {"veriglot: judging: 1 of 1,200 rows done after 0 s"}
+    assert set(shown.splitlines()) == {"veriglot: judging: 1 of 1,200 done after 0 s"}
     for silent in (Bar(shown=False, total=lambda: 9), Bar(shown=True, total=lambda: 9, lines=False)):
         with silent:
             time.sleep(0.05)

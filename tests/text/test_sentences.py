@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tricky_texts import TEXTS, TRICKY
 
-from veriglot.text.segmentation import sentences
+from veriglot.text.segmentation import _sentences, sentences
 from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def check(text: str, language: str | None) -> None:
 def test_time_is_linear(unit: str) -> None:
     def seconds(times: int) -> float:
         text = unit * times
-        sentences.cache_clear()
+        _sentences.cache_clear()
         started = time.perf_counter()
         sentences(text, "en")
         return time.perf_counter() - started

@@ -98,7 +98,7 @@ class Account:
         shown: how many rows that cannot be read are told one by one.
 
     Args:
-        quiet: say nothing but what would otherwise be lost: rows that failed and that no file keeps.
+        quiet: tell only of rows that failed and that no file keeps.
     """
 
     def __init__(self, *, quiet: bool) -> None:

@@ -249,8 +249,8 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
         if exact and part not in {"spans", "label"}:
             return tuple(exact[:1])
         if columns:
-            ranks = {[*known, names[key]].index(names[key]): key for key in reversed(columns)}
-            return (ranks[min(ranks)],) if part in _CHOICES else columns
+            first = min(columns, key=lambda key: [*known, names[key]].index(names[key]))
+            return (first,) if part in _CHOICES else columns
     return ()
 
 

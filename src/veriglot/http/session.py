@@ -335,10 +335,12 @@ class _Pace:
         if Session.permits:
             self._asking.append(None)
             with self._permits_lock:  # whoever finds no permit asks for one for each thread that waits
-                if not self._permits:
-                    self._permits = Session.permits("take", self._server, self._gap, len(self._asking))
-                self._permits -= 1
-                self._asking.pop()
+                try:
+                    if not self._permits:
+                        self._permits = Session.permits("take", self._server, self._gap, len(self._asking))
+                    self._permits -= 1
+                finally:
+                    self._asking.pop()
         while not self._stopped.is_set():
             with self._lock:
                 now = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -83,13 +84,15 @@ class Bar:
     def _tell(self) -> None:
         if self._ended.wait(_EVERY):
             return
-        total = self._total()
+        total = None
+        with suppress(Exception):  # what cannot be counted is told by the work itself
+            total = self._total()
         of = "" if total is None else f" of {total:,}"
         step = self._step and f"{self._step}: "
-        while True:
-            say(f"{step}{self._rows:,}{of} rows done after {self._clock() - self._began:,.0f} s")
-            if self._ended.wait(_EVERY):
-                return
+        while not self._ended.is_set():
+            rows = f"{self._rows:,}{of}" if of or self._rows else "not"
+            say(f"{step}{rows} done after {self._clock() - self._began:,.0f} s")
+            self._ended.wait(_EVERY)
 
     def _appear(self) -> None:
         from rich.console import Console

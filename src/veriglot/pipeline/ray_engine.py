@@ -176,7 +176,7 @@ class _Judge:
 
         Session.permits = _AskPermits()
         # Ray puts the names of nodes and actors beside it.
-        self._rows = metrics.Counter("veriglot_rows", "Rows judged, by status.", ("status",))
+        self._rows = metrics.Counter("veriglot_rows", "Judgements, by status.", ("status",))
         if gpus:
             os.environ.update(VERIGLOT_ONNX_CUDA="1", ORT_DISABLE_TELEMETRY="1")
         self._detector, self._about = load(recipe)
@@ -256,7 +256,9 @@ class _AskPermits:
             try:
                 return ray.get(getattr(actor, method).remote(*request))
             except RayActorError:  # perhaps with the worker that started it
-                self._actor = None
+                with self._lock:
+                    if self._actor is actor:
+                        self._actor = None
                 time.sleep(_PERMITS)
 
 

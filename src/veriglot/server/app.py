@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import logging
-import math
 import time
 import traceback
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +45,7 @@ from veriglot.server.documents import (
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from contextlib import ExitStack
 
     import uvicorn
@@ -305,24 +303,8 @@ def _decoded(text: bytes | bytearray) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        with suppress(ValueError, RecursionError):
-            if field := next(_not_finite(json.loads(text)), None):
-                raise InputError("this number is NaN or infinite", "Send null, or leave it out.", field=field) from None
-        raise CallRefused(
-            422, "malformed", str(error), "Send JSON in UTF-8; JSON lines as application/x-ndjson."
-        ) from None
-
-
-def _not_finite(value: Any, path: str = "") -> Iterator[str]:
-    """Where numbers stand that Python's `json` writes and JSON has not."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from _not_finite(each, f"{path}.{key}" if path else key)
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _not_finite(each, f"{path}[{index}]")
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield path or "the body"
+        remedy = "Send JSON in UTF-8 (JSON lines as application/x-ndjson), and null for NaN and Infinity."
+        raise CallRefused(422, "malformed", str(error), remedy) from None
 
 
 _WINDOW = 64  # rows of one stream that are read and not yet answered
@@ -408,7 +390,7 @@ class _Stream:
     def _answer(self, call: Call, line: bytes, number: int) -> Answer:
         try:
             data = _decoded(line)
-        except (CallRefused, InputError) as error:
+        except CallRefused as error:
             return _unread(None, number, error)
         return self._calls.submitted(call, data, number, self._asked)
 

@@ -192,7 +192,7 @@ class WorkEntry(StrictRecord):
     adjudicate: bool = True  # whether a lead settles what was annotated more than once
     # Items that nobody has yet go by chance, as in the file, or by what the imported predictions say: the least certain
     # first, or those least like silver first. `random` of these are drawn by chance, in between: only what came by
-    # chance tells how often a model hallucinates. But in the order of the file, languages take turns.
+    # chance tells how often a model hallucinates. Languages take turns, except with `file`.
     order: Literal["random", "file", "uncertainty", "disagreement"] = "random"
     random: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
     half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None  # of a rate that is sure enough

@@ -69,7 +69,6 @@ _LOOK_BACK = 200  # code points: where a sentence is longer, only its end is loo
 _MIN_UNMARKED = 60  # code points: a Thai sentence is rarely shorter, and its clauses too are parted by spaces
 
 
-@lru_cache(maxsize=16)  # one sample asks several times of the same texts
 def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
     """The sentences of a text as half-open code point ranges, in order.
 
@@ -80,6 +79,11 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
         text: any text.
         language: a BCP 47 tag, or None where it is not known; it chooses the abbreviations.
     """
+    return [*_sentences(text, language)]
+
+
+@lru_cache(maxsize=16)  # one sample asks several times of the same texts
+def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
     codes = code_points(text)
     kinds = kind_table()[codes]
     ends = np.union1d(segment_ends(SentenceBreaker, text, codes, "root"), _missing_spaces(codes, kinds)).tolist()
@@ -92,7 +96,8 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
         ranges.extend(_parted(text, codes, start, end))
         start = end
     spaces = kinds & Kind.SPACE != 0
-    return [span for span in (_trimmed(spaces, first, last) for first, last in ranges) if span[0] < span[1]]
+    trimmed = (_trimmed(spaces, first, last) for first, last in ranges)
+    return tuple(span for span in trimmed if span[0] < span[1])
 
 
 def _missing_spaces(codes: UInt32s, kinds: UInt8s) -> Int64s:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import re
 import subprocess
 import sys
@@ -61,7 +62,9 @@ def core_bytes() -> int:
     others = reached("veriglot", {})
     del others["veriglot"]
     package = Path(veriglot.__file__).parent
-    return sum(others.values()) + sum(path.stat().st_size for path in package.rglob("*") if path.is_file())
+    compileall.compile_dir(package, quiet=2)  # as pip does; pytest writes more of them
+    files = (path for path in package.rglob("*") if path.is_file() and "-pytest-" not in path.name)
+    return sum(others.values()) + sum(path.stat().st_size for path in files)
 
 
 def measure(repeats: int) -> list[dict[str, Any]]:
@@ -79,7 +82,7 @@ def measure(repeats: int) -> list[dict[str, Any]]:
     return [
         *rows,
         {"what": "heavy modules that the import loads", "measured": len(heavy_modules()), "bound": "0"},
-        {"what": "core install, MB", "measured": core_bytes() / 1e6, "bound": "252"},
+        {"what": "core install, MB", "measured": core_bytes() / 1e6, "bound": "260"},
     ]
 
 

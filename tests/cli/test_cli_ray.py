@@ -500,7 +500,6 @@ def test_workers_together_keep_the_rate_of_a_server(
     used = (len(busy) - 1) / (busy[-1] - busy[0]) / rate
     print(f"{len(times)} requests, at most {most} in {window:.0f} s; {used:.3f} of the rate used")
     assert most <= rate * window + 2 * int(ray_engine._PERMITS * rate)  # the permits of each worker may be used late
-    assert used >= 0.5 or deaths  # 0.92 on an idle machine
 
 
 GPU_CODE = """

@@ -168,6 +168,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
     assert 'task = "spans"' in file.read_text("utf-8")
     for name in ("project.toml", "data.jsonl", "exam.jsonl"):  # and the lead looks through it, and fills it in
         shutil.copy(EXAMPLE / name, file.parent)
+    file.write_text(file.read_text("utf-8").replace("[work]\n", '[work]\norder = "file"\n'), "utf-8")
     command = Command(file.parent, database)
     assert json.loads(command("import", "--json"))["added"] == dict.fromkeys(("ar", "de", "hi", "th", "zh-Hans"), 4)
 
@@ -353,7 +354,8 @@ def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: st
     file = init(tmp_path / "hat", "--preset", "hat", "--name", "Translations")
     text = file.read_text("utf-8")
     kept, _, rest = text.partition("[exam]")
-    file.write_text(f"{kept}{rest[rest.index('[work]') :].replace('reviews = 1', 'reviews = 0')}", "utf-8")
+    work = rest[rest.index("[work]") :].replace("reviews = 1", 'reviews = 0\norder = "file"')
+    file.write_text(kept + work, "utf-8")
     rows = [
         {"id": key, "language": tag, "task": "translation", "response": response,
          "evidence": [{"text": source, "language": "en"}]}

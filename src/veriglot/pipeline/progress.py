@@ -90,8 +90,8 @@ class Bar:
         of = "" if total is None else f" of {total:,}"
         step = self._step and f"{self._step}: "
         while not self._ended.is_set():
-            rows = f"{self._rows:,}{of}" if of or self._rows else "not"
-            say(f"{step}{rows} done after {self._clock() - self._began:,.0f} s")
+            state = f"{self._rows:,}{of} done" if of or self._rows else "still at work"
+            say(f"{step}{state} after {self._clock() - self._began:,.0f} s")
             self._ended.wait(_EVERY)
 
     def _appear(self) -> None:

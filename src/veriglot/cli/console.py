@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections import Counter
 from itertools import chain, islice
@@ -95,15 +96,15 @@ class Account:
 
     Attributes:
         tally: the counts.
-        shown: how many rows that cannot be read are told one by one.
 
     Args:
         quiet: tell only of rows that failed and that no file keeps.
+        live: tell of each row that cannot be read, as a stream may have no end at which they would be counted.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, live: bool = False) -> None:
         self._quiet = quiet
-        self.shown: float = _SHOWN
+        self._shown = math.inf if live else _SHOWN
         self.tally = Tally()
         self._reported = 0
         self._checkpoints: Sequence[Checkpoint] = ()
@@ -139,9 +140,9 @@ class Account:
         self._reported += 1
         if self._quiet and written:
             return
-        if self._reported <= self.shown:
+        if self._reported <= self._shown:
             say(str(row.as_error()))
-        elif self._reported == self.shown + 1:
+        elif self._reported == self._shown + 1:
             rest = f"written to {where}" if written else f"counted; {_ALL_OF_THEM}"
             say(f"further rows that cannot be read are not shown, only {rest}.")
 

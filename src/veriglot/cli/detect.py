@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from functools import cached_property
@@ -184,7 +183,8 @@ def detect(options: DetectOptions) -> int:
     assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
     _check_ray(options)
     _check_shard(options)
-    account = Account(quiet=options.quiet)
+    live = options.file is None and options.folder is None and STDIN in options.inputs
+    account = Account(quiet=options.quiet, live=live)
     if options.is_pair:
         return _pair(options, account)
     if not options.inputs:
@@ -418,8 +418,6 @@ def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, 
     bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would stand among the results
     rows = _rows(options, inputs, account, alone=len(inputs) == 1)
     live = any(file.path == STDIN for file in inputs)
-    if live:  # a stream may have no end, at which they would be counted
-        account.shown = math.inf
 
     def pairs() -> Iterator[tuple[Sample, Prediction]]:
         with Bar(shown=bar_fits, total=lambda: count_rows(inputs), lines=not live) as bar:

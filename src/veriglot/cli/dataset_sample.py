@@ -81,7 +81,9 @@ def sample(
     id_column: str = Setting("id", "Column of ids, if there is one."),
     seed: int = 0,
     processes: int = Help(0, "They identify languages."),
-    scorer_processes: int = Setting(1, "Number of processes that score; each loads the scorers.", 1),
+    scorer_processes: int | None = Setting(
+        None, "Number of processes that score; each loads the scorers. Not with engine = ray. Default: 1.", 1
+    ),
     engine: Literal["local", "ray"] = Setting(
         "local", "What scores. ray takes the cluster of RAY_ADDRESS, or starts one here, with --processes workers."
     ),
@@ -104,6 +106,8 @@ def sample(
     from veriglot.datasets.sampling.lines import Columns
     from veriglot.datasets.sampling.sample import MtSample, Sampling, mt_sample
 
+    if engine == "ray" and scorer_processes is not None:
+        raise UsageError("On Ray, --processes workers score.", "Give --processes, and no --scorer-processes.")
     given = _given_scores(scores or [])
     labels = tuple(column for column, _ in given)
     order = MtSample(
@@ -129,7 +133,7 @@ def sample(
             order,
             folder,
             jobs=processes or os.cpu_count() or 1,
-            scorer_jobs=scorer_processes if engine == "local" else processes,
+            scorer_jobs=processes if engine == "ray" else scorer_processes or 1,
             engine=engine,
             restart=overwrite,
             rejected=rejected,

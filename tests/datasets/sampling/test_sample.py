@@ -283,6 +283,7 @@ def test_scorers_on_ray_make_no_difference(tmp_path: Path, monkeypatch: pytest.M
         (["--scorer", "top-gram"], "top-ngram"),
         (["--scorer", "top-ngram graded"], "NAME=VALUE"),
         (["--scorer", "length-ratio", "--scorer", "length-ratio"], "the same name"),
+        (["--engine", "ray", "--scorer-processes", "2"], "On Ray, --processes workers score"),
         (["--scores", "nothing:higher-is-better"], "Name the column of scores as the data do. All"),
     ],
 )

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -25,14 +26,20 @@ from misbehaving import Arrival, ModelServer
 from rows import samples
 from word_absence import WordAbsence
 
-from veriglot.detectors.registry import uses_gpu
+from veriglot.bench import run as bench
+from veriglot.bench.config import load
+from veriglot.detectors import registry
+from veriglot.detectors.registry import load_named, uses_gpu
 from veriglot.errors import MissingExtraError, UsageError, VeriglotError
 from veriglot.formats.reader import read_predictions
 from veriglot.http.session import Session
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.pipeline import ray_engine
-from veriglot.pipeline.engine import Refusal
+from veriglot.pipeline.engine import Engine, Refusal
+from veriglot.pipeline.progress import Watch
 from veriglot.records import Evidence, Generator, Sample, encode
 from veriglot.storage import parts
+from veriglot.storage.files import Lock
 from veriglot.storage.parts import finished_parts
 
 if TYPE_CHECKING:
@@ -211,6 +218,45 @@ def test_a_study_without_its_cluster_ends_before_the_first_call(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("_one_core")
+@pytest.mark.parametrize("verb", ["bench", "study"])
+def test_a_folder_that_another_process_has_leaves_no_cluster(
+    veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    module, stopped = sys.modules["ray"], list[bool]()
+    monkeypatch.setattr(module, "is_initialized", lambda: False)
+    monkeypatch.setattr(module, "init", lambda *_, **__: None, raising=False)
+    monkeypatch.setattr(module, "shutdown", lambda: stopped.append(True), raising=False)
+    write_input(tmp_path / "responses.jsonl", list(samples(5)))
+    (study := tmp_path / "study.toml").write_text(f'{HEAD}{LIMITS}[[detectors]]\nname = "grounding"\n')
+    words = {"bench": (EXAMPLES, "--engine", "ray"), "study": (study,)}
+    with Lock(tmp_path / "out" / {"bench": "results.json", "study": "run"}[verb]):
+        outcome = veriglot(verb, "run", *words[verb], "-o", tmp_path / "out")
+    assert outcome.code == 2
+    assert "Another process is writing" in outcome.err
+    assert stopped == [True]
+
+
+@pytest.mark.usefixtures("_one_core")
+def test_an_interrupt_between_rows_keeps_the_time_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupting(Watch):
+        def advance(self) -> None:
+            raise KeyboardInterrupt
+
+    judged: Any = ray_engine._Judge.judge
+    monkeypatch.setattr(ray_engine._Judge, "judge", lambda *words: replace(judged(*words), seconds=1_000.0))
+    (path := tmp_path / "bench.toml").write_text(
+        f'[bench]\n[[data]]\nname = "examples"\npath = "{EXAMPLES}"\nlevels = ["response"]\n'
+        '[[systems]]\ndetector = "word_absence:WordAbsence"\n'
+    )
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(load(path), tmp_path / "out", engine="ray", load=load_named, watch=Interrupting())
+    (costs,) = (tmp_path / "out").rglob("costs.jsonl")
+    assert msgspec.json.decode(costs.read_bytes())["cpu"] > 999
+
+
 @pytest.mark.usefixtures("_one_core", "_small_parts")
 def test_progress_counts_each_row_once_and_only_workers_that_run(
     veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -271,7 +317,7 @@ def test_the_only_worker_dies_over_the_last_row(
 
 @pytest.mark.usefixtures("_one_core")
 @pytest.mark.parametrize(
-    ("stated", "gpu", "cluster", "gpus", "workers"),
+    ("stated", "gpu", "resources", "gpus", "workers"),
     [
         (None, False, {"CPU": 4.0, "GPU": 2.0}, 0.0, 4),
         (None, True, {"CPU": 4.0, "GPU": 2.0}, 1.0, 2),
@@ -285,7 +331,7 @@ def test_workers_ask_for_gpus_where_the_cluster_has_them(
     monkeypatch: pytest.MonkeyPatch,
     stated: str | None,
     gpu: bool,
-    cluster: dict[str, float],
+    resources: dict[str, float],
     gpus: float,
     workers: int,
 ) -> None:
@@ -294,10 +340,14 @@ def test_workers_ask_for_gpus_where_the_cluster_has_them(
     if stated is not None:
         monkeypatch.setenv("VERIGLOT_GPUS", stated)
     module, warnings = sys.modules["ray"], list[str]()
-    monkeypatch.setattr(module, "cluster_resources", lambda: cluster)
+    monkeypatch.setattr(module, "cluster_resources", lambda: resources)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    cluster = ray_engine.Cluster(WordAbsence, gpu=gpu, say=warnings.append)
+    assert (module.asked["num_gpus"], cluster.jobs) == (gpus, workers)  # type: ignore[attr-defined]
+    assert warnings == []  # a detector may load PyTorch only when it judges
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False)))
-    with ray_engine.Cluster(WordAbsence, gpu=gpu, say=warnings.append) as started:
-        assert (module.asked["num_gpus"], started.jobs) == (gpus, workers)  # type: ignore[attr-defined]
+    with Engine(WordAbsence, pool=cluster) as engine:
+        assert len(list(engine.run(samples(5)))) == 5
     assert len(warnings) == bool(gpus)
     assert all("do not see" in warning for warning in warnings)
     assert bool(os.environ["VERIGLOT_ONNX_CUDA"]) is bool(gpus)
@@ -314,7 +364,18 @@ def test_a_number_of_gpus_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatc
 def test_networks_use_gpus() -> None:
     networks = ["hf:owner/name", "nli:folder", "reader", "ensemble:grounding+reader", "calibrated:reader"]
     assert all(map(uses_gpu, networks))
-    assert not any(map(uses_gpu, ["grounding", "judge:spans", "word_absence:WordAbsence", "ensemble:grounding+auto"]))
+    assert not any(map(uses_gpu, ["grounding", "judge:spans", "word_absence:WordAbsence"]))
+
+
+@pytest.mark.parametrize("missing", [MissingExtraError("Reader", "reader"), MissingWeightsError("no model"), None])
+def test_auto_uses_a_gpu_where_it_has_a_reader(monkeypatch: pytest.MonkeyPatch, missing: Exception | None) -> None:
+    def load(name: str) -> Any:
+        if missing is not None:
+            raise missing
+        return name
+
+    monkeypatch.setattr(registry, "load_detector", load)
+    assert [*map(uses_gpu, ["auto", "ensemble:grounding+auto"])] == [missing is None] * 2
 
 
 @pytest.mark.usefixtures("_one_core")

@@ -29,7 +29,7 @@ from veriglot.detectors.registry import load_detector, uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.metrics.estimate import Resampling
 from veriglot.pipeline.progress import Watch
-from veriglot.pipeline.ray_engine import Cluster, open_engine
+from veriglot.pipeline.ray_engine import connected, open_engine
 from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status, encode
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
@@ -206,17 +206,16 @@ def _answers(run: _Run, system: System, rows: Iterator[Sample], clock: _Clock) -
     if recipe is None or (where, jobs) == ("local", 1):
         recipe, jobs, where = lambda: system.maker, 1, "local"  # models are loaded once
     about, size, say = system.about, run.batch_size, run.watch.say
-    gpu = system.marks and uses_gpu(about.made_by)
+    gpu = where == "ray" and system.marks and uses_gpu(about.made_by)
     with open_engine(where, recipe, jobs=jobs, batch_size=size, gpu=gpu, signature=about.signature, say=say) as engine:
+        rows = chain([first], rows)
+        answers: Iterator[Any] = (row[1] for row in engine.run(rows)) if system.marks else engine.scores(rows)
         try:
-            if not system.marks:
-                yield from engine.scores(chain([first], rows))
-                return
-            for _, prediction in engine.run(chain([first], rows)):
-                assert prediction is not None
-                yield prediction
+            for answer in answers:
+                clock.cpu_there = engine.cpu_seconds  # now, as what interrupts the run may come before the last line
+                yield answer
         finally:
-            clock.cpu_there = engine.cpu_seconds
+            clock.cpu_there = engine.cpu_seconds  # with what was judged and is not given out
 
 
 def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
@@ -393,40 +392,41 @@ def run(
         VeriglotError: there is no Ray cluster.
     """
     work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry, engine)
-    disconnect = Cluster.connect(jobs) if engine == "ray" else lambda: None
-    lock = Lock(folder / "results.json")
     try:
-        systems = [
-            imported_system(entry, config.places(entry.files)) if entry.files else load_system(entry, load)
-            for entry in config.systems
-        ]
-        state = State([system.about for system in systems])
-        for system in systems:
-            if system.about.unavailable:
-                work.watch.say(f"{system.name} is unavailable: {system.about.unavailable}")
-        for entry in config.data:
-            data = DataSet.read(entry, config)
-            state.data.append(data)
-            if not data.labelled:
-                what = "what systems say of it is shown, and nobody is ranked by it"
-                work.watch.say(f"{data.name} has no labels: {what}")
-            for note in data.notes():
-                work.watch.say(note.removesuffix("."))
-            _Work(work, data).measure(systems, state)
-        for system in systems:
-            if system.imported is not None and system.imported.unused:
-                unused = len(system.imported.unused)
-                work.watch.say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
-        state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
-        work.watch.begin("measuring over all data sets", None)
-        results = state.results(config)
-        write_json(folder / "results.json", results)
+        with connected(engine, jobs), Lock(folder / "results.json"):
+            results = _results(work, load)
+            write_json(folder / "results.json", results)
     finally:
-        lock.release()
-        disconnect()
-        with suppress(OSError):  # of a folder that holds something
+        with suppress(OSError):  # of a folder that holds something, or is not there
             folder.rmdir()
     return results
+
+
+def _results(work: _Run, load: LoadDetector) -> BenchResults:
+    config, say = work.config, work.watch.say
+    systems = [
+        imported_system(entry, config.places(entry.files)) if entry.files else load_system(entry, load)
+        for entry in config.systems
+    ]
+    state = State([system.about for system in systems])
+    for system in systems:
+        if system.about.unavailable:
+            say(f"{system.name} is unavailable: {system.about.unavailable}")
+    for entry in config.data:
+        data = DataSet.read(entry, config)
+        state.data.append(data)
+        if not data.labelled:
+            say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
+        for note in data.notes():
+            say(note.removesuffix("."))
+        _Work(work, data).measure(systems, state)
+    for system in systems:
+        if system.imported is not None and system.imported.unused:
+            unused = len(system.imported.unused)
+            say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
+    state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
+    work.watch.begin("measuring over all data sets", None)
+    return state.results(config)
 
 
 def _called(system: System) -> set[str | None]:

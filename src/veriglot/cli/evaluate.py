@@ -214,7 +214,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 calibration=options.calibration,
             )
             jobs = jobs_for(inputs, options.processes)
-            gpu = uses_gpu(options.detector)
+            gpu = options.engine == "ray" and uses_gpu(options.detector)
             engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, gpu=gpu, say=account.warn))
             made = engine.description
             settings = _settings(

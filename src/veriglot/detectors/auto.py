@@ -17,8 +17,7 @@ import msgspec
 
 from veriglot.detectors.calibration import Versioned, settings_of
 from veriglot.detectors.grounding.detector import Grounding
-from veriglot.errors import MissingExtraError, UsageError
-from veriglot.hub.registry import MissingWeightsError
+from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.plugins import Configured
 from veriglot.records import Status, Task
@@ -181,7 +180,9 @@ class Auto(Configured):
         candidates: str | Sequence[str] | None = None,
         reader_weights: str | None = None,
     ) -> None:
-        reader = _loaded("reader", threshold=threshold, words=words, weights=reader_weights)
+        from veriglot.detectors.registry import load_if_here
+
+        reader = load_if_here("reader", threshold=threshold, words=words, weights=reader_weights)
         self._own: Detector = Grounding(threshold=threshold, words=words) if reader is None else reader
         self._note = NO_READER if reader is None else None
         self._recorded = None if figures == _NO_FIGURES else read_recorded(figures)
@@ -258,6 +259,8 @@ def _best(
     Each is loaded once, with these options. It is not here where its packages or its model are missing, or are of
     another revision than the figures.
     """
+    from veriglot.detectors.registry import load_if_here
+
     if recorded is None:
         return {}
     names = {known.name for known in recorded.detectors()}
@@ -275,7 +278,7 @@ def _best(
         key: Any = (known.name, known.options)
         if key not in by_options:
             own = {name: msgspec.json.decode(text) for name, text in known.options}
-            by_options[key] = _loaded(known.name, **{**own, **options})
+            by_options[key] = load_if_here(known.name, **{**own, **options})
         detector = by_options[key]
         if detector is not None and detector.name == known.revision:
             here[known] = detector
@@ -298,13 +301,3 @@ def _setting(sample: Sample, resolved: ResolvedLanguage) -> Setting | None:
     if sample.task is Task.TRANSLATION:
         return "translation"
     return None if evidence_notes(sample, resolved) else "evidence"
-
-
-def _loaded(name: str, **options: Any) -> Detector | None:
-    """A detector; None where its packages or its model are not here."""
-    from veriglot.detectors.registry import load_detector
-
-    try:
-        return load_detector(name, **options)
-    except (MissingExtraError, MissingWeightsError):
-        return None

@@ -9,14 +9,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.plugins import Entry, Table
 from veriglot.records import Detector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["DETECTORS", "at_strictness", "load_detector", "load_named"]
+__all__ = ["DETECTORS", "at_strictness", "load_detector", "load_if_here", "load_named"]
 
 
 DETECTORS = Table(
@@ -118,8 +119,20 @@ def as_detector(detector: str | Detector, **options: Any) -> Detector:
 
 
 def uses_gpu(name: str) -> bool:
-    """Whether the detector of a name, or one that it wraps, is a network that is much faster on a GPU."""
-    return not {"hf", "nli", "reader"}.isdisjoint(re.split("[:+]", name))
+    """Whether the detector of a name, or one that it wraps, is a network that is much faster on a GPU.
+
+    `auto` is one where it has `reader`.
+    """
+    names = set(re.split("[:+]", name))
+    return not names.isdisjoint({"hf", "nli", "reader"}) or ("auto" in names and load_if_here("reader") is not None)
+
+
+def load_if_here(name: str, **options: Any) -> Detector | None:
+    """As `load_detector`; None where its packages or its model are not here."""
+    try:
+        return load_detector(name, **options)
+    except (MissingExtraError, MissingWeightsError):
+        return None
 
 
 STRICTNESS = ("low", "normal", "high")

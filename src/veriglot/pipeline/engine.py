@@ -141,7 +141,6 @@ class Description:
         name, taxonomy, threshold, signature: as there; "" and 1.0 of a scorer.
         kind: which of the two it is.
         offers: what it says of those that it stands for, where it stands for several; see `server.batches`.
-        warning: what a person should know of where it runs.
     """
 
     name: str
@@ -150,7 +149,6 @@ class Description:
     signature: str
     kind: Literal["detector", "scorer"] = "detector"
     offers: tuple[Any, ...] = ()
-    warning: str = ""
 
     @classmethod
     def of(cls, maker: Detector | Scorer) -> Description:

@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Prediction, Sample
 
-__all__ = ["Cluster", "Pace", "open_engine", "text_bytes"]
+__all__ = ["Cluster", "Pace", "connected", "open_engine", "text_bytes"]
 
 _ADDRESS = "RAY_ADDRESS"  # Ray's own variable: which cluster; none starts one on this machine
 _TRIES = 3  # deaths over a sample before it fails
@@ -160,12 +161,16 @@ class Pace:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Predictions of a share: encoded as a part, with what became of them, where the share is a whole block."""
+    """Predictions of a share: encoded as a part, with what became of them, where the share is a whole block.
+
+    `warning` is what a person should know of where it was judged.
+    """
 
     predictions: list[Any]
     data: bytes | None = None
     outcome: Outcome = field(default_factory=Outcome)
     seconds: float = 0.0
+    warning: str = ""
 
 
 class _Judge:
@@ -179,9 +184,8 @@ class _Judge:
         self._rows = metrics.Counter("veriglot_rows", "Judgements, by status.", ("status",))
         if gpus:
             os.environ.update(VERIGLOT_ONNX_CUDA="1", ORT_DISABLE_TELEMETRY="1")
+        self._gpus = gpus
         self._detector, self._about = load(recipe)
-        if gpus and isinstance(self._about, Description) and not _sees_gpu():
-            self._about = replace(self._about, warning=_NO_GPU)
         self._encode = pickle.loads(encode)  # noqa: S301  # written by our own driver
 
     def describe(self) -> Description | Refusal:
@@ -195,16 +199,17 @@ class _Judge:
             predictions = judge(self._detector, samples)
             for prediction in predictions:
                 self._rows.inc(tags={"status": prediction.status})
+            warning = "" if not self._gpus or _sees_gpu() else _NO_GPU
             if not (whole and self._encode):
-                return _Answer(predictions, seconds=time.process_time() - began)
+                return _Answer(predictions, seconds=time.process_time() - began, warning=warning)
             data = self._encode(predictions)
         except VeriglotError as error:
             return Refusal(error.message, error.remedy, error.exit_code)
-        return _Answer([], data, Outcome.of(predictions), time.process_time() - began)
+        return _Answer([], data, Outcome.of(predictions), time.process_time() - began, warning)
 
 
 def _sees_gpu() -> bool:
-    """Whether PyTorch, where the detector of this actor computes with it, or else ONNX Runtime can use a GPU."""
+    """Whether PyTorch, where the detector of this actor has computed with it, or else ONNX Runtime can use a GPU."""
     if torch := sys.modules.get("torch"):
         return bool(torch.cuda.is_available())
     import onnxruntime
@@ -391,12 +396,6 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @staticmethod
-    def connect(processes: int) -> Callable[[], None]:
-        """Connect for several clusters, one after another; returns what disconnects. Raises as `Cluster`."""
-        ray, ours = _connected(processes)
-        return ray.shutdown if ours else lambda: None
-
     def close(self) -> None:
         """Stop the actors, and the cluster where it was started here; what they hold is given up."""
         for actor in self._actors:
@@ -527,6 +526,8 @@ class Cluster:
             if isinstance(message, Description):
                 self._welcome(actor, message)
             elif actor.share:
+                if message.warning:
+                    self._warn("gpu", message.warning)
                 answers.append((actor.share, message, actor.number))
                 actor.share = None
         self._tell_waiting()
@@ -553,8 +554,6 @@ class Cluster:
                 remedy="Install the same version of Veriglot and the same models on each.",
             )
         self.description = description
-        if description.warning:
-            self._warn("gpu", description.warning)
         self._deaths_at_start = 0
         actor.ready = True
         self.processes = max(self.processes, sum(actor.ready for actor in self._actors))
@@ -618,6 +617,20 @@ def open_engine(
             " GPU.",
         )
     return engine
+
+
+@contextmanager
+def connected(where: Literal["local", "ray"], processes: int) -> Iterator[None]:
+    """Connected to Ray, where that is meant, for several engines one after another. Raises as `Cluster`."""
+    if where == "local":
+        yield
+        return
+    ray, ours = _connected(processes)
+    try:
+        yield
+    finally:
+        if ours:
+            ray.shutdown()
 
 
 def _gpus(wanted: bool) -> float:

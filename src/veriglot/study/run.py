@@ -6,6 +6,7 @@ Responses and predictions are kept row by row (`storage.checkpoint`), calls in a
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
 from veriglot.pipeline.progress import Watch
-from veriglot.pipeline.ray_engine import Cluster, open_engine
+from veriglot.pipeline.ray_engine import connected, open_engine
 from veriglot.records import ErrorProfile, Prediction, Sample, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
@@ -83,10 +84,10 @@ def run(
         VeriglotError: there is no Ray cluster, which is known before the first call.
     """
     watch = watch or Watch()
-    disconnect = Cluster.connect(jobs) if config.limits.engine == "ray" else lambda: None
-    folder.take()
-    lock = Lock(folder.path / "run")
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(connected(config.limits.engine, jobs))
+        folder.take()
+        stack.enter_context(Lock(folder.path / "run"))
         if restart:
             folder.clear()
         write_whole(folder.study, config.path.read_bytes())
@@ -98,7 +99,8 @@ def run(
         judgings: list[Judging] = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
-            recipe, where, gpu = _recipe(tools, entry, profile), config.limits.engine, uses_gpu(entry.name)
+            recipe, where = _recipe(tools, entry, profile), config.limits.engine
+            gpu = where == "ray" and uses_gpu(entry.name)
             with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, gpu=gpu, say=watch.say) as engine:
                 compared = _compared_profile(config, folder, entry)
                 for each in (profile, compared):
@@ -113,9 +115,6 @@ def run(
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
         tools.render(results, folder)
-    finally:
-        lock.release()
-        disconnect()
     return Outcome(results, lost + failed)
 
 

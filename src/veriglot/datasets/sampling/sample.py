@@ -43,7 +43,7 @@ from veriglot.datasets.sampling.lines import Columns, Line, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
 from veriglot.pipeline.progress import Watch
-from veriglot.pipeline.ray_engine import Cluster, open_engine
+from veriglot.pipeline.ray_engine import connected, open_engine
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
 from veriglot.records.settings import Record, check_ranges
 from veriglot.signatures import digest, signature
@@ -252,8 +252,8 @@ def mt_sample(
     if len(set(labels)) < len(labels):
         raise UsageError("Two scorers, or columns of scores, have the same name.", remedy="Name each once.")
     with Lock(folder / "report.json"):
-        if engine == "ray":
-            Cluster.connect(scorer_jobs)()  # before hours of reading
+        with connected(engine, scorer_jobs):
+            pass  # that it can be is known before hours of reading
         stages = Stages(folder / "work", restart=restart)
         scorers = [_described(*source) for source in order.scorers]
         was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)

@@ -27,15 +27,15 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio, Figures and Scale may add
-    "files": 285,  # the aim is 350
-    "lines": 93_000,  # 80,000, and 3,000 an issue
-    "tokens": 637_000,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
-    "exported names": 1_342,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
+    "files": 269,  # the aim is 350
+    "lines": 92_948,  # 80,000, and 3,000 an issue
+    "tokens": 636_941,  # 520,000, and up to 19,500 an issue: what 3,000 lines hold at House's own bounds
+    "exported names": 1_337,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
     "options": 326,  # 300, and 12 an issue
     "words of docs": 44_900,  # 40,000, and 1,500 an issue
     "words of the README": 900,
     "words of Markdown": 51_300,  # translations of the studio's guidelines, 8,000 of 58,000 before, no longer count
-    "files with one importer": 32,  # the aim is 40
+    "files with one importer": 29,  # the aim is 40
     "odd locals": 0,
     "old words": 0,
 }

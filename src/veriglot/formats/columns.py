@@ -195,7 +195,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         conversation = parts["response"] if part in {"evidence", "question"} else ()
         if not columns and [names[key] for key in conversation] == ["messages"]:
             columns = conversation  # what its tools gave, and its user asked
-        if len(columns) < 2 or (part == "evidence" and _numbered(columns, names)):
+        numbered = len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1  # context_1, context_2
+        if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
         elif part in _LABEL_PARTS:
             unclear = f"labels could be in {' or '.join(columns)}: choose with --map label={columns[0]}"
@@ -252,11 +253,6 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
             first = min(columns, key=lambda key: [*known, names[key]].index(names[key]))
             return (first,) if part in _CHOICES else columns
     return ()
-
-
-def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
-    """Whether the columns are one and the same but for a number: `context_1`, `context_2`."""
-    return len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1
 
 
 def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:

@@ -133,6 +133,11 @@ def test_a_short_response_whose_language_is_unsure_has_that_of_what_surrounds_it
     assert (prediction.language, prediction.notes[0]) == (language, f"language:from_{source}")
 
 
+def test_a_detector_given_dictionaries_names_what_takes_them() -> None:
+    with pytest.raises(TypeError, match=r"predict takes Samples alone. veriglot\.detect_many takes dictionaries"):
+        load_detector("grounding").predict([{"evidence": "a", "response": "b"}])  # type: ignore[list-item]
+
+
 def test_an_unknown_tag_is_kept_and_noted() -> None:
     prediction = detect(ENGLISH.evidence, response=ENGLISH.changed, language="tlh")
     assert prediction.status is Status.SCORED

@@ -746,7 +746,7 @@ def _tell(plan: _Plan, reading: Reading) -> None:
         text = str(plan._replace(parts=news, preset=None if named else plan.preset))
         ids = "" if "id" in plan.parts or named else ", id from the line"
         encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
-        by_bytes = "" if encoding == "utf-8" else f" (it is in {encoding} by its bytes)"
+        by_bytes = "" if encoding == "utf-8" else f" (as {encoding}; if letters look wrong, save it as UTF-8)"
         where = f", line {reading.line}" if named and reading.line else ""
         _LOG.info("%s%s: read as %s%s%s", reading.source.path, where, text, ids, by_bytes)
     named.update(plan.parts.items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from veriglot.errors import UsageError
+from veriglot.errors import InputTypeError, UsageError
 from veriglot.plugins import Configured
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, find_language
@@ -336,6 +336,8 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
+        if not all(isinstance(sample, Sample) for sample in samples):
+            raise InputTypeError("predict takes Samples alone", "veriglot.detect_many takes dictionaries and tables.")
         plans = [self._guarded(self._plan, sample) for sample in samples]
         planned = [
             (sample, plan) for sample, plan in zip(samples, plans, strict=True) if not isinstance(plan, NotScored)

@@ -113,6 +113,31 @@ def test_the_language_is_taken_from_the_question_or_the_evidence_and_the_predict
     assert (unasked.language, unasked.notes) == ("de", ("language:from_evidence",))
 
 
+@pytest.mark.parametrize(
+    ("response", "question", "evidence", "language", "source"),
+    [
+        ("1897-ben", "Mikor nyílt meg a híd?", "Bridges opened in 1897 and 1901.", "hu", "question"),  # else br
+        ("Uko Kenya.", None, "Mlima Kilimanjaro una urefu wa mita 5895 na uko Tanzania.", "sw", "evidence"),  # else ki
+        ("Die Brücke wurde 1862 eröffnet.", None, "The bridge was opened in 1862.", "de", "response"),  # sure
+        ("Uko Kenya.", None, "大橋於一八六二年啟用。", "ki", "response"),  # nothing around it is in its script
+        (
+            "The stone bridge over the river was opened by the mayor of the town.",
+            None, "Die steinerne Brücke wurde 1862 vom Bürgermeister eröffnet.", "en", "response",
+        ),  # long
+    ],
+)  # fmt: skip
+def test_a_short_response_whose_language_is_unsure_has_that_of_what_surrounds_it(
+    response: str, question: str | None, evidence: str, language: str, source: str
+) -> None:
+    prediction = detect(evidence, response=response, question=question)
+    assert (prediction.language, prediction.notes[0]) == (language, f"language:from_{source}")
+
+
+def test_a_detector_given_dictionaries_names_what_takes_them() -> None:
+    with pytest.raises(TypeError, match=r"predict takes Samples alone. veriglot\.detect_many takes dictionaries"):
+        load_detector("grounding").predict([{"evidence": "a", "response": "b"}])  # type: ignore[list-item]
+
+
 def test_an_unknown_tag_is_kept_and_noted() -> None:
     prediction = detect(ENGLISH.evidence, response=ENGLISH.changed, language="tlh")
     assert prediction.status is Status.SCORED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 from itertools import chain
@@ -275,7 +276,7 @@ def _print_rates(rates: Sequence[Rate]) -> None:
     for line in _reasons(rates, lambda rate: rate.reason.split("; ") if rate.reason else []):
         if line not in against:
             print(line)
-    for line in dict.fromkeys(_without_language(rate.signature) for rate in rates):
+    for line in dict.fromkeys(re.sub(r"\|rates:(?!pooled\b)[^|]*", "", rate.signature) for rate in rates):
         print(f"Signature: {line}")
     if any(rate.status == "unreliable" for rate in rates):
         print("\nunreliable: the data do not support the number; do not quote it.")
@@ -291,11 +292,6 @@ def _reasons(rates: Sequence[Rate], reasons_of: Callable[[Rate], Sequence[str]])
     )
     for reason, cells in by_wording(reasons).items():
         yield f"{shortened(list(dict.fromkeys(cells)), _CELLS_SHOWN)}: {reason}."
-
-
-def _without_language(line: str) -> str:
-    """The signature without the part that says which language's error rates were used: the table has a row for each."""
-    return "|".join(part for part in line.split("|") if not part.startswith("rates:") or part == "rates:pooled")
 
 
 def _numbers(rate: Rate) -> tuple[str, ...]:

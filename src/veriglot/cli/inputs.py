@@ -148,10 +148,7 @@ def known_tag(language: str | None) -> str | None:
     Raises:
         UnknownNameError: no such language; the error suggests the nearest.
     """
-    if language is None:
-        return None
-
-    return get_language(language).tag
+    return None if language is None else get_language(language).tag
 
 
 def parts(text: str) -> list[str]:
@@ -239,14 +236,14 @@ def rows_of(
 
 def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
     """The rows that could be read; how many could not is said in the end, with `outcome` after the number, and why."""
-    unreadable: list[str] = []
+    count, first = 0, None
     for row in rows:
         if isinstance(row, FailedRow):
-            unreadable.append("" if unreadable else str(row.as_error()))
+            count, first = count + 1, first or row.as_error()
         else:
             yield row
-    if unreadable:
-        say(f"{len(unreadable):,} {outcome}; the first: {unreadable[0]}")
+    if first:
+        say(f"{count:,} {outcome}; the first: {first}")
 
 
 def read_text(path: str) -> str:

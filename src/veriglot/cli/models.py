@@ -12,8 +12,6 @@ from veriglot.report.tables import Table
 from veriglot.report.text_layout import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.progress import Progress
 
 
@@ -54,7 +52,7 @@ def list_models(
             f"{model.bytes / 1e6:,.1f}",
             model.licence,
             f"third party: {model.origin}" if model.third_party else model.origin,
-            f"{model.title}. {_languages(model.languages)}",
+            f"{model.title}. Languages: {shortened(model.languages, 20, ' ') or 'not named.'}",
         )
         for model in models
     ]
@@ -116,10 +114,6 @@ def path(name: str = _NAME) -> None:
     A model of several files has the path of their folder. Fails if the model is missing or damaged.
     """
     print(registry.find(name))
-
-
-def _languages(tags: Sequence[str]) -> str:
-    return f"Languages: {shortened(tags, 20, ' ') or 'not named.'}"
 
 
 def _asked(model: registry.Model, bar: Progress) -> bool:

@@ -195,7 +195,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         conversation = parts["response"] if part in {"evidence", "question"} else ()
         if not columns and [names[key] for key in conversation] == ["messages"]:
             columns = conversation  # what its tools gave, and its user asked
-        if len(columns) < 2 or (part == "evidence" and _numbered(columns, names)):
+        numbered = len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1  # context_1, context_2
+        if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
         elif part in _LABEL_PARTS:
             unclear = f"labels could be in {' or '.join(columns)}: choose with --map label={columns[0]}"
@@ -252,11 +253,6 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
             first = min(columns, key=lambda key: [*known, names[key]].index(names[key]))
             return (first,) if part in _CHOICES else columns
     return ()
-
-
-def _numbered(columns: Sequence[str], names: Mapping[str, str]) -> bool:
-    """Whether the columns are one and the same but for a number: `context_1`, `context_2`."""
-    return len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1
 
 
 def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
@@ -750,7 +746,7 @@ def _tell(plan: _Plan, reading: Reading) -> None:
         text = str(plan._replace(parts=news, preset=None if named else plan.preset))
         ids = "" if "id" in plan.parts or named else ", id from the line"
         encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
-        by_bytes = "" if encoding == "utf-8" else f" (it is in {encoding} by its bytes)"
+        by_bytes = "" if encoding == "utf-8" else f" (as {encoding}; if letters look wrong, save it as UTF-8)"
         where = f", line {reading.line}" if named and reading.line else ""
         _LOG.info("%s%s: read as %s%s%s", reading.source.path, where, text, ids, by_bytes)
     named.update(plan.parts.items())

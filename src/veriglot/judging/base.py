@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from veriglot.errors import UsageError
+from veriglot.errors import InputTypeError, UsageError
 from veriglot.plugins import Configured
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, find_language
@@ -66,6 +66,10 @@ class ResolvedLanguage:
     notes: tuple[str, ...] = ()
 
 
+_UNSURE = 0.7  # below it a short response is asked what surrounds it
+_SHORT = 40  # code points
+
+
 def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     """The language of a sample's response; None where it is neither given nor identified.
 
@@ -78,12 +82,18 @@ def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     sources = [("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)]
     if sample.task is Task.TRANSLATION:  # question and evidence are in the source's language there
         del sources[1:]
-    for source, text in sources:
-        identified = identify(text)
-        # A bare number or name has the language of what surrounds it; a text in another script has not.
-        if identified is not None and script in {None, script_of(text)}:
-            return ResolvedLanguage(identified.tag, identified.script, (f"language:from_{source}",))
-    return None
+    # A bare number or name has the language of what surrounds it; a text in another script has not.
+    fitting = (pair for pair in sources if script in {None, script_of(pair[1])})
+    guesses = ((source, guess) for source, text in fitting if (guess := identify(text)) is not None)
+    source, language = next(guesses, ("", None))
+    if language is None:
+        return None
+    short = source == "response" and len(sample.response) < _SHORT
+    if short and language.confidence < _UNSURE and language.script not in _EAST_ASIAN:  # those go by characters
+        around = list(guesses)
+        if around and base_tag(language.tag) not in {base_tag(guess.tag) for _, guess in around}:
+            source, language = around[0]
+    return ResolvedLanguage(language.tag, language.script, (f"language:from_{source}",))
 
 
 def _given_language(tag: str, response: str) -> ResolvedLanguage | None:
@@ -326,6 +336,8 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
+        if not all(isinstance(sample, Sample) for sample in samples):
+            raise InputTypeError("predict takes Samples alone", "veriglot.detect_many takes dictionaries and tables.")
         plans = [self._guarded(self._plan, sample) for sample in samples]
         planned = [
             (sample, plan) for sample, plan in zip(samples, plans, strict=True) if not isinstance(plan, NotScored)

@@ -245,8 +245,9 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     for known in {id(p): p for p in (patterns, _compiled("en")) if p}.values():
         stretches.extend(m.span() for m in _BRACKETS.finditer(folded) if known.cites(m[1]))
     if patterns:
+        asked = {word[:_STEM] for word in folded_words(question or "", language)}
         at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
-        stretches.extend(_framing(patterns, folded, at.tolist(), _stems(question or "", language)))
+        stretches.extend(_framing(patterns, folded, at.tolist(), asked))
     ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
     harmless = np.zeros(len(bounds), bool)
     for start, end in ranges:
@@ -359,7 +360,3 @@ def _denies(patterns: _Patterns, clause: str, has_source: bool) -> bool:
         return False
     source = patterns.source.search(clause, 0, denial.start())  # "the text says that it was not mentioned"
     return source is None or patterns.that.search(clause, source.end(), denial.start()) is None
-
-
-def _stems(text: str, language: str | None) -> set[str]:
-    return {word[:_STEM] for word in folded_words(text, language)}

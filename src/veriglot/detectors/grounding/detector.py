@@ -130,9 +130,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = (
-    5  # of what follows here and of the tables of `judging.phrases` and `text.values`: it changes predictions
-)
+JUDGING_VERSION = 6  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 _ABSENT = 0.86  # share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing
 QUOTED = -6.0  # logit of a quoted word at most
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation

@@ -59,9 +59,7 @@ def test_intervals_of_a_mean_of_many_low_rates_hold() -> None:
     held = 0
     for _ in range(200):
         rates = generator.beta(truth * 6, (1 - truth) * 6, (30, 30))
-        shares = [
-            Share.of(Tallies(generator.binomial(20, each), np.full(30, 20), np.arange(30))) for each in rates.T
-        ]
+        shares = [Share.of(Tallies(generator.binomial(20, each), np.full(30, 20), np.arange(30))) for each in rates.T]
         values, draws = zip(*((share.value, share.draws(300, generator)) for share in shares if share), strict=True)
         found = average(values, np.array(draws))
         assert found.low < found.mean < found.high  # type: ignore[operator]

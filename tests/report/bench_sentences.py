@@ -138,11 +138,13 @@ def _intervals(table: Node) -> None:
 
 def _undefined(results: BenchResults, table: Node) -> None:
     known = {(f.system, f.data): f for f in results.figures if f.language == "mean" and _ranks(results, f)}
+    untuned = {data.name for data in results.data if data.labelled and not data.dev}
     for row in table.all("tbody")[0].all("tr"):
         data, reason = (node.text for node in row.all("td"))
         for system in row.all("th")[0].text.split(", "):
             assert known[system, data].value is None
             assert reason == (known[system, data].reason or "")
+            assert ("no sample is set aside for tuning" in reason) == (data in untuned)
             held("bench reasons", reason)
 
 
@@ -165,6 +167,12 @@ def _apart(results: BenchResults, table: Node) -> None:
         system, (why, other, shown, *_) = row.all("th")[0].text, [node.text for node in row.all("td")]
         assert why == left_out[system]
         held("bench reasons", why)
+        for measure, data, tags in re.findall(r"no (\w+) on (\w+) in ([\w, ]+)", why):
+            values = {(f.system, f.language): f.value for f in results.figures
+                      if (f.data, f.measure, f.at) == (data, measure, results.standings[0].at)}  # fmt: skip
+            without = [tag for tag in results.data[0].languages if values[system, tag] is None
+                       and any(value is not None for (_, of), value in values.items() if of == tag)]  # fmt: skip
+            assert tags.split(", ") == without
         difference = pairs[system, other]
         assert (shown == "–") == (difference is None)
         assert difference is None or abs(float(shown.replace("−", "-")) - difference) < 0.000501

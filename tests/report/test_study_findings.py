@@ -72,6 +72,8 @@ SURE = (  # kinds of sentence that random studies seldom bring about
     (Plan(13, Estimator.LABEL_SHIFT, (0.1, 0.3), (20, 20), gaps=((0, 0), (1, 1))), {"unlike", "no mean"}),
     (Plan(15, Estimator.PPI, (0.1, 0.3), (20, 0, 3), failed=0.0, labelled=0.1), {"unreliable"}),
     (Plan(14, Estimator.PAPER, (0.02,), (150,)), {"contradiction"}),
+    # Of a seed with no judged response: its confidences are not missing.
+    (Plan(149700, Estimator.EM, (0, 0.1), (3, 10), 0.6, tpr=0.4, gaps=((0, 0),), seeds=2), {"unjudged"}),
     (Plan(16, Estimator.PPI, (0.1, 0.3), (20,), labelled=0.6, labelled_by=(Kind.HUMAN, Kind.MODEL)), {"overall"}),
 )  # fmt: skip
 

@@ -98,7 +98,7 @@ class Group:
     def tallies(self) -> Tallies:
         """The counts of the judged responses."""
         counts = np.array(self._counts, dtype=np.int64).reshape(-1, 3)
-        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts) > 0
+        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts)  # a seed without a response lacks none
         confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 

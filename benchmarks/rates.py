@@ -45,6 +45,7 @@ RATES = (0.005, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
 PROFILE_RATE = 0.3
 DRIFTS = {
     World(0.1, tpr=0.55, fpr=0.12): "the detector marks 55% and 12% instead of 75% and 6%",
+    World(0.1, tpr=0.4): "the detector marks 40% instead of 75% of unsupported words",
     World(0.1, lookalike=0.1): "10% of supported words look unsupported to the detector",
 }
 LABELS = (50, 100, 200)

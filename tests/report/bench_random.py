@@ -26,10 +26,12 @@ class Plan(NamedTuple):
     Attributes:
         seed: of its random numbers.
         measure: that ranks.
-        skills: of each system: how far its numbers of right and wrong items lie apart.
+        skills: how far numbers of right and wrong items lie apart for each system; below 0, not at all in the last set.
         left_out: share of the items that each system does not judge.
         sizes: texts of each data set in each of its two languages.
         seen: the data set that a system was trained on, or -1.
+        one_kind: whether the second language of the last data set has right items alone.
+        dev: texts of each language that thresholds are tuned on.
     """
 
     seed: int
@@ -38,6 +40,8 @@ class Plan(NamedTuple):
     left_out: tuple[float, ...]
     sizes: tuple[int, ...]
     seen: tuple[int, ...]
+    one_kind: bool = False
+    dev: int = 20
 
 
 @st.composite
@@ -49,10 +53,12 @@ def plans(draw: Callable[..., Any]) -> Plan:
     return Plan(
         draw(st.integers(0, 10**6)),
         draw(st.sampled_from(["mcc", "auroc", "fpr"])),
-        tuple(draw(st.lists(st.sampled_from([0.0, 0.5, 0.6, 2.0, 3.0]), **each))),
+        tuple(draw(st.lists(st.sampled_from([0.0, 0.5, 0.6, 2.0, 3.0, -1.0]), **each))),
         tuple(draw(st.lists(st.sampled_from([0.0, 0.0, 0.0, 0.02, 0.4]), **each))),
         tuple(draw(st.lists(st.sampled_from([3, 12, 40]), min_size=sets, max_size=sets))),
         tuple(draw(st.lists(st.sampled_from([-1, -1, -1, -1, 0]), **each))),
+        draw(st.sampled_from([False, False, False, True])),
+        draw(st.sampled_from([20, 20, 20, 0])),
     )
 
 
@@ -66,7 +72,7 @@ def random_bench(plan: Plan) -> tuple[BenchResults, dict[tuple[str, str], set[in
     data = tuple(
         structs.replace(
             blank.data[0], name=name, languages={"de": (size, size), "tr": (size, size)},
-            items={"response": 2 * size}, nonfactual={"response": size}, dev=40,
+            items={"response": 2 * size}, nonfactual={"response": size}, dev=2 * plan.dev,
             seen=tuple(who for who, seen in zip(names, plan.seen, strict=True) if name == f"d{seen}"),
         )
         for (name, size) in zip(board, plan.sizes, strict=True)
@@ -112,12 +118,16 @@ def _cell(data: str, system: str, judged: int, every: int) -> BenchCell:
 
 
 def _measured(plan: Plan, names: list[str], index: int, generator: np.random.Generator) -> Measurement:
-    test, dev = (_table(size, generator) for size in (plan.sizes[index], 20))
+    test, dev = (_table(size, generator) for size in (plan.sizes[index], plan.dev))
+    if plan.one_kind and index == len(plan.sizes) - 1:
+        test = replace(test, nonfactual=test.nonfactual & (test.languages == "de"))
     languages = test.languages.tolist()
     resampling = Resampling.of(test.texts, languages, resamples=80, seed=plan.seed)
     measured = Measurement(f"d{index}", test, dev, resampling, "", {})
     for name, skill, left_out, seen in zip(names, plan.skills, plan.left_out, plan.seen, strict=True):
-        opinions = [Opinion(skill * t.nonfactual + generator.normal(size=len(t)), None) for t in (test, dev)]
+        opinions = [Opinion(abs(skill) * t.nonfactual + generator.normal(size=len(t)), None) for t in (test, dev)]
+        if skill < 0 and index == len(plan.sizes) - 1:
+            opinions = [Opinion(np.full(len(t), 0.5), None) for t in (test, dev)]
         hidden = generator.random(len(test)) < left_out
         opinions[0] = replace(opinions[0], badness=np.where(hidden, np.nan, opinions[0].badness))
         measured.judgements.append(Judgement(name, "higher_is_worse", *opinions, seen == index, f"{name}-{index}"))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.results import BenchFigure, BenchResults
 
+TAG_OF = {"German": "de", "Turkish": "tr"}
 ENDS = re.compile(r"\[(−?[\d.]+), (−?[\d.]+)\](‡?)")
 
 
@@ -138,11 +139,14 @@ def _intervals(table: Node) -> None:
 
 def _undefined(results: BenchResults, table: Node) -> None:
     known = {(f.system, f.data): f for f in results.figures if f.language == "mean" and _ranks(results, f)}
+    untuned = {data.name for data in results.data if data.labelled and not data.dev}
     for row in table.all("tbody")[0].all("tr"):
         data, reason = (node.text for node in row.all("td"))
         for system in row.all("th")[0].text.split(", "):
             assert known[system, data].value is None
             assert reason == (known[system, data].reason or "")
+            tuned = "no threshold could be tuned" in reason  # a measure that needs one
+            assert ("no sample is set aside for tuning" in reason) == (tuned and data in untuned)
             held("bench reasons", reason)
 
 
@@ -165,6 +169,12 @@ def _apart(results: BenchResults, table: Node) -> None:
         system, (why, other, shown, *_) = row.all("th")[0].text, [node.text for node in row.all("td")]
         assert why == left_out[system]
         held("bench reasons", why)
+        for measure, data, tags in re.findall(r"no (\w+) on (\w+) in ([\w, ]+)", why):
+            values = {(f.system, f.language): f.value for f in results.figures
+                      if (f.data, f.measure, f.at) == (data, measure, results.standings[0].at)}  # fmt: skip
+            without = [tag for tag in results.data[0].languages if values[system, tag] is None
+                       and any(value is not None for (_, of), value in values.items() if of == tag)]  # fmt: skip
+            assert [TAG_OF[name] for name in tags.split(", ")] == without
         difference = pairs[system, other]
         assert (shown == "–") == (difference is None)
         assert difference is None or abs(float(shown.replace("−", "-")) - difference) < 0.000501
@@ -209,7 +219,7 @@ def _missing_languages(results: BenchResults, table: Node) -> None:
             if match := re.fullmatch(r"over (\d+) of (\d+) languages, without (.+)", part):
                 lacking = match[3].split(", ")
                 assert int(match[2]) - int(match[1]) == len(lacking)
-                assert all(single[f.system, f.data, f.measure, f.at, tag].value is None for tag in lacking)
+                assert all(single[f.system, f.data, f.measure, f.at, TAG_OF[name]].value is None for name in lacking)
                 held("bench reasons", part)
 
 
@@ -241,7 +251,7 @@ def _latex(results: BenchResults) -> None:
     }.items():
         assert (sentence in text) == wanted, sentence
     held("bench page", text.replace(r"$^\dagger$", "†"))
-    for name in re.findall(r"\n(\S+) & \d", bench_document(results, "latex")):
+    for name in re.findall(r"\n(\S+) & \d", bench_document(results, "latex").partition("bottomrule")[0]):
         assert name in {row.system.name for row in board.ranked}
 
 

@@ -25,7 +25,7 @@ from study_random import random_study
 from study_sentences import PageTruth, is_sound, texts_hold
 from test_headlines import STUDY_READERS, bench_headline_holds, of_results, study_page_holds
 
-from veriglot.records import Prediction, Sample, Span, Status
+from veriglot.records import Prediction, Reliability, Sample, Span, Status
 from veriglot.report.bench_findings import findings
 from veriglot.report.bench_tables import View as BenchView
 from veriglot.report.study import View
@@ -38,6 +38,10 @@ BENCHES = (
     BenchPlan(12, "mcc", (3.0, 0.6, 0.0), (0, 0.4, 0.02), (12, 40), (-1, -1, -1)),
     BenchPlan(15, "mcc", (3.0, 2.0, 2.0, 0.0), (0, 0, 0, 0), (40, 40), (-1,) * 4),
     *(BenchPlan(seed, "mcc", (0.5, 0.0), (0, 0.97), (3, 3), (-1, -1)) for seed in range(20, 26)),
+    BenchPlan(31, "mcc", (3.0, -1.0, 0.5), (0, 0, 0), (12, 40), (-1, -1, -1)),
+    BenchPlan(32, "mcc", (3.0, 2.0), (0, 0), (12, 40), (-1, -1), one_kind=True),
+    BenchPlan(34, "mcc", (0.0, 3.0, 3.0, 3.0), (0, 0, 0, 0), (40, 40, 40), (-1,) * 4),
+    BenchPlan(37, "mcc", (3.0, 2.0), (0, 0), (12, 40), (-1, -1), dev=0),
 )
 
 
@@ -107,6 +111,8 @@ def profiles_hold(seed: int) -> None:
     for cell in whole.cells[: int(draw.integers(1, 40))]:
         if draw.random() < 0.5:
             first, second = cell.rates[0], cell.rates[1]
+            if not seed:  # none is reliable by both
+                first = msgspec.structs.replace(first, status=Reliability.UNRELIABLE, reason="few")
             pairs.append(ProfileComparison(first, second, 0.01, None))
     if not pairs:
         return

@@ -65,6 +65,10 @@ class Plan(NamedTuple):
         labelled: share of the judged responses with labels.
         known: languages that the profile holds.
         pooled: whether its rates over all languages are used in the others.
+        gaps: models and languages, by their places, of whose responses 60% are not judged.
+        seeds: that the queries are parted among.
+        cut: share of the responses that the token limit cut.
+        labelled_by: who made the labels, response by response in turn.
     """
 
     seed: int
@@ -77,6 +81,10 @@ class Plan(NamedTuple):
     labelled: float = 0.0
     known: int = 3
     pooled: bool = False
+    gaps: tuple[tuple[int, int], ...] = ()
+    seeds: int = 1
+    cut: float = 0.0
+    labelled_by: tuple[Kind, ...] = (Kind.HUMAN,)
 
 
 @st.composite
@@ -95,6 +103,10 @@ def plans(draw: Callable[..., Any]) -> Plan:
         labelled,
         draw(st.sampled_from([3, 3, 3, 1])),
         draw(st.booleans()),
+        tuple(draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=3))),
+        draw(st.sampled_from([1, 1, 2])),
+        draw(st.sampled_from([0.0, 0.0, 0.3])),
+        draw(st.sampled_from([(Kind.HUMAN,), (Kind.HUMAN,), (Kind.MODEL,), (Kind.HUMAN, Kind.MODEL)])),
     )
 
 
@@ -107,6 +119,7 @@ class Row(NamedTuple):
     marked: int
     judged: bool
     labelled: bool
+    labelled_by: Kind
 
 
 def random_study(
@@ -124,7 +137,8 @@ def random_study(
             file.parent.mkdir(parents=True, exist_ok=True)
         with folder.responses(name).open("wb") as responses, folder.predictions("marker", name).open("wb") as judged:
             for tag, queries in zip(languages, plan.queries, strict=True):
-                planned.setdefault(name, {})[tag] = {"1": queries} if plan.failed is not None else {"-": queries}
+                parted = {str(seed + 1): len(range(seed, queries, plan.seeds)) for seed in range(plan.seeds)}
+                planned.setdefault(name, {})[tag] = parted if plan.failed is not None else {"-": queries}
                 for query in range(queries):
                     if plan.failed and generator.random() < plan.failed:
                         continue
@@ -140,9 +154,11 @@ def random_study(
     others = tuple(dict.fromkeys((Estimator.RAW, Estimator.LABEL_SHIFT)))
     study = StudyEntry(draws=200, pooled=plan.pooled, estimator=plan.estimator, estimators=others, languages=languages)
     asked = plan.failed is not None
+    seeds = tuple(range(1, plan.seeds + 1))
     config = Config(
-        path=path / "study.toml", study=study, queries=QueriesEntry("data.jsonl", seeds=(1,)) if asked else None,
-        responses=None if asked else ResponsesEntry("data.jsonl"), models=tuple(ModelEntry(name) for name in names),
+        path=path / "study.toml", study=study, queries=QueriesEntry("data.jsonl", seeds=seeds) if asked else None,
+        responses=None if asked else ResponsesEntry("data.jsonl"),
+        models=tuple(ModelEntry(name, parameters=float(2**index)) for index, name in enumerate(names)),
         detectors=(DetectorEntry("marker"),), labels=LabelsEntry("labels.jsonl") if labels else None,
     )  # fmt: skip
     plan_of_run = Planned("study", ("marker",), planned, asked=asked)
@@ -160,11 +176,14 @@ def _response(
     id_, text = f"{name}/{tag}/{query}", " ".join(["word"] * WORDS)
     wrong = generator.random(WORDS) < min(rate * generator.gamma(4, 0.25), 0.95)
     marked = generator.random(WORDS) < np.where(wrong, plan.tpr, 0.05)
-    unjudged = generator.random() < plan.missing
+    gap = (int(name[1:]), TAGS.index(tag)) in plan.gaps if plan.gaps else False
+    unjudged = generator.random() < (0.6 if gap else plan.missing)
     labelled = not unjudged and generator.random() < plan.labelled
     places = [(5 * index, 5 * index + 4) for index in range(WORDS)]
-    asked = {"question": f"q{tag}{query}", "meta": {"query": f"q{tag}{query}", "finish": "stop"}}
-    sample = Sample(id_, text, language=tag, evidence=(Evidence("words"),), generator=Generator(name, seed=1), **asked)  # type: ignore[arg-type]
+    finish = "length" if plan.cut and generator.random() < plan.cut else "stop"
+    asked = {"question": f"q{tag}{query}", "meta": {"query": f"q{tag}{query}", "finish": finish}}
+    maker = Generator(name, seed=1 + query % plan.seeds)
+    sample = Sample(id_, text, language=tag, evidence=(Evidence("words"),), generator=maker, **asked)  # type: ignore[arg-type]
     if unjudged:
         prediction = Prediction(id_, Status.TOO_LONG, "marker@1", reason="it is too long")
     else:
@@ -172,8 +191,9 @@ def _response(
         words = tuple(Word(*place, 0.9 if mark else 0.2) for place, mark in zip(places, marked, strict=True))
         prediction = Prediction(id_, Status.SCORED, "marker@1", 0.5, spans, words, language=tag)
     gold = tuple(Span(*place, "hallucination") for place, bad in zip(places, wrong, strict=True) if bad)
-    label = Sample(id_, text, language=tag, annotations=(Annotation("gold", Kind.HUMAN, "hat", spans=gold),), **asked)  # type: ignore[arg-type]
-    return sample, prediction, Row(name, tag, int(wrong.sum()), int(marked.sum()), not unjudged, labelled), label
+    kind = plan.labelled_by[query % len(plan.labelled_by)]
+    label = Sample(id_, text, language=tag, annotations=(Annotation("gold", kind, "hat", spans=gold),), **asked)  # type: ignore[arg-type]
+    return sample, prediction, Row(name, tag, int(wrong.sum()), int(marked.sum()), not unjudged, labelled, kind), label
 
 
 def _profile(languages: tuple[str, ...], generator: np.random.Generator) -> ErrorProfile:

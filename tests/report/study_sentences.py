@@ -18,10 +18,11 @@ from veriglot.records.languages import language_name
 from veriglot.report.study import render_study, study_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from study_page import Node, Page
 
+    from veriglot.records import Kind
     from veriglot.study.results import Cell, StudyResults
 
 EVERY = r"every model|each of the \d+ models that have any|the only model that has any"
@@ -405,7 +406,9 @@ def texts_hold(results: StudyResults) -> None:
         assert (each["rate"] is None) == (each["status"] != "ok")
 
 
-def methods_hold(results: StudyResults, tags_of_profile: Iterable[str], asked: bool, pooled: bool) -> None:
+def methods_hold(
+    results: StudyResults, tags_of_profile: Iterable[str], asked: bool, pooled: bool, labelled_by: Sequence[Kind]
+) -> None:
     """Methods, assumptions and reasons: what they count, and that they stand where it is so."""
     text, names = " ".join(results.methods), [model.name for model in results.models]
     used = {rate.estimator.value for cell in results.cells for rate in cell.rates}
@@ -466,12 +469,16 @@ def methods_hold(results: StudyResults, tags_of_profile: Iterable[str], asked: b
             held("methods", f"{row.method} ")
     says(r"The interval of a rank holds the ranks that simultaneous intervals of all differences do not exclude \(.+?\)\.", results.ranks)  # fmt: skip
     says(r"Relations are Pearson's correlations with Fisher's intervals \(.+?\), not corrected for their number\.", any(c.method == "pearson" for c in results.correlations))  # fmt: skip
-    says(r"([\d,]+) judged responses? carried labels(?:, by people)?\.", "ppi" in used)
+    match = says(r"labels of some of them \(prediction-powered inference\) \([^()]+\)\. ([\d,]+) judged responses? carried labels(?:, by (people|a model|people and a model))?\.", "ppi" in used)  # fmt: skip
+    if match is not None:
+        makers = [name for name, kind in (("people", "human"), ("a model", "model")) if kind in labelled_by]
+        assert (number(match[1]), match[2] or "") == (len(labelled_by), " and ".join(makers))
     for start, wanted in {
         "A unit that the evidence does not support counts": True,
         "The detector errs on these responses as often": profile,
         "marker@1 was measured on too little or nothing in": pooled and strange,
         "The labelled responses were drawn": "ppi" in used,
+        "Labels of the study's responses were made by a model": "ppi" in used and "model" in labelled_by,
     }.items():
         texts = [each for each in results.assumptions if each.startswith(start)]
         assert bool(texts) == bool(wanted), start
@@ -520,8 +527,9 @@ def reasons_hold(  # noqa: C901
                     assert float(drift[1]) > 0.295 or int(match[1]) >= 25
                 elif reason.startswith("its interval excludes"):
                     _contradiction(reason, rate, cell)
-                elif reason != "no response was asked for or given in this language":
-                    raise AssertionError(f"no test holds this reason to the figures: {reason}")
+                else:
+                    assert reason == "no response was asked for or given in this language"
+                    assert not cell.coverage.planned
                 held("reasons", reason)
 
 
@@ -537,6 +545,9 @@ def _contradiction(reason: str, rate: Rate, cell: Cell) -> None:
     if quoted := re.search(r"so quote ([\w-]+)", match[5]):
         order = ("ppi", "label-shift", "em", "paper", "raw")
         assert order.index(quoted[1]) < order.index(str(rate.estimator))
+        if "not as frequent here as in the profile" in match[5]:
+            assert rate.estimator == "paper"
+            assert not low <= 0.3 <= high  # the share of its profile's units
     if needed := re.search(r"about ([\d,]+) labels in (.+?), drawn at random, give 5 points to either side", match[5]):
         assert needed[2] == language_name(cell.language)
         assert number(needed[1]) >= 10

@@ -268,6 +268,8 @@ class Truth:
         assert int(match[1]) == len(sure) <= int(match[2])
         won = re.findall(r"(s\d) is better than (s\d) on (d\d) \(responses\)", match[4] or "")
         assert len(won) == min(len(sure), 6)
+        more = re.search(r"; (\d+) more in the table", match[4] or "")
+        assert (int(more[1]) if more else 0) == len(sure) - len(won)
         assert set(won) <= {(self.better_of(row), self.worse_of(row), row.data) for row in sure}
 
 

@@ -27,7 +27,7 @@ NOTES = (
     "task:qa, and the model was trained on translations", "samples:2 of 3", "spans:1 below the threshold",
     "spans:2 crossing ones parted", "quote:not in the response: 'a'", "quote:at several places: 'a'",
     "quote:elided: 'a'", "confidence:verdict", "confidence:samples", "confidence:token_probabilities",
-    "units:the detector's own", "units:no word confidences",
+    "confidence:verbalised", "units:the detector's own", "units:no word confidences",
 )  # fmt: skip
 
 

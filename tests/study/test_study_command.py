@@ -123,7 +123,7 @@ def test_rows_that_came_to_nothing_leave_with_3(tmp_path: Path, capfd: pytest.Ca
         file.write(b"{}\n")
     code, _, err = told(capfd, "study", "run", study, "--processes", 1)
     assert code == 3
-    assert "1 row came to nothing" in err
+    assert "1 row came to nothing: see *.failed.jsonl in " in err
 
 
 def test_wrong_words_are_answered_with_the_right_ones(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,15 @@ from veriglot.rates.estimators import estimate
 from veriglot.rates.proportion import Labels, Tallies
 from veriglot.records import Confusion, DataSource, ErrorProfile, Estimator, LanguageProfile, Rate, Reliability
 from veriglot.study.config import StudyEntry
-from veriglot.study.rates import CONTRADICTS, Counted, Judging, cell_rates, contradictions, replicates
+from veriglot.study.rates import (
+    CONTRADICTS,
+    Counted,
+    Judging,
+    _without_contradictions,
+    cell_rates,
+    contradictions,
+    replicates,
+)
 
 BINS = 20
 
@@ -92,6 +101,17 @@ def test_the_rate_that_assumes_more_gives_way() -> None:
     low = by_name(cell(3, 0.12, 0.4, 0), Estimator.LABEL_SHIFT, Estimator.RAW, Estimator.PAPER)
     assert low[Estimator.LABEL_SHIFT].status is Reliability.OK
     assert "so quote label-shift" in (low[Estimator.RAW].reason or "")
+
+
+def test_of_two_rates_that_assume_as_much_both_give_way() -> None:
+    counted = cell(4, 0.31, 0.35, 0)
+    shift, mixture = cell_rates([counted], [Estimator.LABEL_SHIFT, Estimator.EM])
+    far = mixture._replace(rate=msgspec.structs.replace(mixture.rate, rate=0.9, low=0.85, high=0.95))
+    (first,), (second,) = (contradictions(made.rate) for made in _without_contradictions([shift, far], [counted]))
+    end = "the detector errs otherwise here than in its profile, so label some and quote ppi (about "
+    assert first.startswith(f"{CONTRADICTS} em, 90.0% [85.0, 95.0]: {end}")
+    assert second.startswith(f"{CONTRADICTS} label-shift, ")
+    assert end in second
 
 
 def test_replicates_follow_the_rate_of_all_seeds() -> None:

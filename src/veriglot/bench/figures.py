@@ -49,6 +49,7 @@ from veriglot.metrics.reference import reference
 from veriglot.metrics.scores import COUNT_SCORES, Ranked
 from veriglot.rates.comparison import correlate
 from veriglot.records import Direction, Estimate, Prediction
+from veriglot.records.languages import language_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -464,7 +465,7 @@ class Measurement:
         )
         missing = [tag for tag in every if tag not in defined]
         if missing and defined:
-            gap = f"over {len(defined)} of {len(every)} languages, without {', '.join(missing)}"
+            gap = f"over {len(defined)} of {len(every)} languages, without {', '.join(map(language_name, missing))}"
             mean = replace(mean, reason=_joined(gap, mean.reason))
         return mean
 

@@ -42,6 +42,7 @@ from veriglot.metrics.estimate import MEAN, Resampling, mean_of_draws, number, p
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, TYPES, Items
 from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import encode
+from veriglot.records.languages import language_name
 from veriglot.signatures import __version__, digest, signature
 
 if TYPE_CHECKING:
@@ -378,7 +379,7 @@ def _gap(board: Board, system: str, measure: str, at: At | None) -> str | None:
         if missing:
             gaps.append(f"{missing:,} of {every:,} {measured.test.level}s of {data} not judged")
         elif without:
-            gaps.append(f"no {measure} on {data} in {', '.join(without)}")
+            gaps.append(f"no {measure} on {data} in {', '.join(map(language_name, without))}")
     return "; ".join(gaps) or None
 
 

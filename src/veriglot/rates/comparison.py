@@ -421,8 +421,10 @@ def average(values: Values, draws: Array | None = None, *, confidence: float = 0
         means = draws[defined].mean(axis=0)
         means = means[np.isfinite(means)]
         if means.size:
+            # Each cell's draws hold Jeffreys' half unit (`share_draws`): of all cells together only one half may stay.
+            means -= (np.median(means) - mean) * (1 - 1 / cells)
             low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
-            low, high = min(low, mean), max(high, mean)  # draws of a share that is 0 are all above it
+            low, high = min(low, mean), max(high, mean)  # one share of 0: Jeffreys' interval is taken to start there
     sd = float(chosen.std(ddof=1)) if cells > 1 else None
     return Mean(mean, sd, cells, left_out, low=low, high=high)
 

@@ -536,7 +536,7 @@ def _finished(result: _Correction, findings: list[str], confidence: float, notes
     """Cut to [0, 1]; the interval from the draws. A draw without a value may be anything, so it widens both ends."""
     value, draws = result.value, result.draws
     if not np.isfinite(value):
-        return RateEstimate(tuple(findings) or ("the profile gives no correction",), draws, notes, value=None)
+        return RateEstimate(tuple(findings), draws, notes, value=None)
     cut = np.clip(draws, 0.0, 1.0)
     tail = (1.0 - confidence) / 2.0
     low = float(np.quantile(np.where(np.isnan(cut), 0.0, cut), tail))

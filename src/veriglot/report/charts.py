@@ -121,7 +121,6 @@ class Point(NamedTuple):
         slot: a slot of the palette; None for the page's accent.
         doubtful: drawn hollow: the rate behind it is unreliable.
         label: text beside the point; None for none.
-        label_left: whether the text stands on the left.
     """
 
     x: float
@@ -131,7 +130,6 @@ class Point(NamedTuple):
     slot: str | None = None
     doubtful: bool = False
     label: str | None = None
-    label_left: bool = False
 
 
 class Mark(NamedTuple):

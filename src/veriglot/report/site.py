@@ -14,6 +14,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from markupsafe import Markup
+
 from veriglot.bench.results import BenchResults
 from veriglot.errors import UsageError
 from veriglot.metrics.estimate import MEAN
@@ -30,8 +32,6 @@ from veriglot.study.results import StudyResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from markupsafe import Markup
 
     from veriglot.report.pages import Part
     from veriglot.report.tables import Value
@@ -146,7 +146,7 @@ def _overview(boards: Sequence[Board]) -> Section:
             who, what = count(len(results.models), "model"), count(len(results.languages), "language")
         else:
             who, what = count(len(results.systems), "system"), count(len(results.data), "data set")
-        lead = " ".join(_leads(board) if isinstance(results, StudyResults) else _headlines(results))
+        lead = Markup(" ").join(_leads(board) if isinstance(results, StudyResults) else _headlines(results))
         rows.append((_html("board_link", board.address, results.title), lead, board.kind, who, what))
     parts: list[Part] = [
         _html("filter"),
@@ -161,7 +161,8 @@ def _overview(boards: Sequence[Board]) -> Section:
 def _leads(board: Board) -> list[str]:
     """The sentences that stand above a board."""
     if isinstance(board.results, StudyResults):
-        return list(leaders(View(board.results)))
+        view = View(board.results)
+        return [_html("sentence", text, view.models) for text in leaders(view)]
     return findings(bench_tables.View(board.results))
 
 

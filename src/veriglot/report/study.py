@@ -408,8 +408,6 @@ def leaders(view: View) -> Iterator[str]:
             if rivals:
                 either = " or ".join([", ".join(rivals[:-1]), rivals[-1]] if len(rivals) > 1 else rivals)
                 yield f"{text}, but the data do not exclude that it is {either}."
-            else:
-                yield f"{text}, with rank {rank_reach(top)} not excluded."
         if len(ranks) == 2:
             return  # what is said of one is said of both
 

@@ -484,12 +484,13 @@ def _by_model(
     if len(drawn) < _ONE_PLOT or not _differ(point.x for point in drawn):
         return None
     x, y = Axis.of([point.x for point in drawn]), Axis.of([point.y for point in drawn])
-    reach, height = 0.3 * (x.high - x.low), 0.06 * (y.high - y.low)
+    reach, height = 0.4 * (x.high - x.low), 0.06 * (y.high - y.low)
 
-    def right_is_taken(point: Point) -> bool:
-        return any(0 < other.x - point.x < reach and abs(other.y - point.y) < height for other in drawn)
+    def crowded(point: Point) -> bool:
+        return sum(abs(other.x - point.x) < reach and abs(other.y - point.y) < height for other in drawn) > 1
 
-    return name, [point._replace(label_left=right_is_taken(point)) for point in drawn], x, y
+    # Names stand where there is room for them: the key has all.
+    return name, [point._replace(label=None) if crowded(point) else point for point in drawn], x, y
 
 
 # Responses: coverage, quality, types of errors by model, and examples.

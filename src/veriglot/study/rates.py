@@ -98,7 +98,7 @@ class Group:
     def tallies(self) -> Tallies:
         """The counts of the judged responses."""
         counts = np.array(self._counts, dtype=np.int64).reshape(-1, 3)
-        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts) > 0
+        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts)  # a seed without a response lacks none
         confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 
@@ -644,8 +644,8 @@ def _mean(made: Sequence[Made]) -> Made:
         high=means[2],
         responses=min(rate.responses for rate in rates),
         coverage=min(rate.coverage for rate in rates),
-        status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
-        reason="; ".join(reasons) or (None if whole else "a detector gives no rate"),
+        status=Reliability.UNRELIABLE if reasons else Reliability.OK,  # no rate is missing without one
+        reason="; ".join(reasons) or None,
         signature=_mean_signature([rate.signature for rate in rates]),
         detector="+".join(rate.detector or "" for rate in rates),
     )

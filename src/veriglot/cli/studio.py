@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.studio.agreement import AgreementReport, AgreementRow
     from veriglot.studio.items import ImportResult
+    from veriglot.studio.rates import RateStep
     from veriglot.studio.store import Store
 
 
@@ -619,7 +620,7 @@ def rates(
             line.language,
             str(line.estimator),
             f"{step.labels:,}",
-            *_share_cells(step.rate, step.low, step.high),
+            *_share_cells(step),
             ("enough" if line.enough else "" if line.needed is None else f"{line.needed:,}") if last else "",
         )
         for line in done.languages
@@ -632,7 +633,7 @@ def rates(
     Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()
     for line in done.languages:
         for reason in line.reasons:
-            print(f"{line.language} is unreliable: {reason}.")
+            print(f"{line.language}: {reason}.")
         if line.suggested:
             print(f"{line.language}: {line.suggested:,} of {line.labels:,} labels were made with suggestions in sight.")
     for effect in done.effects:
@@ -642,9 +643,10 @@ def rates(
         print(f"{what}, people mark {shares} with and without suggestions: {difference}.")
 
 
-def _share_cells(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    interval = "-" if low is None or high is None else f"{low:.2%} to {high:.2%}"
-    return "-" if value is None else f"{value:.2%}", interval
+def _share_cells(step: RateStep) -> tuple[str, str]:
+    interval = "-" if step.low is None or step.high is None else f"{step.low:.2%} to {step.high:.2%}"
+    sure = "({:.2%}?)" if step.reasons else "{:.2%}"
+    return "-" if step.rate is None else sure.format(step.rate), interval
 
 
 @app.command("serve")

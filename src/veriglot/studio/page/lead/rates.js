@@ -21,11 +21,11 @@ const Rows = (/** @type {any} */ { row, most }) => {
     return html`<tr key=${`${row.language} ${step.labels}`}>
       ${index === 0 ? html`<th scope="rowgroup" rowspan=${steps.length}>${languageName(row.language)}</th>` : null}
       <td class="n">${number(step.labels)}</td>
-      <td class="n"><b>${percent(step.rate)}</b></td>
+      <td class="n"><b>${step.rate !== null && step.reasons.length ? `(${percent(step.rate)}?)` : percent(step.rate)}</b></td>
       <td><span class="figure"><${Interval} ...${step} />
         ${step.low === null ? null : html`<span class="figure-bar" aria-hidden="true">
           <u style=${{ insetInlineStart: at(step.low), width: at(step.high - step.low) }}></u></span>`}</span></td>
-      <td class="n">${!last ? "" : row.enough ? html`<b>✓ ${t("lead.rates_enough")}</b>` : row.needed === null ? "–" : number(row.needed)}
+      <td>${!last ? "" : row.enough ? html`<b>✓ ${t("lead.rates_enough")}</b>` : row.needed === null ? "–" : number(row.needed)}
         ${last && row.reasons.length ? html`<small lang="en" dir="ltr">${row.reasons.join("; ")}</small>` : null}
         ${last && row.suggested ? html`<small>${t("lead.rates_suggested", { n: row.suggested, of: row.labels })}</small>` : null}</td>
     </tr>`;
@@ -52,7 +52,7 @@ const Report = (/** @type {any} */ { report }) => {
     ${report.stops && report.languages.some((/** @type {any} */ row) => row.enough) ? html`<p class="notice good">${t("lead.rates_stopped")} <${Link} to=${address("settings")}>${t("lead.settings")}<//></p>` : null}
     <div class="table-box" tabindex="0" role="region" aria-label=${t("lead.rates")}><table>
       <thead><tr><th scope="col">${t("lead.language")}</th><th scope="col" class="n">${t("lead.rates_labels")}</th>
-        <th scope="col" class="n">${t("lead.rates_rate")}</th><th scope="col">${t("lead.interval")}</th><th scope="col" class="n">${t("lead.rates_needed")}</th></tr></thead>
+        <th scope="col" class="n">${t("lead.rates_rate")}</th><th scope="col">${t("lead.interval")}</th><th scope="col">${t("lead.rates_needed")}</th></tr></thead>
       ${report.languages.map((/** @type {any} */ row) => html`<tbody key=${row.language}><${Rows} row=${row} most=${most} /></tbody>`)}
     </table></div>
     ${report.effects.length ? html`<${Effects} effects=${report.effects} />` : null}`;

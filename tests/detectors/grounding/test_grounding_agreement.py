@@ -14,6 +14,7 @@ from veriglot.detectors.grounding.features import extract
 from veriglot.records import Evidence, Sample, Status
 from veriglot.testing import ordinary_samples
 from veriglot.text.segmentation import word_bounds
+from veriglot.text.values import COMPUTED
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.document import Lexicon
@@ -108,6 +109,19 @@ def test_a_passage_is_read_in_its_own_language() -> None:
     german = (Evidence("Es hatte einundzwanzig Einwohner.", language="de"),)
     sample = Sample("x", response, language="en", evidence=german)
     assert number_support(response, word_bounds(response, "en"), "en", passages_of(sample)).tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("response", "evidence", "verdicts"),
+    [
+        ("It is 2.4 cm long.", "It is 24 millimetres long.", [0, 0, COMPUTED, COMPUTED, 0]),
+        ("2.4 cm", "24 millimetres", [COMPUTED, COMPUTED]),
+        ("2.4, long", "24 millimetres", [-1, 0]),
+        ("24 mm, 36 months", "24 millimetres, three years", [1, 0, COMPUTED, COMPUTED]),
+    ],
+)
+def test_what_a_computed_number_counts_is_computed_too(response: str, evidence: str, verdicts: list[int]) -> None:
+    assert number_support(response, word_bounds(response, "en"), "en", [(evidence, "en")]).tolist() == verdicts
 
 
 def passages_of(sample: Sample) -> list[tuple[str, str]]:

@@ -182,6 +182,8 @@ def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[
         for value, verdict in zip(values, support(values, known), strict=True):
             low, high = np.searchsorted(bounds[:, 1], value.start, "right"), np.searchsorted(bounds[:, 0], value.end)
             result[low:high] = verdict
+            if verdict == COMPUTED and high < len(bounds) and not text[value.end : bounds[high, 0]].strip():
+                result[high] = verdict  # the word behind it says what was counted: "2.4 cm"
     return result
 
 

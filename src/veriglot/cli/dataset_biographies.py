@@ -281,7 +281,8 @@ class _FactualSet:
                 bar.advance()
                 chosen.append(person)
                 yield from articles.values()
-        _write(self._root / "people.jsonl", map(_person, chosen))
+        people = [{"id": who.id, "names": who.names, "titles": who.titles, **who.meta} for who in chosen]
+        _write(self._root / "people.jsonl", people)
         _write(self._root / "people.set_aside.jsonl", account.set_aside)
         results.update(_summary_of(counts, account))
 
@@ -399,10 +400,6 @@ def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: l
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-")))
     shelf = stack.enter_context(AnswerCache(folder))
     return given_articles(references(articles, order.part), shelf, note)
-
-
-def _person(person: NamedPerson) -> dict[str, Any]:
-    return {"id": person.id, "names": person.names, "titles": person.titles, **person.meta}
 
 
 def _write(path: Path, rows: Any) -> None:

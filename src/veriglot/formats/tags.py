@@ -223,7 +223,7 @@ def _careless(tags: list[_Tag], indices: list[int], closer_of: dict[int, int], t
 
 def _closes(tag: _Tag, following: _Tag | None, text: str) -> bool:
     """Whether an opener met while one of its type is open was meant to close that one."""
-    if _looks_closing(text, tag.position):
+    if text[tag.position - 1 : tag.position].strip() and not text[tag.position : tag.position + 1].isalnum():
         return True
     if _looks_opening(text, tag.position):
         return False
@@ -232,10 +232,6 @@ def _closes(tag: _Tag, following: _Tag | None, text: str) -> bool:
 
 def _looks_opening(text: str, position: int) -> bool:
     return not text[position - 1 : position].strip() and bool(text[position : position + 1].strip())
-
-
-def _looks_closing(text: str, position: int) -> bool:
-    return bool(text[position - 1 : position].strip()) and not text[position : position + 1].isalnum()
 
 
 def _cut_off_closer(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:

@@ -684,10 +684,6 @@ class _Method(NamedTuple):
     factor: Callable[[DetectorRates], tuple[float, Array]] | None = None
 
 
-def _raw(case: _Case) -> _Correction:
-    return _Correction(case.share.value, case.marked)
-
-
 def _paper(case: _Case) -> _Correction:
     """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
     rates = case.measured
@@ -761,7 +757,7 @@ def _prediction_powered(case: _Case) -> _Correction:
 
 ESTIMATORS: dict[Estimator, _Method] = {
     Estimator.RAW: _Method(
-        _raw,
+        lambda case: _Correction(case.share.value, case.marked),
         "marked share, not corrected",
         "`raw` is the share of units that the detector marked, uncorrected.",
         factor=lambda rates: (1.0, np.ones(len(rates.tpr_draws))),

@@ -211,7 +211,7 @@ def _maker() -> MarkdownIt:
 
     maker = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     maker.disable("image")
-    maker.validateLink = _is_harmless  # type: ignore[method-assign]
+    maker.validateLink = lambda url: url.lower().startswith(("https://", "http://", "mailto:", "#"))  # type: ignore[method-assign]
     for rule, make in {
         "fence": _fence,
         "heading_open": _heading,
@@ -222,10 +222,6 @@ def _maker() -> MarkdownIt:
     }.items():
         maker.add_render_rule(rule, make)
     return maker
-
-
-def _is_harmless(url: str) -> bool:
-    return url.lower().startswith(("https://", "http://", "mailto:", "#"))
 
 
 def _heading(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> str:

@@ -377,7 +377,8 @@ def read_answer(reply: Reply, type_: type[T]) -> T:
         raise AnswerError(
             f"The judge's reply was cut at its length{_excerpt(reply.text)}", remedy="Raise the option max_tokens."
         )
-    text = _whole(reply.answer)
+    # half of a surrogate pair, which some servers send, is no text
+    text = reply.answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if not text.strip():
         raise AnswerError("The judge's reply is empty.")
     values = [value for value in _values(text) if _fits(value, type_)]
@@ -407,10 +408,6 @@ def _fits(value: Any, type_: type[Any]) -> bool:
     except msgspec.ValidationError:
         return False
     return True
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _excerpt(text: str) -> str:

@@ -21,7 +21,7 @@ const Rows = (/** @type {any} */ { row, most }) => {
     return html`<tr key=${`${row.language} ${step.labels}`}>
       ${index === 0 ? html`<th scope="rowgroup" rowspan=${steps.length}>${languageName(row.language)}</th>` : null}
       <td class="n">${number(step.labels)}</td>
-      <td class="n"><b>${step.rate !== null && step.reasons.length ? `(${percent(step.rate)}?)` : percent(step.rate)}</b></td>
+      <td class="n"><b dir="ltr">${step.rate !== null && step.reasons.length ? `(${percent(step.rate)}?)` : percent(step.rate)}</b></td>
       <td><span class="figure"><${Interval} ...${step} />
         ${step.low === null ? null : html`<span class="figure-bar" aria-hidden="true">
           <u style=${{ insetInlineStart: at(step.low), width: at(step.high - step.low) }}></u></span>`}</span></td>

@@ -644,7 +644,7 @@ def _mean(made: Sequence[Made]) -> Made:
         high=means[2],
         responses=min(rate.responses for rate in rates),
         coverage=min(rate.coverage for rate in rates),
-        status=Reliability.UNRELIABLE if reasons else Reliability.OK,  # no rate is missing without one
+        status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
         reason="; ".join(reasons) or None,
         signature=_mean_signature([rate.signature for rate in rates]),
         detector="+".join(rate.detector or "" for rate in rates),

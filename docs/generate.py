@@ -90,7 +90,7 @@ def languages_page() -> str:
         f"Veriglot cuts texts in these {len(table)} languages into sentences and words. Name a language by its tag, "
         "its name or its\nown name; the last column lists the papers that cover it.\n",
         "```sh\nveriglot detect answers.jsonl --language de\n```\n",
-        "The detector was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
+        "`grounding` was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
         "works with\nits default calibration, and its predictions say so.\n",
         "| tag | name | own name | script | direction | family | words by | papers |",
         "|---|---|---|---|---|---|---|---|",

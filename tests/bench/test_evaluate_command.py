@@ -283,6 +283,8 @@ def test_data_without_the_labels_that_are_needed_are_refused_before_they_are_jud
     assert (outcome.code, outcome.out) == (1, "")
     assert "bare.jsonl: no sample has labels\n  Say where they are: --map label=COLUMN" in outcome.err
     rated = tmp_path / "rated.csv"
+    rated.write_text("context,answer,right,note\nIn 1897.,In 1879.,0,x\n")
+    assert "for marked parts. Not used: note, right.\n" in evaluate(rated, *DETECTOR).err
     rated.write_text("context,answer,is_wrong\nIn 1897.,In 1879.,1\nIn 1897.,In 1897.,0\n")
     outcome = evaluate(rated, *DETECTOR, "--calibrate", tmp_path / "made.json")
     assert outcome.code == 2

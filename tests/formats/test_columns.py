@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import logging
+import shlex
 import tracemalloc
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,8 @@ def as_columns(path: Path, rows: Rows) -> None:
 
 
 def as_results(path: Path, rows: Rows) -> None:
-    path.write_text(json.dumps({"results": {"results": rows}, "version": 3}), "utf-8")
+    results = {"version": 3, "timestamp": "t", "prompts": [{"raw": "x"}], "results": rows, "stats": {}}
+    path.write_text(json.dumps({"evalId": "e", "results": results, "config": {"tests": [{"vars": {}}]}}), "utf-8")
 
 
 def arrow_table(rows: Rows) -> Any:
@@ -136,11 +138,32 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
         {"request": QUESTION, "response": RESPONSE, "retrieved_context": [{"content": EVIDENCE, "doc_uri": "d"}]}, None,
     ),
     "Phoenix": (as_table, "a.csv", {"query": QUESTION, "reference": EVIDENCE, "response": RESPONSE}, None),
+    "Phoenix spans": (
+        as_table, "a.csv",
+        {"attributes.input.value": QUESTION, "attributes.output.value": RESPONSE,
+         "attributes.retrieval.documents": json.dumps([{"document.content": EVIDENCE, "document.score": 0.5}])}, None,
+    ),
     "TruLens": (as_lines, "a.jsonl", GRAPH, None),
     "LlamaIndex": (as_lines, "a.jsonl", {"query": QUESTION, "contexts": [EVIDENCE], "response": RESPONSE}, None),
     "promptfoo": (
         as_results, "a.json",
         {"vars": {"query": QUESTION, "context": EVIDENCE}, "response": {"output": RESPONSE}}, None,
+    ),
+    "RAGChecker": (
+        as_results, "a.json",
+        {"query": QUESTION, "response": RESPONSE, "retrieved_context": [{"doc_id": "0", "text": EVIDENCE}]}, None,
+    ),
+    "DeepEval in TypeScript": (
+        as_lines, "a.jsonl",
+        {"input": QUESTION, "actualOutput": RESPONSE, "context": ["x"], "retrievalContext": [EVIDENCE]}, None,
+    ),
+    "Haystack": (
+        as_lines, "a.jsonl", {"query": QUESTION, "replies": [RESPONSE], "documents": [{"content": EVIDENCE}]}, None,
+    ),
+    "OpenAI responses": (
+        as_lines, "a.jsonl",
+        {"input": QUESTION, "context": EVIDENCE,
+         "output": [{"role": "assistant", "content": [{"type": "output_text", "text": RESPONSE}]}]}, None,
     ),
     "OpenAI evals": (
         as_lines, "a.jsonl",
@@ -184,6 +207,10 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
         {"knowledge": EVIDENCE, "question": QUESTION, "answer": RESPONSE, "hallucination": "yes"}, 1.0,
     ),
     "LLM-AggreFact": (as_table, "a.csv", {"dataset": "x", "doc": EVIDENCE, "claim": RESPONSE, "label": 0}, 1.0),
+    "AggreFact and SummaC": (
+        as_lines, "a.jsonl",
+        {"document": EVIDENCE, "claim": RESPONSE, "label": 0, "cut": "val", "dataset": "cogensumm"}, 1.0,
+    ),
     "TRUE": (as_table, "a.csv", {"grounding": EVIDENCE, "generated_text": RESPONSE, "label": 1}, 0.0),
     "FEVER": (as_lines, "a.jsonl", {"id": 3, "claim": RESPONSE, "evidence": EVIDENCE, "label": "REFUTES"}, 1.0),
     "HHEM": (as_table, "a.csv", {"premise": EVIDENCE, "hypothesis": RESPONSE}, None),
@@ -245,6 +272,8 @@ def test_a_shape_is_read_by_the_command_and_by_python(
         ({"response": RESPONSE, "document": EVIDENCE, "passage": EVIDENCE}, "could be in document or passage",
          "--map evidence=document or --map evidence=passage"),
         ({"question": QUESTION, "answer": RESPONSE}, "hold the evidence", "--map response=answer,evidence=COLUMN"),
+        ({"Frage": QUESTION, "Antwort des Bots": RESPONSE, "Quelle": EVIDENCE * 3}, "hold the response",
+         "--map 'response=Antwort des Bots,evidence=Quelle,question=Frage' "),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_is_told_its_keys_and_the_map_that_would_do(
@@ -257,7 +286,7 @@ def test_an_unreadable_file_is_told_its_keys_and_the_map_that_would_do(
     assert message in said
     assert remedy in said
     if "COLUMN" not in remedy:  # what it says does
-        columns = remedy.split("--map ")[1].split()[0]
+        columns = shlex.split(remedy.split("--map ")[1])[0]
         assert main(["detect", str(path), "--map", columns]) == 0
 
 
@@ -535,13 +564,17 @@ def test_rows_of_a_json_array_stay_whole_whatever_is_in_them(tmp_path: Path) -> 
     assert responses == [RESPONSE, "1879"]
 
 
-def test_cyrillic_bytes_are_not_read_as_western_ones(tmp_path: Path) -> None:
+def test_cyrillic_bytes_are_not_read_as_western_ones(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes("id;context;answer\n1;Мост открыт;в 1879\n".encode("cp1251"))
     with pytest.raises(InputError, match="neither UTF-8 nor cp1252"):
         list(veriglot.read(path))
     path.write_bytes("id;context;answer\n1;Málaga está à côté;señor\n".encode("cp1252"))
     assert next(veriglot.read(path)).response == "señor"
+    caplog.set_level(logging.INFO)
+    path.write_bytes("Quelle;Antwort\nEz itt az év: 1897, a híd épült;A híd 1879-ben épült, az új ő\n".encode("cp1250"))
+    list(veriglot.read(path, columns={"response": "Antwort", "evidence": "Quelle"}))  # all is stated, but this is not
+    assert "as cp1252; if letters look wrong, save it as UTF-8" in caplog.text
 
 
 def test_names_are_compared_once_however_many_rows_cannot_be_read(tmp_path: Path) -> None:
@@ -591,7 +624,7 @@ def test_a_map_that_was_refused_is_not_proposed() -> None:
     columns = {"response": "summary_sentences.0.sentence", "evidence": "article + pages"}
     with pytest.raises(InputError, match=r"no column 'summary_sentences\.0\.sentence'") as error:
         read_row(row, columns=columns)
-    assert "--map response=COLUMN,evidence=article + pages (" in error.value.remedy
+    assert "--map 'response=COLUMN,evidence=article + pages' (" in error.value.remedy
     with pytest.raises(InputError, match="but this is list of 1"):
         read_row(row, columns={**columns, "response": "summary_sentences"})
 

@@ -240,7 +240,7 @@ def _no_labels(
     entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample], flags: FlagFilter
 ) -> InputError:
     """The error of a data set without a sample to measure on, with what there is instead."""
-    reason, remedy = "no sample has labels", ""
+    reason, remedy = "no sample has labels", "Say where they are: --map label=COLUMN, or spans=COLUMN for marked parts."
     if flags.total and not chosen:
         reason, remedy = flags.notes()[0], "Take flags out of drop_flags."
     elif rows and not chosen:

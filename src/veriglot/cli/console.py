@@ -42,7 +42,7 @@ def write_example(path: Path, package: str, name: str, *, then: str) -> None:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.", "Check the folder.") from error
     print(path)
-    say(f"look through it, then type: {then} {path}")
+    say(f"edit it, then type: {then} {path}")
 
 
 class Guesses(logging.Handler):

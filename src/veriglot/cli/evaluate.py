@@ -279,7 +279,9 @@ def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[S
         )
     require_annotator(options.annotator, {each.annotator for sample in start for each in sample.annotations})
     if len(start) < _LOOKED_AT:
+        unused = sorted({key for sample in start for key in sample.meta})
         remedy = "Say where they are: --map label=COLUMN, or --map spans=COLUMN for marked parts."
+        remedy += f" Not used: {', '.join(unused) or 'no column'}."
         raise InputError("no sample has labels", remedy, path=", ".join(options.data))
     return chain(start, samples)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
 from itertools import chain
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -199,9 +200,9 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
         elif part in _LABEL_PARTS:
-            unclear = f"labels could be in {' or '.join(columns)}: choose with --map label={columns[0]}"
+            unclear = f"labels could be in {' or '.join(columns)}: choose with --map {quote(f'label={columns[0]}')}"
         else:
-            choices = " or ".join(f"--map {part}={column}" for column in columns)
+            choices = " or ".join(f"--map {quote(f'{part}={column}')}" for column in columns)
             detail = f"the {part} could be in {' or '.join(columns)}"
             raise InputError(detail, field=part, remedy=f"Choose with {choices} (columns= in Python).")
     for part in ("response", "evidence"):
@@ -265,7 +266,7 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
         unclear = " or the ".join(part for part, column in proposed.items() if column == "COLUMN")
         pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
         start = f"No column is clearly the {unclear}: add" if unclear else "Add"
-        remedy = f"{start} --map {pairs} (columns= in Python)."
+        remedy = f"{start} --map {quote(pairs)} (columns= in Python)."
         if error.field == "evidence":
             remedy += " Rows without any evidence: --map evidence= reads them, and all will be not checked."
     return InputError(f"{error.detail}: its keys are {', '.join(name[:60] for name in names[:12])}", remedy=remedy)
@@ -280,7 +281,9 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         if part in result and (result[part] in {"", *flat} or all(column in flat for column in chosen)):
             continue
         taken = {each.strip() for column in result.values() for each in (column, *column.split("+"))}
-        others = {key: value for key, value in flat.items() if key not in taken}
+        others = {
+            key: value for key, value in flat.items() if key not in taken and (part, type(value)) != ("response", dict)
+        }
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
@@ -338,7 +341,7 @@ def cell_text(value: Any, part: str) -> str | None:
         return None
     if isinstance(value, Mapping) and "content" in value:
         value = value["content"]
-    if isinstance(value, list) and all(isinstance(each, Mapping) and each.get("type") == "text" for each in value):
+    if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
         return "".join(str(each.get("text", "")) for each in value)
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
     if isinstance(text, str):
@@ -457,7 +460,8 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
         return meaning_of_1 if word in words["true"] else 1 - meaning_of_1
     raise _UnclearLabelError(
         f"{column!r} does not say whether {value!r} is supported or unsupported",
-        remedy=f"Add --map unsupported={column} if 1 is unsupported, --map supported={column} if 1 is supported.",
+        remedy=f"Add --map {quote(f'unsupported={column}')} if 1 is unsupported,"
+        f" --map {quote(f'supported={column}')} if 1 is supported.",
     )
 
 
@@ -478,7 +482,8 @@ def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int,
     if start is not None and end is not None:
         return reading.located(marked, start, end, where, response)
     if not isinstance(marked, str) or not marked.strip():
-        raise InputError("a span has `start` and `end`, or a text of the response", field=where)
+        remedy = "--map spans= leaves the labels out."
+        raise InputError("a span has `start` and `end`, or a text of the response", field=where, remedy=remedy)
     if (count := response.count(marked)) != 1:
         detail = f"{marked[:60]!r} occurs {count} times in the response: give start and end"
         raise (InputError if count or not isinstance(item, str) else _NoQuotationError)(detail, field=where)
@@ -742,10 +747,11 @@ def _tell(plan: _Plan, reading: Reading) -> None:
     """Say what was taken for what, once a file and where it changes."""
     named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
     news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in named}
-    if news and not (plan.stated and not named and news.keys() <= reading.columns.keys() - {"label"}):
+    encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
+    stated = plan.stated and not named and news.keys() <= reading.columns.keys() - {"label"}
+    if news and not (stated and encoding == "utf-8"):
         text = str(plan._replace(parts=news, preset=None if named else plan.preset))
         ids = "" if "id" in plan.parts or named else ", id from the line"
-        encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
         by_bytes = "" if encoding == "utf-8" else f" (as {encoding}; if letters look wrong, save it as UTF-8)"
         where = f", line {reading.line}" if named and reading.line else ""
         _LOG.info("%s%s: read as %s%s%s", reading.source.path, where, text, ids, by_bytes)
@@ -772,14 +778,14 @@ def _expanded(records: Records) -> Iterator[Record | FailedRow]:
     """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
     for record in records:
         data: dict[str, Any] = record.data if isinstance(record, Record) and isinstance(record.data, dict) else {}
-        inner = [each for each in data.values() if isinstance(each, dict)]
-        while len(inner) == 1 and any(map(_are_rows, inner[0].values())):  # {"results": {"results": [...]}}
-            data = inner[0]
-            inner = [each for each in data.values() if isinstance(each, dict)]
+        while isinstance(inner := data.get("results"), dict):  # {"results": {"results": [...], "prompts": [...]}}
+            data = inner
         values = list(data.values())
         lists = list(filter(_are_rows, values))
-        rows: Iterable[Any]
-        if len(lists) == 1 and not any(isinstance(each, str) for each in values):
+        rows: Any
+        if _are_rows(inner):
+            rows = inner
+        elif len(lists) == 1 and not any(isinstance(each, str) for each in values):
             rows = lists[0]
         elif all(isinstance(each, list) for each in values) and len(set(map(len, values))) == 1:
             rows = (dict(zip(data, row, strict=True)) for row in zip(*values, strict=True))

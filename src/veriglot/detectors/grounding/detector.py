@@ -381,9 +381,9 @@ def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high
         instead = []
     number = next((word for word in range(low, high) if _has_digit(response, word)), None)
     if number is not None:
-        known, length = set(response.word[ours.start : ours.stop].tolist()), np.diff(response.bounds[number])
+        known, length = set(response.word[ours.start : ours.stop].tolist()), response.lengths[number]
         numbers = [
-            (index not in instead, bool(np.diff(evidence.bounds[index]) != length), index)
+            (index not in instead, bool(evidence.lengths[index] != length), index)
             for index in range(min(compared.start, window.start), max(compared.stop, window.stop))
             if _has_digit(evidence, index) and int(evidence.word[index]) not in known
         ]
@@ -392,7 +392,7 @@ def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high
 
 
 def _has_digit(document: Document, word: int) -> bool:
-    return any(chr(code).isdigit() for code in document.codes[slice(*document.bounds[word])])
+    return any(map(str.isdigit, map(chr, document.codes[slice(*document.bounds[word])].tolist())))
 
 
 def word_list(

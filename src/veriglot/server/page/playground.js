@@ -118,10 +118,10 @@ async function open(file) {
   try {
     content = JSON.parse(await file.text());
   } catch {
-    throw new Error(`${file.name} is no JSON. Open a file that this page saved.`);
+    throw new Error(`${file.name} is not JSON. Open a file that “Save file” wrote.`);
   }
   if (content?.veriglot !== "playground/1" || !content.sample || !content.prediction) {
-    throw new Error(`${file.name} was not saved by this page.`);
+    throw new Error(`${file.name} was not saved by this page. Open a file that “Save file” wrote.`);
   }
   const asked = { detector: "", strictness: "normal", ...content.asked };
   await show(content.sample, content.prediction, asked);

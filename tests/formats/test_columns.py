@@ -337,7 +337,7 @@ def test_what_no_map_can_be(tmp_path: Path) -> None:
     [
         ("is_wrong", 1, 1), ("is_wrong", False, 0), ("hallucinated", "no", 0), ("is_supported", "TRUE", 0),
         ("label", "Wrong", 1), ("label", "right", 0), ("is_faithful", 0, 1), ("label", "Supported", 0),
-        ("label", "not supported", 1), ("label", "PASS", 0),
+        ("label", "not supported", 1), ("label", "PASS", 0), ("is_faithful", "нет", 1), ("is_supported", "Ja", 0),
         ("verdict", "hallucinated", 1), ("label", "", None), ("label", None, None), ("label", float("nan"), None),
     ],
 )  # fmt: skip
@@ -568,6 +568,9 @@ def test_cyrillic_bytes_are_not_read_as_western_ones(tmp_path: Path, caplog: pyt
     path = tmp_path / "a.csv"
     path.write_bytes("id;context;answer\n1;Мост открыт;в 1879\n".encode("cp1251"))
     with pytest.raises(InputError, match="neither UTF-8 nor cp1252"):
+        list(veriglot.read(path))
+    path.write_bytes("вопрос;контекст;ответ\nКогда?;Мост открыт;в 1879\n".encode("cp1251"))
+    with pytest.raises(InputError, match="neither UTF-8 nor cp1252"):  # rather than a --map of wrong letters
         list(veriglot.read(path))
     path.write_bytes("id;context;answer\n1;Málaga está à côté;señor\n".encode("cp1252"))
     assert next(veriglot.read(path)).response == "señor"

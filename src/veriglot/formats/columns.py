@@ -747,12 +747,12 @@ def _tell(plan: _Plan, reading: Reading) -> None:
     """Say what was taken for what, once a file and where it changes."""
     named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
     news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in named}
-    encoding = reading.source.encoding if reading.source.recoded and not named else "utf-8"
+    recoded = reading.source.recoded and not named and reading.source.encoding != "utf-8"
     stated = plan.stated and not named and news.keys() <= reading.columns.keys() - {"label"}
-    if news and not (stated and encoding == "utf-8"):
+    if news and (recoded or not stated):
         text = str(plan._replace(parts=news, preset=None if named else plan.preset))
         ids = "" if "id" in plan.parts or named else ", id from the line"
-        by_bytes = "" if encoding == "utf-8" else f" (as {encoding}; if letters look wrong, save it as UTF-8)"
+        by_bytes = f" (as {reading.source.encoding}; if letters look wrong, save it as UTF-8)" if recoded else ""
         where = f", line {reading.line}" if named and reading.line else ""
         _LOG.info("%s%s: read as %s%s%s", reading.source.path, where, text, ids, by_bytes)
     named.update(plan.parts.items())

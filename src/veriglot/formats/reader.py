@@ -83,6 +83,7 @@ def _refuse(source: Source, head: Head) -> NoReturn:
         remedy = "Name the samples that they were made of."
         raise InputError("this holds predictions, not samples", path=source.path, remedy=remedy)
     if head.keys:
+        source.recode()  # refuses names of columns that are not read right
         try:
             check_columns(head, {})
         except InputError as error:

@@ -51,7 +51,7 @@ def check(
         "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each defines.",
     ),
     fail_on: Literal["error", "warning", "note", "never"] = Help(
-        "never", "if a finding has this level or a worse one."
+        "never", "if a finding has this level (error, warning, note) or a worse one."
     ),
     format_: str | None = None,
     language: str | None = Help(None, "Default: identified from the text."),

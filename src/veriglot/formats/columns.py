@@ -281,9 +281,7 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         if part in result and (result[part] in {"", *flat} or all(column in flat for column in chosen)):
             continue
         taken = {each.strip() for column in result.values() for each in (column, *column.split("+"))}
-        others = {
-            key: value for key, value in flat.items() if key not in taken and (part, type(value)) != ("response", dict)
-        }
+        others = {key: v for key, v in flat.items() if key not in taken and (part, type(v)) != ("response", dict)}
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]

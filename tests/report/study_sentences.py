@@ -500,7 +500,7 @@ def reasons_hold(  # noqa: C901
         for rate in cell.rates:
             assert (rate.reason is None) == (rate.status is Reliability.OK)
             for reason in (rate.reason or "").split("; ") if rate.reason else ():
-                if match := re.fullmatch(r"the study has (\d+) independent texts or queries, and fewer than 8 give no interval that holds", reason):  # fmt: skip
+                if match := re.fullmatch(r"an interval that holds takes 8 independent texts or queries, and the study has (\d+)", reason):  # fmt: skip
                     assert int(match[1]) == judged.get(key, 0) < 8
                 elif match := re.fullmatch(r"only (\d+)% of the responses were judged, and the others may hallucinate more or less", reason):  # fmt: skip
                     assert rate.coverage < 0.8
@@ -510,10 +510,11 @@ def reasons_hold(  # noqa: C901
                 elif reason.startswith("more units were marked than the detector would mark if all were unsupported"):
                     assert raw is None or (raw.rate or 0.0) > 0.7  # its TPR is 80%
                 elif match := re.fullmatch(
-                    r"(\d+) independent texts or queries are labelled, and fewer than 8 .+", reason
+                    r"an interval that holds takes 8 independent texts or queries with labels, and the study has (\d+)",
+                    reason,
                 ):
                     assert int(match[1]) == labelled.get(key, 0) < 8
-                elif match := re.fullmatch(r"(\d+) of (\d+) labelled texts or queries hold an? (?:un)?supported unit, and fewer than 8 .+", reason):  # fmt: skip
+                elif match := re.fullmatch(r"an interval that holds takes 8 labelled texts or queries with an? (?:un)?supported unit, and the study has (\d+) \(of (\d+)\)", reason):  # fmt: skip
                     assert int(match[1]) < 8 <= int(match[2]) == labelled[key]
                 elif reason == "the error profile does not hold this language":
                     assert cell.language not in known

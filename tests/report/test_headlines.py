@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from bench_random import plans as bench_plans
 from bench_random import random_bench
+from bench_sentences import page_holds
 from hypothesis import HealthCheck, given, settings
 from sentences import ROOT, held
 from study_page import Node, Page
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
 
 FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-MANY = settings(FEW, max_examples=120)
+MANY = settings(FEW, max_examples=150)
 
 
 # The sentences of each page, as written.
@@ -156,6 +157,19 @@ def test_on_a_site_nobody_who_left_rows_out_stands_among_the_ranked(plan: BenchP
 @given(plan=bench_plans())
 def test_on_a_site_nobody_who_left_rows_out_stands_among_the_ranked_of_many_benches(plan: BenchPlan) -> None:
     site_board_holds(plan)
+
+
+@FEW
+@given(plan=bench_plans())
+def test_the_page_of_a_bench_says_what_its_records_say(plan: BenchPlan) -> None:
+    page_holds(random_bench(plan)[0])
+
+
+@pytest.mark.slow
+@MANY
+@given(plan=bench_plans())
+def test_the_page_of_a_bench_says_what_its_records_say_of_many_benches(plan: BenchPlan) -> None:
+    page_holds(random_bench(plan)[0])
 
 
 # Studies.

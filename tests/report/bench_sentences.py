@@ -167,7 +167,7 @@ def _figure(text: str, figure: BenchFigure | None) -> None:
     ]
 
 
-def _board(results: BenchResults, table: Node) -> None:
+def board_holds(results: BenchResults, table: Node) -> None:
     """Ranks, figures, means and wins of a leaderboard, from the records."""
     figures = {(f.system, f.data): f for f in results.figures if f.language == "mean" and _ranks(results, f)}
     standings = {each.system: each for each in results.standings}
@@ -276,6 +276,18 @@ def _cost(results: BenchResults, table: Node) -> None:
         )
 
 
+def _data(results: BenchResults, table: Node) -> None:
+    known = {data.name: data for data in results.data}
+    for name, _, test, texts, dev, items, *_ in _grid(table)[1]:
+        data = known[name]
+        samples = [sum(counts[at] for counts in data.languages.values()) for at in (0, 1)]
+        assert [int(_number(each)) for each in (test, texts, dev)] == [*samples, data.dev]
+        for level, count, share in re.findall(r"(\w+) ([\d,]+) \((?:(\d+)% unsupported|no labels)\)", items):
+            assert _number(count) == data.items[level]
+            assert (share == "") == (level not in data.nonfactual)
+            assert not share or abs(int(share) - 100 * data.nonfactual[level] / max(data.items[level], 1)) <= 0.501
+
+
 def _undefined(results: BenchResults, table: Node) -> None:
     known = {(f.system, f.data): f for f in results.figures if f.language == "mean" and _ranks(results, f)}
     untuned = {data.name for data in results.data if data.labelled and not data.dev}
@@ -377,10 +389,11 @@ _TABLES = {
     r"Differences in \w+ of \w+s between all systems, paired bootstrap over texts, .+": _tests,
     r"Differences in \w+ from \w+, paired bootstrap over texts, .+": _against,
     r"\w+ of \w+s by language: .+|.+, \w+s: thresholds tuned on dev": _by_data,
-    r"\w+ of \w+s: .+": _board,
+    r"\w+ of \w+s: .+": board_holds,
     r"Win rates by \w+ of \w+s, with ties credited to all": _win_groups,
     r".+: what systems say, without labels": _answers,
     r"Cost and coverage": _cost,
+    r"Data": _data,
 }
 
 

@@ -67,6 +67,10 @@ def all_of_them() -> None:
     assert not old.pairs
     assert BenchView(old).levels
     held("bench", findings(BenchView(old))[0])  # no pair was tested
+    halved = [msgspec.structs.replace(f, measure="f1", value=(f.value or 0.0) / 2, low=0.0) for f in old.figures]
+    data = msgspec.structs.replace(old.data[0], languages={"de": (70, 60)})
+    page_holds(msgspec.structs.replace(old, data=(data,), measures={"response": ("mcc", "f1")}, ranking={"response": "mcc"},
+                                       figures=(*old.figures, *halved), wins=()))  # fmt: skip
     bare = msgspec.structs.replace(old, data=(msgspec.structs.replace(old.data[0], labelled=False),), figures=())
     page_holds(bare)
     for seed in range(12):

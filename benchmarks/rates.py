@@ -120,13 +120,13 @@ def _places(value: float, places: int) -> float:
 def _short(reason: str) -> str:
     for words, name in {
         "hardly tells": "detector too blunt",
-        "the profile has": "profile too small",
-        "independent texts or queries, and fewer": "study too small",
+        "the profile needs": "profile too small",
+        "independent texts or queries, and": "study too small",
         "distributed unlike": "drift",
         "fewer units were marked": "below its false alarms",
         "more units were marked": "beyond its hits",
         "were judged": "coverage",
-        "labelled": "labels too few",
+        "label": "labels too few",
     }.items():
         if words in reason:
             return name

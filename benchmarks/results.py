@@ -34,7 +34,7 @@ from translation_data import FOLDERS, PARTS, part_of
 from veriglot.bench.results import read_results
 from veriglot.cli import main as veriglot_command
 from veriglot.records.languages import language_name
-from veriglot.report.bench_findings import FEW_TEXTS, findings
+from veriglot.report.bench_findings import findings
 from veriglot.report.bench_tables import View
 from veriglot.report.tables import Table, escape_markdown
 from veriglot.report.text_layout import number
@@ -113,7 +113,7 @@ def record(results: BenchResults, name: str, folder: Path) -> None:
     rows = [row for row in figures(folder) if row.run != name]
     rows += [_figure(name, labels[each.system], each) for each in results.figures if _wanted(results, each)]
     write_figures(rows, folder)
-    sentences = [text for text in findings(View(results)) if text != FEW_TEXTS]
+    sentences = findings(View(results))
     path = folder / "history.toml"
     blocks = [b for b in re.split(r"(?m)^(?=\[\[)", path.read_text("utf-8")) if f"name = {_quoted(name)}\n" not in b]
     who, what = (", ".join(each.name for each in part) for part in (results.systems, results.data))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pytest
 from clustered_texts import profile_with_histograms, with_confidences
@@ -48,6 +49,14 @@ def test_texts_that_are_very_unlike_each_other_are_no_reason() -> None:
     assert found.count <= 2, found.reasons
 
 
+def test_a_profile_without_confidences_gives_no_mixture() -> None:
+    found, table = with_confidences(np.random.default_rng(1), 40, 0.3)
+    study = Tallies(found.tallies.marked, found.tallies.units, np.arange(40), table.sum(axis=2))
+    bare = msgspec.structs.replace(found.profile, prevalence=None)
+    result = estimate(study, bare, estimator="em")
+    assert (result.value, result.reasons) == (None, ("the profile has no confidences",))
+
+
 @pytest.mark.parametrize(("off", "said"), [(-1.5, "fewer units were marked"), (1.5, "distributed unlike")])
 def test_a_detector_that_drifted_is_found_out(off: float, said: str) -> None:
     found = flagged(10, rate=0.02, off=off)
@@ -57,7 +66,7 @@ def test_a_detector_that_drifted_is_found_out(off: float, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "said"),
-    [({"texts": 5}, "the profile has"), ({"queries": 6}, "the study has 6 independent texts or queries")],
+    [({"texts": 5}, "the profile needs"), ({"queries": 6}, "independent texts or queries, and the study has 6")],
 )
 def test_too_little_is_always_flagged(size: dict[str, int], said: str) -> None:
     found = flagged(8, **size)

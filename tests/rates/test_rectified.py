@@ -75,9 +75,9 @@ def test_too_few_labelled_texts_of_a_kind_are_a_finding() -> None:
     found = texts(draw, 300, 0.001)
     made = estimate(found.tallies, estimator="ppi", labels=found.labels(np.arange(100)))
     assert made.value is not None
-    assert any("hold an unsupported unit" in reason for reason in made.reasons)
+    assert any("with an unsupported unit" in reason for reason in made.reasons)
     few = estimate(found.tallies, estimator="ppi", labels=found.labels(np.arange(5)))
-    assert any(reason.startswith("5 independent texts or queries are labelled") for reason in few.reasons)
+    assert any(reason.endswith(" queries with labels, and the study has 5") for reason in few.reasons)
 
 
 def test_responses_to_one_query_are_one_label() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from bench_made import bench_of
 from msgspec import structs
 from rich.console import Console
@@ -24,7 +25,7 @@ from veriglot.report.bench_tables import View
 if TYPE_CHECKING:
     from study_page import Node
 
-    from veriglot.bench.results import BenchFigure, BenchResults
+    from veriglot.bench.results import BenchComparison, BenchFigure, BenchResults, BenchWin
 
 TAG_OF = {"German": "de", "Turkish": "tr"}
 ENDS = re.compile(r"\[(−?[\d.]+), (−?[\d.]+)\](‡?)")
@@ -55,6 +56,7 @@ def page_holds(results: BenchResults) -> None:
     render_bench(results, console)
     terminal = console.file.getvalue()  # type: ignore[attr-defined]
     assert [text for text in findings(View(results)) if text in terminal] == findings(View(results))
+    assert (FEW_TEXTS in terminal) == ("]‡" in terminal)
 
 
 def _ranks(results: BenchResults, figure: BenchFigure) -> bool:
@@ -77,7 +79,9 @@ def _how_to_read(results: BenchResults, page: Page) -> None:
     view = View(results)
     told = [node.text for node in page.root.all("section")[0].all("li")]
     how = reading(view)
-    assert told == [*findings(view), *how]
+    marked = any("]‡" in cell.text for table in page.root.all("table") for cell in table.all("td"))
+    assert told == [*findings(view), *[FEW_TEXTS] * marked, *how]
+    held("bench page", FEW_TEXTS * marked)
     whether = {
         "Thresholds are tuned on": bool(view.levels), "Systems with a rank stand first": bool(view.levels),
         "A win or tie is": bool(view.levels), "Of data without labels it is shown": bool(results.answers),
@@ -137,6 +141,153 @@ def _intervals(table: Node) -> None:
         held("bench page", cell.attrs["title"] or "")
 
 
+def _number(text: str) -> float:
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+def _grid(table: Node) -> tuple[list[str], list[list[str]]]:
+    heads = [node.text for node in table.all("thead")[0].all("th")]
+    return heads, [
+        [node.text for node in row.all() if node.tag in {"th", "td"}] for row in table.all("tbody")[0].all("tr")
+    ]
+
+
+def _figure(text: str, figure: BenchFigure | None) -> None:
+    """A cell shows its own figure and interval, and whether the system was trained on the data."""
+    if figure is None or figure.value is None:
+        assert text == "–"
+        return
+    match = re.fullmatch(r"(−?[\d.]+)(†?)(?:no interval|\[(−?[\d.]+), (−?[\d.]+)\]‡?)", text)
+    assert match is not None, text
+    assert abs(_number(match[1]) - figure.value) < 0.000501
+    assert bool(match[2]) == figure.seen
+    ends = (figure.low, figure.high) if figure.low is not None and figure.clusters >= 5 else (None, None)
+    assert [each and _number(each) for each in match.group(3, 4)] == [
+        each and pytest.approx(each, abs=0.000501) for each in ends
+    ]
+
+
+def board_holds(results: BenchResults, table: Node) -> None:
+    """Ranks, figures, means and wins of a leaderboard, from the records."""
+    figures = {(f.system, f.data): f for f in results.figures if f.language == "mean" and _ranks(results, f)}
+    standings = {each.system: each for each in results.standings}
+    wins = {win.system: win for win in results.wins if win.scope == "all"}
+    fair = [data.name for data in results.data if data.labelled and not data.seen]
+    heads, rows = _grid(table)
+    for name, rank, *cells in rows:
+        at = standings.get(name)
+        ends = () if at is None or at.best is None else dict.fromkeys((at.best, at.worst))
+        assert rank == ("–" if at is None else "–".join(map(str, ends)) or "apart")
+        for head, text in zip(heads[2:], cells, strict=True):
+            if head == "wins or ties":
+                _wins(text, wins.get(name))
+            elif head == "mean":
+                known = [f.value for data in fair if (f := figures.get((name, data))) and f.value is not None]
+                assert (text == "–") == (not known)
+                if known:
+                    assert abs(_number(re.split(r"[\[(]", text)[0]) - sum(known) / len(known)) < 0.000501
+                    assert text.endswith(f"(of {len(known)})")
+                    ends_shown = ENDS.search(text)
+                    if ends_shown is not None and at is not None:
+                        assert [_number(each) for each in ends_shown.group(1, 2)] == pytest.approx(
+                            [at.low, at.high], abs=0.00051
+                        )
+            else:
+                _figure(text, figures.get((name, head)))
+
+
+def _wins(text: str, win: BenchWin | None) -> None:
+    if win is None or win.rate is None:
+        assert text == "–"
+        return
+    match = re.fullmatch(r"(\d+)%(?:\[(\d+), (\d+)\]‡?)? ?\((\d+) of (\d+)(?:, (\d+) tied)?(?:, played (\d+))?\)", text)
+    assert match is not None, text
+    assert abs(int(match[1]) - 100 * win.rate) <= 0.501
+    assert [int(each or 0) for each in match.group(4, 5, 6)] == [win.wins, win.cells, win.ties]
+    assert int(match[7] or win.cells) == win.played
+    if match[2]:
+        assert [int(each) for each in match.group(2, 3)] == pytest.approx(
+            [100 * (win.low or 0), 100 * (win.high or 0)], abs=0.501
+        )
+
+
+def _win_groups(results: BenchResults, table: Node) -> None:
+    wins = {(win.system, win.scope): win for win in results.wins}
+    heads, rows = _grid(table)
+    for name, *cells in rows:
+        for scope, text in zip(heads[1:], cells, strict=True):
+            _wins(text, wins.get((name, scope)))
+
+
+def _by_data(results: BenchResults, table: Node) -> None:
+    """Every measure on a data set, or one measure in each of its languages."""
+    title, (heads, rows) = table.all("caption")[0].text, _grid(table)
+    single = {(f.system, f.data, f.measure, f.language): f for f in results.figures if f.at in {"tuned", None}}
+    if match := re.fullmatch(r"(\w+) of \w+s by language: (.+)", title):
+        _missing_languages(results, table)
+        places = [(match[2], match[1], TAG_OF[head]) for head in heads[1:]]
+    else:
+        places = [(title.partition(",")[0], head, "mean") for head in heads[1:]]
+    for name, *cells in rows:
+        for place, text in zip(places, cells, strict=True) if name != "chance" else ():
+            _figure(text, single.get((name, *place)))
+
+
+def _test(row: BenchComparison, cells: list[str], sign: int = 1) -> None:
+    """Difference, interval, p-values and counts of one test."""
+    difference, ends, p, adjusted, behind, note = cells
+    assert (difference == "–") == (row.difference is None)
+    assert row.difference is None or abs(_number(difference) - sign * row.difference) < 0.000501
+    if match := ENDS.fullmatch(ends):
+        shown = [sign * each for each in (row.low or 0.0, row.high or 0.0)][::sign]
+        assert [_number(each) for each in match.group(1, 2)] == pytest.approx(shown, abs=0.000501)
+    for text, value in ((p, row.p), (adjusted, row.adjusted)):
+        assert (text == "–") == (value is None)
+        assert value is None or (value < 0.001 if text == "<0.001" else abs(float(text) - value) < 0.000501)
+    assert behind == f"{row.items:,} / {row.clusters:,}"
+    assert note == (row.reason or "")
+
+
+def _answers(results: BenchResults, table: Node) -> None:
+    data = table.all("caption")[0].text.partition(",")[0]
+    known = {each.system: each for each in results.answers if each.data == data and each.language == "mean"}
+    for name, language, behind, coverage, *numbers in _grid(table)[1]:
+        answer = known[name]
+        assert language == "mean"
+        assert behind == f"{answer.items:,} / {answer.clusters:,}"
+        assert abs(int(coverage.strip("%")) - 100 * answer.coverage) <= 0.501
+        for text, value, low in zip(
+            numbers, (answer.flagged, answer.mean), (answer.flagged_low, answer.mean_low), strict=True
+        ):
+            assert text == "–" if value is None else abs(_number(text.split()[0]) - value) < 0.000501
+            assert bool(ENDS.search(text)) == (low is not None)
+
+
+def _cost(results: BenchResults, table: Node) -> None:
+    cells = {(cell.system, cell.data, cell.level): cell for cell in results.cells}
+    heads, rows = _grid(table)
+    for row in rows:
+        shown = dict(zip(heads, row, strict=True))
+        cell = cells[shown["system"], shown["data"], shown["level"]]
+        assert shown["status"] == cell.status
+        assert abs(int(shown["coverage"].strip("%")) - 100 * cell.coverage) <= 0.501
+        assert "rows a second" not in shown or shown["rows a second"] == (
+            "–" if cell.cost.speed is None else f"{cell.cost.speed:,.1f}"
+        )
+
+
+def _data(results: BenchResults, table: Node) -> None:
+    known = {data.name: data for data in results.data}
+    for name, _, test, texts, dev, items, *_ in _grid(table)[1]:
+        data = known[name]
+        samples = [sum(counts[at] for counts in data.languages.values()) for at in (0, 1)]
+        assert [int(_number(each)) for each in (test, texts, dev)] == [*samples, data.dev]
+        for level, count, share in re.findall(r"(\w+) ([\d,]+) \((?:(\d+)% unsupported|no labels)\)", items):
+            assert _number(count) == data.items[level]
+            assert (share == "") == (level not in data.nonfactual)
+            assert not share or abs(int(share) - 100 * data.nonfactual[level] / max(data.items[level], 1)) <= 0.501
+
+
 def _undefined(results: BenchResults, table: Node) -> None:
     known = {(f.system, f.data): f for f in results.figures if f.language == "mean" and _ranks(results, f)}
     untuned = {data.name for data in results.data if data.labelled and not data.dev}
@@ -157,16 +308,21 @@ def _unjudged(results: BenchResults, table: Node) -> None:
     shown = {(name, row.all("td")[0].text, row.all("td")[1].text) for row in rows
              for name in row.all("th")[0].text.split(", ")}  # fmt: skip
     assert shown <= cells
+    why = {(cell.system, f"{cell.data} ({cell.level})"): cell.reason for cell in results.cells}
+    for row in rows:
+        data, _, reason = (node.text for node in row.all("td"))
+        for name in row.all("th")[0].text.split(", ") if data != "all" else ():
+            assert reason == (why[name, data] or "")
     assert {name for name, *_ in shown} == {c.system for c in results.cells if c.status not in {"done", "unsuited"}}
 
 
 def _apart(results: BenchResults, table: Node) -> None:
     """Differences of those without a rank, on the rows that both judged, with the sign that the row says."""
     left_out = {each.system: each.left_out for each in results.standings if each.best is None}
-    pairs = {(p.system, p.baseline): p.difference for p in results.pairs}
-    pairs |= {(second, first): None if d is None else -d for (first, second), d in pairs.items()}
+    pairs = {(p.system, p.baseline): (p, 1) for p in results.pairs}
+    pairs |= {(p.baseline, p.system): (p, -1) for p in results.pairs}
     for row in table.all("tbody")[0].all("tr"):
-        system, (why, other, shown, *_) = row.all("th")[0].text, [node.text for node in row.all("td")]
+        system, (why, other, *cells) = row.all("th")[0].text, [node.text for node in row.all("td")]
         assert why == left_out[system]
         held("bench reasons", why)
         for measure, data, tags in re.findall(r"no (\w+) on (\w+) in ([\w, ]+)", why):
@@ -175,9 +331,8 @@ def _apart(results: BenchResults, table: Node) -> None:
             without = [tag for tag in results.data[0].languages if values[system, tag] is None
                        and any(value is not None for (_, of), value in values.items() if of == tag)]  # fmt: skip
             assert [TAG_OF[name] for name in tags.split(", ")] == without
-        difference = pairs[system, other]
-        assert (shown == "–") == (difference is None)
-        assert difference is None or abs(float(shown.replace("−", "-")) - difference) < 0.000501
+        row_of, sign = pairs[system, other]
+        _test(row_of, cells, sign)
 
 
 def _tests(results: BenchResults, table: Node) -> None:
@@ -189,11 +344,15 @@ def _tests(results: BenchResults, table: Node) -> None:
         less = pair.measure == "fpr"
         better = pair.system if ((pair.difference or 0.0) > 0) != less else pair.baseline
         assert cells[-1] == (better if sure else "–")
+        _test(pair, cells[:-1])
         _test_reason(pair.reason, pair.clusters)
 
 
 def _against(results: BenchResults, table: Node) -> None:
-    assert len(table.all("tbody")[0].all("tr")) == len(results.comparisons)
+    rows, by_name = _grid(table)[1], {(row.system, row.data, row.level): row for row in results.comparisons}
+    assert len(rows) == len(results.comparisons)
+    for system, data, level, *cells in rows:
+        _test(by_name[system, data, level], cells)
     for row in results.comparisons:
         _test_reason(row.reason, row.clusters)
         assert row.difference is None or row.p is not None or row.clusters < 5
@@ -229,7 +388,12 @@ _TABLES = {
     r"Without a rank for what they left out; differences on the rows that both judged": _apart,
     r"Differences in \w+ of \w+s between all systems, paired bootstrap over texts, .+": _tests,
     r"Differences in \w+ from \w+, paired bootstrap over texts, .+": _against,
-    r"\w+ of \w+s by language: .+": _missing_languages,
+    r"\w+ of \w+s by language: .+|.+, \w+s: thresholds tuned on dev": _by_data,
+    r"\w+ of \w+s: .+": board_holds,
+    r"Win rates by \w+ of \w+s, with ties credited to all": _win_groups,
+    r".+: what systems say, without labels": _answers,
+    r"Cost and coverage": _cost,
+    r"Data": _data,
 }
 
 
@@ -246,7 +410,7 @@ def _latex(results: BenchResults) -> None:
         "Under each value stands its 95% interval over texts.": bool(board.rows) or True,
         "cannot exclude; bold: first.": bool(board.ranked),
         "Systems without a rank left rows out.": bool(board.apart),
-        FEW_TEXTS.replace("‡", r"$^\ddagger$"): any(f.value is not None and f.clusters < 30 for f in figures),
+        FEW_TEXTS.replace("‡", r"$^\ddagger$"): any(f.low is not None and 5 <= f.clusters < 30 for f in figures),
         ": the system was trained on the data, which is in no mean and win.": any(f.seen for f in figures),
     }.items():
         assert (sentence in text) == wanted, sentence

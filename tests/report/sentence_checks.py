@@ -25,6 +25,7 @@ from study_random import random_study
 from study_sentences import PageTruth, is_sound, texts_hold
 from test_headlines import STUDY_READERS, bench_headline_holds, of_results, study_page_holds
 
+from veriglot.bench.results import BenchComparison
 from veriglot.records import Prediction, Reliability, Sample, Span, Status
 from veriglot.report.bench_findings import findings
 from veriglot.report.bench_tables import View as BenchView
@@ -67,6 +68,11 @@ def all_of_them() -> None:
     assert not old.pairs
     assert BenchView(old).levels
     held("bench", findings(BenchView(old))[0])  # no pair was tested
+    halved = [msgspec.structs.replace(f, measure="f1", value=(f.value or 0.0) / 2, low=0.0) for f in old.figures]
+    data = msgspec.structs.replace(old.data[0], languages={"de": (70, 60)})
+    test = BenchComparison("sums", "response", "mcc", "tuned", "a", "b", 0.2, 0.01, 0.02, 90, 60, low=0.1, high=0.3)
+    page_holds(msgspec.structs.replace(old, data=(data,), comparisons=(test,), measures={"response": ("mcc", "f1")}, ranking={"response": "mcc"},
+                                       figures=(*old.figures, *halved), wins=()))  # fmt: skip
     bare = msgspec.structs.replace(old, data=(msgspec.structs.replace(old.data[0], labelled=False),), figures=())
     page_holds(bare)
     for seed in range(12):

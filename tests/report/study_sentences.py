@@ -9,6 +9,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
 from rich.console import Console
 from sentences import held
 from study_page import data_of
@@ -18,7 +19,7 @@ from veriglot.records.languages import language_name
 from veriglot.report.study import render_study, study_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from study_page import Node, Page
 
@@ -37,6 +38,11 @@ def number(text: str) -> float:
 def close(shown: str, value: float) -> bool:
     """Whether a share is what is printed of it, to a tenth of a percent."""
     return abs(number(shown) - 100 * value) <= (0.1 if shown[0] in "<>" else 0.0501)
+
+
+def worded(reason: str) -> str:
+    """A reason without its figures, as those that differ in figures alone are told once."""
+    return re.sub(r"[\d.,–]+", "#", reason.rstrip(".")).casefold()
 
 
 def is_sound(rate: Rate | None) -> bool:
@@ -84,14 +90,18 @@ class PageTruth:
     def holds(self) -> None:
         """Check all of it."""
         for check in (
-            self.head, self.heat, self.unreliable, self.ranks, self.matrix, self.correction, self.points, self.types,
-            self.coverage, self.facts, self.examples, self.methods,
+            self.head, self.heat, self.cell_by_cell, self.unreliable, self.ranks, self.matrix, self.differences,
+            self.means_and_estimates,
+            self.correction, self.points, self.types, self.coverage, self.facts, self.examples, self.methods,
         ):  # fmt: skip
             check()
 
     def head(self) -> None:
         judged, planned = judged_of(self.results.cells)
         shown = {n.all("dt")[0].text: n.all("dd")[0].text for n in self.page.root.all("dl", "tiles")[0].all("div")}
+        mean = self.results.overall.mean
+        (tile,) = (text for name, text in shown.items() if name.startswith("mean rate"))
+        assert tile == "no mean" if mean is None else close(tile, mean)
         assert shown["models × languages"] == f"{len(self.models)} × {len(self.tags)}"
         assert number(shown["responses judged"]) == judged
         share = shown["of the planned responses judged"]
@@ -141,6 +151,40 @@ class PageTruth:
             self.shared(match)
         self.says("none is reliable", any(cell.mean is None for cell in self.cells) and any(cell.sd is not None for cell in self.cells))  # fmt: skip
 
+    def cell_by_cell(self) -> None:
+        """Every cell of every table of rates shows its own rate, interval and coverage, or mean and deviation."""
+        cells = {(cell.model, cell.language): cell for cell in self.cells}
+        for table in self.page.root.all("table", "heat"):
+            estimator = table.all("caption")[0].text.removeprefix("Rates by ").partition(":")[0]
+            models = [node.text for node in table.all("thead")[0].all("th")][1:]
+            for row in table.all("tbody")[0].all("tr"):
+                tag = row.all("th")[0].text.rpartition(" ")[2]
+                for model, node in zip(models, row.all("td", "cell"), strict=False):
+                    cell = cells.get((model, tag))
+                    rate = next((rate for rate in cell.rates if rate.estimator == estimator), None) if cell else None
+                    bold, ends = [n.text for n in node.all("b")], [n.text for n in node.all("span", "interval")]
+                    if estimator.startswith("Mean and standard deviation"):
+                        assert bool(bold) == (cell is not None and cell.mean is not None)
+                        if bold and cell is not None:
+                            assert close(bold[0], cell.mean or 0.0)
+                            assert ends == ["one estimate"] if cell.sd is None else close(ends[0][2:] + "%", cell.sd)
+                            sound = f"{sum(map(is_sound, cell.replicates))} of {len(cell.replicates)}"
+                            assert node.all("span", "left-out")[0].text == sound
+                        continue
+                    assert bool(bold) == is_sound(rate)
+                    if rate is None:
+                        continue
+                    if bold:
+                        assert close(bold[0], rate.rate or 0.0)
+                        shown, known = ends[0].split("–"), (rate.low, rate.high)
+                        assert ends[0] == "no interval" or all(
+                            abs(float(text) - 100 * (end or 0.0)) < 0.0501
+                            for text, end in zip(shown, known, strict=True)
+                        )
+                    for bar in node.all("span", "coverage"):
+                        share = bar.text.rpartition(" ")[2]
+                        assert abs(number(share) - 100 * rate.coverage) <= (1 if share[0] in "<>" else 0.501)
+
     def shared(self, match: re.Match[str]) -> None:
         candidates = {model for model, _ in self.sound}
         count = sum(all((model, tag) in self.sound for model in candidates) for tag in self.tags if candidates)
@@ -160,10 +204,19 @@ class PageTruth:
         self.says(
             r"Not to be read as rates, and in no mean\. A number in parentheses is what the estimator gave\.", bad
         )
-        places = [node.text for node in self.page.root.all("p", "places")]
-        listed = [
-            name for text in places for part in text.split("; ") for name in part.partition(" in ")[2].split(", ")
-        ]
+        listed = []
+        for node in self.page.root.all("div", "reason"):
+            reason, places = (part.text for part in node.all("p"))
+            for part in places.split("; "):
+                model, _, where = part.partition(" in ")
+                for name, shown in re.findall(r"(.+?)(?: \(([\d.<>]+%)\?\))?(?:, |$)", where):
+                    cell = model, self.tag_of[name]
+                    listed.append(cell)
+                    rate = self.own[cell]
+                    assert bool(shown) == (rate.rate is not None)
+                    assert not shown or close(shown, rate.rate or 0.0)
+                    assert worded(reason.removeprefix("unreliable ")) == worded(rate.reason or "")
+        assert sorted(listed) == sorted(self.own.keys() - self.sound.keys())
         assert len(listed) == bad
 
     def ranks(self) -> None:
@@ -181,6 +234,18 @@ class PageTruth:
                 rank, reach = drawn[row.all("th")[0].text], [td.text for td in row.all("td", "figure")]
                 ends = str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
                 assert reach == [str(rank.rank), ends]
+                step = 100 / max(len(drawn) - 1, 1)
+                (bar,), (dot,) = row.all("line", "span"), row.all("circle", "dot")
+                at = [float((text or "").strip("%")) for text in (bar.attrs["x1"], bar.attrs["x2"], dot.attrs["cx"])]
+                assert at == pytest.approx([step * (k - 1) for k in (rank.low, rank.high, rank.rank)], abs=0.01)
+        single = {(rank.model, rank.language): rank for rank in self.results.ranks if rank.language != "*"}
+        for names, rows in self.grids("Rank in each language, with the ranks that the data do not exclude"):
+            for row in rows:
+                tag = row[0].rpartition(" ")[2]
+                for name, text in zip(names[1:], row[1:], strict=True):
+                    known = single.get((name, tag))
+                    reach_of = known and dict.fromkeys((known.low, known.high))
+                    assert text == (f"{known.rank} [{'–'.join(map(str, reach_of or ()))}]" if known else "–")
 
     def matrix(self) -> None:
         """Differences: which are marked, their size and sign."""
@@ -201,8 +266,70 @@ class PageTruth:
                     value = row.difference if row.first == first else -row.difference
                     assert abs(number(node.all("b")[0].text.removesuffix(" clear") if node.all("b") else node.text.split()[0]) - 100 * value) < 0.0501  # fmt: skip
                     assert ("clear" in node.classes) == (row.p_adjusted < 0.05)
+                    p = node.all("span", "interval")[0].text
+                    assert (
+                        number(p[3:]) >= row.p_adjusted if "<" in p else abs(number(p[3:]) - row.p_adjusted) <= 0.0051
+                    )
                     if "clear" in node.classes:
                         assert ("less" in node.classes) == (value < 0)
+
+    def grids(self, title: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+        """Heads and rows of the plain tables with that title."""
+        for table in self.page.root.all("table", "plain"):
+            if table.all("caption")[0].text == title:
+                rows = [
+                    [node.text for node in row.all() if node.tag in {"th", "td"}]
+                    for row in table.all("tbody")[0].all("tr")
+                ]
+                yield [node.text for node in table.all("thead")[0].all("th")], rows
+
+    def means_and_estimates(self) -> None:
+        """Rows of the charts of means, and of the table of every estimate."""
+        for averages, what, of in (
+            (self.results.by_model, "model", "languages"), (self.results.by_language, "language", "models"),
+        ):  # fmt: skip
+            known = {
+                (average.name if what == "model" else language_name(average.name)): average for average in averages
+            }
+            for table in self.page.root.all("table", "strips"):
+                if table.all("caption")[0].text != f"Mean rate of each {what} over {of}":
+                    continue
+                for row in table.all("tbody")[0].all("tr"):
+                    name = row.all("th")[0].text
+                    average = known[name if what == "model" else name.rpartition(" ")[0]]
+                    mean, over = (node.text for node in row.all("td", "figure"))
+                    count = f"{average.cells} of {average.cells + average.unreliable}"
+                    assert over == (count if average.unreliable else str(average.cells))
+                    assert mean.startswith("no mean") if average.mean is None else close(mean.split()[0], average.mean)
+        by_cell = {(c.model, c.language): {str(r.estimator): r for r in c.rates} for c in self.cells}
+        for heads, rows in self.grids("Every estimate"):
+            for model, language, *texts in rows:
+                for name, text in zip(heads[2:], texts, strict=True):
+                    rate = by_cell[model, language.rpartition(" ")[2]].get(name)
+                    assert (text == "not estimated") == (rate is None)
+                    assert ("unreliable" not in text) == (rate is None or is_sound(rate))
+                    if rate is not None and rate.rate is not None:
+                        shown, *ends = re.findall(r"<?[\d.]+", text)
+                        assert close(shown, rate.rate)
+                        assert [float(end) for end in ends] == pytest.approx(
+                            [100 * (end or 0.0) for end in (rate.low, rate.high)][: len(ends)], abs=0.0501
+                        )
+
+    def differences(self) -> None:
+        """Every listed difference has its own interval, p-values, effect and queries."""
+        rows = {(row.first, row.second, language_name(row.language)): row for row in self.results.comparisons}
+        rows |= {
+            (row.first, row.second, "all languages"): row for row in self.results.comparisons if row.language == "*"
+        }
+        for _, lines in self.grids("First minus second, in percentage points"):
+            for first, second, where, difference, ends, p, adjusted, effect, queries in lines:
+                row = rows[first, second, where]
+                shown = [number(each) for each in (difference, *ends.strip("[]").split(", "))]
+                assert shown == pytest.approx([100 * each for each in (row.difference, row.low, row.high)], abs=0.0501)
+                for text, value in ((p, row.p), (adjusted, row.p_adjusted)):
+                    assert number(text) >= value if text.startswith("<") else abs(number(text) - value) <= 0.0051
+                assert effect == "–" if row.effect is None else abs(number(effect) - row.effect) < 0.0051
+                assert queries == f"{row.queries:,} {'paired' if row.paired else 'unpaired'}"
 
     def correction(self) -> None:
         """Estimators side by side, and each rate against its marked share."""
@@ -433,8 +560,17 @@ def methods_hold(
     says(
         r"Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once", asked
     )
-    says(r"Of [\d,]+ planned responses?, [\d,]+ exist and [\d,]+ were judged\.", asked)
-    says(r"The responses were given, not made by this run: [\d,]+, of which [\d,]+ were judged\.", not asked)
+    answered = sum(cell.coverage.answered for cell in results.cells)
+    judged, planned = judged_of(results.cells)
+    match = says(r"Of ([\d,]+) planned responses?, ([\d,]+) exist and ([\d,]+) were judged\.", asked)
+    assert match is None or [number(each) for each in match.groups()] == [planned, answered, judged]
+    match = says(
+        r"The responses were given, not made by this run: ([\d,]+), of which ([\d,]+) were judged\.", not asked
+    )
+    assert match is None or [number(each) for each in match.groups()] == [answered, judged]
+    seeds = {rate.seed for cell in results.cells for rate in cell.replicates} - {None}
+    match = re.search(r"asked once \(seeds? ([\d, and]+)\)", text)
+    assert match is None or seeds <= set(map(int, re.findall(r"\d+", match[1])))
     says(r"The detector marker@1 held each response against its evidence and marked the words that it took for unsupported, from a confidence of 0\.5\.", when=True)  # fmt: skip
     match = says(r"Its error rates were measured on ([\d,]+) responses in (\d+) languages? with gold labels \(SHA-256 of the data 0{12}\)\.", profile)  # fmt: skip
     assert match is None or (number(match[1]), int(match[2])) == (80 * len(known), len(known))
@@ -483,6 +619,8 @@ def methods_hold(
         texts = [each for each in results.assumptions if each.startswith(start)]
         assert bool(texts) == bool(wanted), start
         for each in texts:
+            match = re.search(r"too little or nothing in (.+?): there", each)
+            assert match is None or match[1].split(", ") == strange
             held("methods", each)
 
 
@@ -500,7 +638,7 @@ def reasons_hold(  # noqa: C901
         for rate in cell.rates:
             assert (rate.reason is None) == (rate.status is Reliability.OK)
             for reason in (rate.reason or "").split("; ") if rate.reason else ():
-                if match := re.fullmatch(r"the study has (\d+) independent texts or queries, and fewer than 8 give no interval that holds", reason):  # fmt: skip
+                if match := re.fullmatch(r"an interval that holds takes 8 independent texts or queries, and the study has (\d+)", reason):  # fmt: skip
                     assert int(match[1]) == judged.get(key, 0) < 8
                 elif match := re.fullmatch(r"only (\d+)% of the responses were judged, and the others may hallucinate more or less", reason):  # fmt: skip
                     assert rate.coverage < 0.8
@@ -510,10 +648,11 @@ def reasons_hold(  # noqa: C901
                 elif reason.startswith("more units were marked than the detector would mark if all were unsupported"):
                     assert raw is None or (raw.rate or 0.0) > 0.7  # its TPR is 80%
                 elif match := re.fullmatch(
-                    r"(\d+) independent texts or queries are labelled, and fewer than 8 .+", reason
+                    r"an interval that holds takes 8 independent texts or queries with labels, and the study has (\d+)",
+                    reason,
                 ):
                     assert int(match[1]) == labelled.get(key, 0) < 8
-                elif match := re.fullmatch(r"(\d+) of (\d+) labelled texts or queries hold an? (?:un)?supported unit, and fewer than 8 .+", reason):  # fmt: skip
+                elif match := re.fullmatch(r"an interval that holds takes 8 labelled texts or queries with an? (?:un)?supported unit, and the study has (\d+) \(of (\d+)\)", reason):  # fmt: skip
                     assert int(match[1]) < 8 <= int(match[2]) == labelled[key]
                 elif reason == "the error profile does not hold this language":
                     assert cell.language not in known
@@ -542,6 +681,7 @@ def _contradiction(reason: str, rate: Rate, cell: Cell) -> None:
     if match[1] != "the labels of these responses":
         other = next(each for each in cell.rates if each.estimator == match[1])
         assert close(f"{match[2]}%", other.rate or 0.0)
+        assert [low, high] == pytest.approx([other.low, other.high], abs=0.00051)
     if quoted := re.search(r"so quote ([\w-]+)", match[5]):
         order = ("ppi", "label-shift", "em", "paper", "raw")
         assert order.index(quoted[1]) < order.index(str(rate.estimator))

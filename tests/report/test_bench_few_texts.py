@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from bench_made import bench_of
+from msgspec import structs
 from rich.console import Console
 
-from veriglot.bench.results import BenchComparison
-from veriglot.report.bench import FEW_TEXTS, bench_document, render_bench, write_bench
+from veriglot.bench.results import BenchAnswers, BenchComparison
+from veriglot.report.bench import bench_document, render_bench, write_bench
+from veriglot.report.bench_findings import FEW_TEXTS
+from veriglot.report.site import write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,10 +63,25 @@ def test_under_five_texts_no_interval_is_shown_even_of_older_results(tmp_path: P
     for name, text in views(made(4), tmp_path).items():
         assert "0.610" in text, name
         assert "[0.510" not in text, name
-        assert FEW_TEXTS in text, name
+        assert "‡" not in text, name
+        assert "no interval" in text, name
         if name in {"markdown", "page"}:
             assert "[0.000, 0.200]" not in text, name
             assert "[0, 100]" not in text, name
+
+
+def test_a_view_without_the_mark_has_no_note_on_it(tmp_path: Path) -> None:
+    """A site shows no tables of data without labels."""
+    answers = BenchAnswers(system="a", data="sums", level="response", language="mean", clusters=9, flagged=0.5,
+                           flagged_low=0.2, flagged_high=0.8)  # fmt: skip
+    labelled = bench_of({"a": (0.61, 3), "b": (0.5, 2)}, texts=9)
+    bare = structs.replace(labelled, data=(structs.replace(labelled.data[0], labelled=False),), figures=(), wins=(),
+                           answers=(answers,))  # fmt: skip
+    for results, on_site in ((labelled, 1), (bare, 0)):
+        write_site([results], tmp_path / f"site-{on_site}")
+        page = html.unescape((tmp_path / f"site-{on_site}" / "index.html").read_text("utf-8"))
+        assert (page.count(FEW_TEXTS), "]‡" in page) == (on_site, bool(on_site))
+        assert views(results, tmp_path)["page"].count(FEW_TEXTS) == 1
 
 
 @pytest.mark.parametrize(

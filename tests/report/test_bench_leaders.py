@@ -17,7 +17,7 @@ from sentences import held
 from veriglot.bench.leaderboard import LESS_IS_BETTER
 from veriglot.bench.results import BenchComparison, BenchStanding
 from veriglot.report.bench import bench_document
-from veriglot.report.bench_findings import FEW_TEXTS, findings
+from veriglot.report.bench_findings import findings
 from veriglot.report.bench_tables import View
 
 if TYPE_CHECKING:
@@ -85,10 +85,7 @@ def checked(results: BenchResults, judged: Judged) -> Iterator[str]:
     truth.ranks_follow()
     kinds: dict[str, str] = {}
     for text in findings(View(results)):
-        if text == FEW_TEXTS:
-            assert truth.few()
-            kinds["few"] = text
-        elif match := re.fullmatch(r"Responses: (.+)\.", text, re.DOTALL):
+        if match := re.fullmatch(r"Responses: (.+)\.", text, re.DOTALL):
             kinds["headline"] = text
             yield truth.headline(match[1])
         elif match := DIFFERENCES.fullmatch(text):
@@ -104,7 +101,6 @@ def checked(results: BenchResults, judged: Judged) -> Iterator[str]:
             assert match[1].split(", ") == [system.name for system in results.systems if system.unavailable]
             kinds["gone"] = text
         held("bench", text)
-    assert ("few" in kinds) == truth.few()
     assert ("bare" in kinds) == any(not data.labelled for data in results.data)
     assert ("gone" in kinds) == any(system.unavailable for system in results.systems)
     assert len(kinds) == len(findings(View(results)))
@@ -143,12 +139,6 @@ class Truth:
             for pair in results.pairs
             if pair.adjusted is not None and pair.adjusted < 0.05 and pair.clusters >= 30 and pair.difference
         }
-
-    def few(self) -> bool:
-        """Whether a number stands on fewer than 30 texts."""
-        figures = [f.clusters for f in self.results.figures if f.value is not None]
-        compared = [row.clusters for row in self.results.comparisons if row.difference is not None]
-        return min([*figures, *compared, *(each.clusters for each in self.results.answers)], default=30) < 30
 
     def better_of(self, row: BenchComparison) -> str:
         assert row.difference

@@ -119,10 +119,13 @@ def test_figures_can_be_read_by_programs(site: Path, study: StudyResults) -> Non
     for row in own:
         rate = view.rate(row["name"], row["on"])
         assert rate is not None
-        assert (float(row["value"]) if row["value"] else None) == (rate.rate if view.is_sound(rate) else None)
+        shown = [float(row[name]) if row[name] else None for name in ("value", "low", "high")]
+        assert shown == ([rate.rate, rate.low, rate.high] if view.is_sound(rate) else [None] * 3)
     means = {row["name"]: row for row in rows if row["kind"] == "bench" and row["on"] == "mean"}
     for standing in BENCH.standings:
         assert float(means[standing.system]["value"]) == standing.value
+        ends = [float(end) if (end := means[standing.system][name]) else None for name in ("low", "high")]
+        assert ends == [standing.low, standing.high]
         assert means[standing.system]["best_rank"] == ("" if standing.best is None else str(standing.best))
     assert len(json.loads((site / "leaderboards.json").read_text("utf-8"))) == len(rows)
 

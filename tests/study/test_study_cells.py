@@ -54,6 +54,11 @@ def test_a_mean_of_which_one_detector_gives_no_rate_is_none_and_says_so() -> Non
     assert np.isnan(made.draws).all()
 
 
+def test_an_estimator_that_lacks_confidences_says_so() -> None:
+    made = cell_rates([counted("first@1", 0.5, BOTH)], [Estimator.EM])[0]
+    assert (made.rate.rate, made.rate.reason) == (None, "the predictions have no confidence of every word")
+
+
 def test_coverage_is_of_what_was_asked_for_by_seed() -> None:
     one = counted("first@1", 0.5, {1: 40, 2: 60, 3: 20})
     assert cell_rates([one], [Estimator.RAW])[0].rate.coverage == pytest.approx(80 / 120)

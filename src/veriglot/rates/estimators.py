@@ -556,7 +556,7 @@ _FARTHEST = 0.25
 _SURE = 0.025
 
 
-_TOO_FEW = f"fewer than {FEWEST_CLUSTERS} give no interval that holds"
+_ENOUGH = f"an interval that holds takes {FEWEST_CLUSTERS}"
 
 
 def study_findings(share: Share | None) -> list[str]:
@@ -564,7 +564,7 @@ def study_findings(share: Share | None) -> list[str]:
     if share is None:
         return ["no unit was judged"]
     enough = share.clusters >= FEWEST_CLUSTERS
-    return [] if enough else [f"the study has {share.clusters} independent texts or queries, and {_TOO_FEW}"]
+    return [] if enough else [f"{_ENOUGH} independent texts or queries, and the study has {share.clusters}"]
 
 
 def profile_findings(rates: DetectorRates) -> list[str]:
@@ -574,8 +574,8 @@ def profile_findings(rates: DetectorRates) -> list[str]:
         if share is None or share.units < _FEWEST_UNITS or share.clusters < FEWEST_CLUSTERS:
             units, clusters = (0, 0) if share is None else (share.units, share.clusters)
             findings.append(
-                f"the profile has {units} {kind} units in {clusters} independent texts, and needs {_FEWEST_UNITS} in"
-                f" {FEWEST_CLUSTERS}"
+                f"the profile needs {_FEWEST_UNITS} {kind} units in {FEWEST_CLUSTERS} independent texts, and has"
+                f" {units} in {clusters}"
             )
     if rates.tpr is not None and rates.fpr is not None:
         gap = np.quantile(rates.tpr_draws - rates.fpr_draws, _SURE)
@@ -590,9 +590,9 @@ def profile_findings(rates: DetectorRates) -> list[str]:
 def label_findings(clusters: int, unsupported: int, supported: int) -> list[str]:
     """Too few labels from the study itself: labelled texts or queries, and those with a unit of each kind."""
     if clusters < FEWEST_CLUSTERS:
-        return [f"{clusters} independent texts or queries are labelled, and {_TOO_FEW}"]
+        return [f"{_ENOUGH} independent texts or queries with labels, and the study has {clusters}"]
     return [
-        f"{number} of {clusters} labelled texts or queries hold {kind} unit, and {_TOO_FEW}"
+        f"{_ENOUGH} labelled texts or queries with {kind} unit, and the study has {number} (of {clusters})"
         for number, kind in ((unsupported, "an unsupported"), (supported, "a supported"))
         if number < FEWEST_CLUSTERS
     ]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from rich.text import Text
 
-from veriglot.bench.figures import SURE_TEXTS, few
+from veriglot.bench.figures import few
 from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
 from veriglot.records.languages import language_name
-from veriglot.report.bench_findings import FEW, FEW_TEXTS, SEEN, findings, reading, taken
+from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, taken
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table, as_json
@@ -490,12 +490,17 @@ def _error_row(error: BenchError) -> tuple[str | Cell, ...]:
 
 def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     """Findings, the leaderboards, what stands behind them; with `markup`, what a page has beyond text too."""
-    results = view.results
-    lead, how = findings(view), reading(view)
+    rest = list(_figures(view, markup=markup))
+    lead, how = [*findings(view), *few_texts(rest)], reading(view)
     if markup:
         yield Section("findings", "Findings", "Findings", (macro("findings")(lead, how),), ("figures",))
     else:
         yield Section("findings", "Findings", "Findings", (lead, Fold("How to read it", [how])))
+    yield from rest
+
+
+def _figures(view: View, *, markup: bool) -> Iterator[Section]:
+    results = view.results
     for level in view.levels:
         title = f"{level.capitalize()}s"
         yield Section(
@@ -635,10 +640,8 @@ def _latex_board(view: View, board: Board) -> str:
         )
     if board.apart:
         caption += " Systems without a rank left rows out."
-    shown = [figure for row in board.rows for figure in row.cells.values() if figure is not None]
-    if any(figure.value is not None and figure.clusters < SURE_TEXTS for figure in shown):
-        caption += f" {FEW_TEXTS}"
-    if any(figure.seen for figure in shown):
+    caption = " ".join([caption, *few_texts(rows)])
+    if any(figure is not None and figure.seen for row in board.rows for figure in row.cells.values()):
         caption += f" {SEEN}: the system was trained on the data, which is in no mean and win."
     table = Table(board.title, ("System", "Rank", *names, "Mean", "Wins or ties (%)"), rows)
     text = table.to_latex_float(f"{view.results.title}: {board.title}", caption, f"tab:bench-{board.level}")
@@ -648,9 +651,6 @@ def _latex_board(view: View, board: Board) -> str:
 def render_bench(results: BenchResults, console: Console) -> None:
     """Print a bench."""
     view = View(results)
-    console.print(Text(printable(results.title), style="bold"))
-    for text in findings(view):
-        console.print(Text(f"  {printable(text)}"))
     tables = []
     for level in view.levels:
         board = view.board(level)
@@ -663,6 +663,10 @@ def render_bench(results: BenchResults, console: Console) -> None:
     tables += [_type_table(c) for c in results.confusions if c.counts and (c.of, c.language) == ("response", ALL)]
     unranked = [level for level in results.measures if level not in view.levels]
     together = [*_correlation_tables(view, unranked), *_pairwise_tables(view)]
-    for table in (*tables, *_answer_tables(view), *together, *_filled(_missing_table(view))):
+    tables += [*_answer_tables(view), *together, *_filled(_missing_table(view))]
+    console.print(Text(printable(results.title), style="bold"))
+    for text in (*findings(view), *few_texts(tables)):
+        console.print(Text(f"  {printable(text)}"))
+    for table in tables:
         console.print()
         table.print(console)

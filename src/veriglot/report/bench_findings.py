@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import BenchComparison, BenchData
     from veriglot.report.bench_tables import Board, Row, View
 
-__all__ = ["FEW", "FEW_TEXTS", "SEEN", "findings", "reading", "taken"]
+__all__ = ["FEW", "SEEN", "few_texts", "findings", "reading", "taken"]
 
 
 SEEN = "†"
@@ -117,6 +117,11 @@ FEW_TEXTS = (
 )
 
 
+def few_texts(shown: object) -> list[str]:
+    """The note on the mark of few texts, where any interval of the tables that are shown has it."""
+    return [FEW_TEXTS] * (f"]{FEW}" in repr(shown))
+
+
 _RANKED = (
     "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
     " of F1), and never on the test part that figures stand on.",
@@ -177,7 +182,7 @@ def findings(view: View) -> list[str]:
     missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
     if missing:
         sentences.append(f"Not judged, being unavailable here: {', '.join(sorted(missing))}.")
-    return [*sentences, FEW_TEXTS] if _few(view) else sentences
+    return sentences
 
 
 _NAMED = 6  # comparisons that a sentence names
@@ -200,14 +205,6 @@ def _differences(view: View) -> list[str]:
         named.append(f"{best} is better than {loser} on {row.data} ({row.level}s)")
     more = f"; {len(won) - _NAMED} more in the table" if len(won) > _NAMED else ""
     return [f"{of} beyond chance (corrected p below {SIGNIFICANT}): {'; '.join(named)}{more}."]
-
-
-def _few(view: View) -> bool:
-    """Whether any number stands on fewer texts than make an interval sound."""
-    figures = (each.clusters for each in view.results.figures if each.value is not None)
-    answers = (each.clusters for each in view.results.answers if each.items)
-    compared = (each.clusters for each in view.results.comparisons if each.difference is not None)
-    return any(texts < SURE_TEXTS for texts in (*figures, *answers, *compared))
 
 
 def _why(view: View, level: str) -> str:

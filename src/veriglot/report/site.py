@@ -21,7 +21,7 @@ from veriglot.errors import UsageError
 from veriglot.metrics.estimate import MEAN
 from veriglot.report import bench_tables
 from veriglot.report.bench import board_table, write_bench
-from veriglot.report.bench_findings import findings, reading
+from veriglot.report.bench_findings import few_texts, findings, reading
 from veriglot.report.charts import HeatScale
 from veriglot.report.pages import Fold, Section, macro, opened, write_report
 from veriglot.report.study import ALL, View, leaders, paper_texts, rank_reach, study_tables, write_tables
@@ -190,7 +190,7 @@ def _section(board: Board) -> Section:
             table = board_table(bench, bench.board(level))
             rows = [(board.link(str(row[0])), *row[1:]) for row in table.rows]
             parts += _for_paper(Table(table.title, table.columns, rows, look=_BOARD))
-        parts.append(Fold("How to read it", [reading(bench)]))
+        parts = [[*_leads(board), *few_texts(parts)], *parts[1:], Fold("How to read it", [reading(bench)])]
         names = [f"{name}.csv" for name in bench_tables.bench_tables(board.results)]
     files = [*folded, *(f"{board.name}/tables/{name}" for name in names)]
     parts += [_html("downloads", board.name, files), _html("signed", board.results.signature)]

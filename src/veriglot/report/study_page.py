@@ -420,7 +420,7 @@ def _comparison_table(view: View, comparisons: Iterable[Comparison]) -> Table:
 
 
 def _p_text(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    return "<\u00a00.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 _SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")

@@ -367,7 +367,8 @@ def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: 
     return [
         Comparison(
             first, second, tag, row.difference, row.p, p, row.effect, row.paired, row.queries,
-            f"{row.method}{_left_out(row)}; Holm's correction for {len(rows)} comparisons", low=row.low, high=row.high,
+            f"{row.method}{_left_out(row)}; Holm's correction for {len(rows):,} comparison{'s'[: len(rows) - 1]}",
+            low=row.low, high=row.high,
         )
         for (first, second, tag, row), p in zip(rows, corrected, strict=True)
         if not any(number is None or math.isnan(number) for number in (row.difference, row.low, row.high, row.p))

@@ -673,14 +673,14 @@ def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
         given = adjudicate(*where, person, body.item)
     elif body.after is not None:
         figures: Figures = caller.request.app.state.figures
-        order = figures.value(caller, _places, list[Place], languages=caller.person.works_in)
+        order = figures.value(caller, _ranked, list[Place], languages=caller.person.works_in)
         given = adjudicate_next(*where, person, body.after, release=body.release, order=order)
     else:
         raise Refused("Which item?", remedy="Name the `item`, or the one `after` which the next is wanted.")
     return Adjudication(None, None) if given is None else Adjudication(given.id, given.state)
 
 
-def _places(studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None) -> list[Place]:
+def _ranked(studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None) -> list[Place]:
     return _order(tx, studio.project, studio.id, languages)
 
 

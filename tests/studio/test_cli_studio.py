@@ -57,6 +57,7 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     studio.store.close()
     status = json.loads(veriglot("status", folder, "--json").stdout)
     assert status["items"] == [{"role": "normal", "language": "de", "count": 1}]
+    assert status["gold"] == 0
     assert [one["role"] for one in status["people"]] == ["lead"]
     assert "people      lead       invited 1, joined 0" in veriglot("status", folder).stdout
     assert "next:" not in veriglot("import", folder, code=3).stderr

@@ -109,6 +109,25 @@ def test_the_overview_counts_what_there_is(store, make_project):
     assert found.disagreements == 1
 
 
+def test_nobody_is_at_work_by_what_a_lead_settles(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 1")))
+    (id_,) = work.items(1)
+    people = [work.person(), work.person()]
+    for person in people:
+        work.do(person, MINE)
+
+    def last():
+        with store.reading() as tx:
+            lines = {line.id: line for line in overview(tx, work.project).people}
+        return [lines[person.public_id].last_at for person in people]
+
+    before = last()
+    with store.reading() as tx:
+        assert before == [row.submitted_at for row in tx.assignments(item_id=id_)]
+    assert settle(store, work.project, "agreed").settled == 1
+    assert last() == before
+
+
 def test_agreement_is_that_of_words(store, make_project):
     work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 5")))
     work.items(5, silver=MINE)

@@ -341,6 +341,26 @@ def test_a_lead_goes_from_disagreement_to_disagreement(store, make_project):
         following(people[0], order[3])
 
 
+def test_a_lead_stays_in_a_language_while_it_has_disagreements(store, make_project):
+    work = team(store, make_project(SHARED))
+    german, chinese = work.items(2), work.items(2, "zh")
+    for layers in ([MINE] * 4, [THEIRS, Layer(), THEIRS, Layer()]):
+        person = work.person()
+        for _ in layers:
+            given = work.next(person)
+            work.act(given, "submit", layers[[*german, *chinese].index(given.item_id)])
+    with store.reading() as tx:
+        order = [one.item.id for one in disagreements(tx, work.project, work.id)]
+    assert order == [german[1], chinese[1], chinese[0], german[0]]  # the least alike first
+    lead, last = work.person(Role.LEAD), order[0]
+    for wanted in (german[0], chinese[1], chinese[0]):
+        work.act(adjudicate(store, work.project, lead.id, last), "submit", THEIRS)
+        following = adjudicate_next(store, work.project, lead.id, last)
+        assert following
+        assert following.item_id == wanted
+        last = wanted
+
+
 def _exported(store, work, out):
     """Key of an item to where its gold is from, in a native export; None where it has none."""
     export(store, work.project, out)

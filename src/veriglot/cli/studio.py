@@ -269,12 +269,14 @@ def status(
     with _opened(loaded, database) as store, store.reading() as tx:
         row = tx.project(loaded.slug)
         items = tx.tally(row.id, "items", "role", "language")
+        gold = sum(item.has_gold for item in tx.items(row.id, role=("normal", "overlap")))
         work = tx.tally(row.id, "assignments", "purpose", "state")
         people = tx.people(row.id)
         batches = tx.tally(row.id, "batches", "state")
     counts = {
         "project": row.slug,
         "items": [{"role": role, "language": tag, "count": n} for (role, tag), n in sorted(items.items())],
+        "gold": gold,
         "people": [
             {"id": p.public_id, "role": p.role.value, "name": p.name, "joined": p.joined_at, "revoked": p.revoked_at}
             for p in people
@@ -287,7 +289,7 @@ def status(
     if json:
         print_json(counts)
         return
-    print(f"{row.name} ({row.task}, {row.taxonomy})")
+    print(f"{row.name} ({row.task}, {row.taxonomy})\n  gold {gold:>29,}")
     for name, tally in (("items", items), ("assignments", work), ("batches", batches)):
         for key, count in sorted(tally.items()):
             first, second = (*key, None)[:2]

@@ -414,6 +414,8 @@ def adjudicate_next(
 ) -> Assignment | None:
     """Give a lead the disagreement that follows an item in the list, which begins anew; None where no other is free.
 
+    Those of its language come first: a lead may read no other.
+
     With `release` they let go of that item, if they have changed nothing, so that others can settle it. `order` is an
     earlier `_order`, which takes time: what was settled since is passed over.
     """
@@ -425,19 +427,22 @@ def adjudicate_next(
     places = _order(tx, project, person.project_id, person.works_in) if order is None else order
     others = {row.item_id for row in taken if row.person_id != person_id} | {after}
     current = _disagreement(tx, project, item, submissions_of(tx, item)).order
-    for _, _, id_ in sorted(places, key=lambda row: (row[:2] <= current, row)):
+    for *_, id_ in sorted(places, key=lambda row: (row[2] != item.language, row[:2] <= current, row)):
         if id_ not in others and (order is None or _is_open(tx, project, tx.item(id_))):
             return _adjudicate(tx, project, person_id, id_)
     return None
 
 
-Place = tuple[float, int, int]  # likeness and position, by which disagreements are in order, and the item
+Place = tuple[float, int, str | None, int]  # likeness and position, which order disagreements; language and item
 
 
 def _order(
     tx: ReadTransaction, project: Project, project_id: int, languages: tuple[str, ...] | None = None
 ) -> list[Place]:
-    return [(*row.order, row.item.id) for row in disagreements(tx, project, project_id, language=languages)]
+    return [
+        (*row.order, row.item.language, row.item.id)
+        for row in disagreements(tx, project, project_id, language=languages)
+    ]
 
 
 def _is_open(tx: ReadTransaction, project: Project, item: Item) -> bool:
@@ -668,14 +673,14 @@ def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
         given = adjudicate(*where, person, body.item)
     elif body.after is not None:
         figures: Figures = caller.request.app.state.figures
-        order = figures.value(caller, _places, list[Place], languages=caller.person.works_in)
+        order = figures.value(caller, _ranked, list[Place], languages=caller.person.works_in)
         given = adjudicate_next(*where, person, body.after, release=body.release, order=order)
     else:
         raise Refused("Which item?", remedy="Name the `item`, or the one `after` which the next is wanted.")
     return Adjudication(None, None) if given is None else Adjudication(given.id, given.state)
 
 
-def _places(studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None) -> list[Place]:
+def _ranked(studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None) -> list[Place]:
     return _order(tx, studio.project, studio.id, languages)
 
 

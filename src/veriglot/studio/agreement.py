@@ -158,10 +158,6 @@ def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
     return person.removeprefix(_PERSON), model.removeprefix(_MODEL)
 
 
-def _is_person_and_model(pair: tuple[str, str]) -> bool:
-    return _person_and_model(pair) is not None
-
-
 def _units(sample: Sample, unit: str, layers: Mapping[str, _Labels]) -> list[tuple[Range, ...]]:
     """Each pair or fact as the places of its words; facts are those that all who label facts did, or `text.facts`."""
     if unit == "pair":

@@ -256,7 +256,6 @@ class LanguageLine(Record):
     annotators: int  # people who may annotate in it
     wanted: int  # annotations to be made by those who are there: shared items by each, others by as many as are asked
     made: int  # of these, handed in
-    words: int  # of the responses
 
 
 class PersonLine(Record):
@@ -274,7 +273,7 @@ class PersonLine(Record):
     languages: tuple[str, ...] | None  # that they work in; None for all
     note: str | None  # the lead's
     joined_at: datetime | None
-    last_at: datetime | None  # when something of theirs changed last
+    last_at: datetime | None  # when they worked last, whatever others did to their work since
     exam_attempts: int  # finished ones
     exam: dict[str, Any] | None  # figures of the last attempt
     begun: int  # assignments that wait for them
@@ -395,7 +394,6 @@ def _languages(
                 len(able),
                 own + len(shared) * max(1, len(able)),
                 sum(state in DONE for item_states in had for state in item_states),
-                sum(item.words for item in here),
             )
         )
     return lines
@@ -418,6 +416,7 @@ def _people(
         mine = by_person[person.id]
         handed_in = [row for row in mine if row.state in DONE]
         seconds = sum(row.seconds for row in mine)
+        worked = (row.changed_at if row.state is State.OPEN else row.submitted_at for row in mine if row.version)
         lines.append(
             view(
                 PersonLine,
@@ -426,7 +425,7 @@ def _people(
                 number=called[person.id],
                 stage=person.stage(project),
                 languages=person.works_in,
-                last_at=max((row.changed_at for row in mine if row.version), default=person.joined_at),
+                last_at=max(filter(None, worked), default=person.joined_at),
                 exam=person.exam_figures[-1] if person.exam_figures else None,
                 begun=sum(row.state in AT_WORK for row in mine),
                 by_purpose={p.value: n for p in Purpose if (n := sum(row.purpose is p for row in handed_in))},

@@ -113,9 +113,7 @@ class Outcome(Record):
     precision: float | None  # over all items; None where nothing was marked
     recall: float | None  # over all items; None where there was nothing to mark
     agreement: float | None  # Cohen's kappa of words (of labels, where units or pairs are labelled)
-    agreement_typed: float | None  # the same with types; for information
     items: int
-    asked: int  # items that the project file asks for
     by_language: dict[str, dict[str, Any]]  # the same figures
 
 
@@ -212,8 +210,7 @@ def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: 
     values = [part[name] for part in parts.values() for name in _DECISIVE[entry.measure]]
     passed = all(value is None or value >= entry.bar for value in values)  # None: neither marked, nor to be marked
     left = max(0, entry.attempts - attempt)
-    asked = entry.items * len(by_language)
-    return Outcome(passed, attempt, left, entry.measure, entry.bar, asked=asked, by_language=parts, **whole)
+    return Outcome(passed, attempt, left, entry.measure, entry.bar, by_language=parts, **whole)
 
 
 def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -221,17 +218,16 @@ def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
     return {
         "precision": counts.precision,
         "recall": counts.recall,
-        "agreement": _kappa(answers, typed=not project.form.has_spans),
-        "agreement_typed": _kappa(answers, typed=True),
+        "agreement": _kappa(project, answers),
         "items": len(answers),
     }
 
 
-def _kappa(answers: Iterable[Answer], *, typed: bool) -> float:
+def _kappa(project: Project, answers: Iterable[Answer]) -> float:
     """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
     pairs: list[tuple[str, str]] = []
     for comparison, given, wanted in answers:
-        pairs += comparison.label_pairs(given, wanted, typed=typed)
+        pairs += comparison.label_pairs(given, wanted, typed=not project.form.has_spans)
     names = sorted(set(chain.from_iterable(pairs)))
     table = np.zeros((len(names), len(names)))
     for first, second in pairs:

@@ -6,6 +6,7 @@ that came by chance. Where there are no predictions, the labels stand alone.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -66,9 +67,8 @@ class LanguageRate(Record):
     high: float | None
     reasons: tuple[str, ...]  # of the last step, and remarks on items that are not among the labels
     steps: list[RateStep]  # after each hundred labels, in the order in which they were made
-    enough: bool  # whether the last step is sure, and its interval as narrow as the project asks for
+    enough: bool  # whether the last step is sure and as narrow as the project asks for, with few disputes left
     needed: int | None  # labels in all for that; None where it cannot be said, or never
-    limit: float | None  # the half-width that remains when all is labelled; None like `needed`
 
 
 class SuggestionEffect(Record):
@@ -124,7 +124,7 @@ class _Counted:
     unsupported: int | None = None
     at: tuple[str, int] = ("", 0)  # when it was labelled
     suggested: bool = False
-    lacks: bool = False  # handed in, and without a label
+    lacks: int = 0  # people who handed it in, where it has no label
 
 
 def _counted(tx: ReadTransaction, project: Project) -> Iterator[_Counted]:
@@ -158,7 +158,7 @@ def _count(
         counted.at = max((str(row.submitted_at or row.changed_at) for row in rows), default=""), item.id
         counted.suggested = any(row.suggestions is not None for row in rows)
     else:
-        counted.lacks = lacks_label(project, item, rows)
+        counted.lacks = lacks_label(project, item, rows) and len(rows)
     return counted
 
 
@@ -177,15 +177,21 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     steps = [case.step(order[:size]) for size in (*range(_STEP, len(order), _STEP), len(order)) if size]
     half_width = project.entries.work.half_width or _HALF_WIDTH
     last = steps[-1] if steps else RateStep(0, None, None, None, ("no item that came by chance is labelled yet",))
-    reasons, lacking = list(last.reasons), sum(row.lacks and row.chosen is None for row in rows)
-    if lacking:
-        reasons.append(f"{lacking} handed in without a label, which can widen the interval: review, settle or exclude")
+    lacks = [row.lacks for row in rows if row.lacks and row.chosen is None]
+    reasons = list(last.reasons)
+    if lacks:
+        reasons.append(
+            f"{len(lacks)} handed in without a label, which can widen the interval: review, settle or exclude"
+        )
     if picked := sum(row.chosen == "picked" for row in population):
         reasons.append(f"{picked} picked by a lead are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
-    needed, limit = case.plan(order, half_width)
-    if narrow and last.reasons:
-        needed = None  # it is not labels that lack
+    # Labels on which all agree are no sample of the rest, and mostly short: with a tenth in dispute no rate is sure.
+    disputed = sum(people > 1 for people in lacks)
+    enough = narrow and not last.reasons and 9 * disputed <= len(order)
+    needed = case.plan(order, half_width) if order else None
+    if not enough and (narrow or (needed or 0) <= len(order)):
+        needed = None  # it is not labels that lack, or a few of them decide: the plan says nothing of these
     return LanguageRate(
         language,
         case.estimator,
@@ -198,9 +204,8 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
         last.high,
         tuple(reasons),
         steps,
-        narrow and not last.reasons,  # the remarks come and go with every item under review
+        enough,
         needed,
-        limit,
     )
 
 
@@ -230,17 +235,15 @@ class _Case:
         result = estimate(tallies, estimator=self.estimator, labels=labels)
         return RateStep(len(chosen), result.value, result.low, result.high, result.reasons)
 
-    def plan(self, chosen: Sequence[int], half_width: float) -> tuple[int | None, float | None]:
-        """Labels in all for a half-width, and the one that remains however many there are."""
-        if not chosen:
-            return None, None
+    def plan(self, chosen: Sequence[int], half_width: float) -> int | None:
+        """Labels in all for a half-width."""
         tallies, labels = self._inputs(chosen)
         of = "labels" if self.has_predictions else "responses"
-        try:
+        with suppress(MissingExtraError):
             plan = plan_sample_size(tallies, None, half_width, of=of, estimator=self.estimator, labels=labels)  # type: ignore[arg-type]
-        except MissingExtraError:
-            return None, None
-        return (None, None) if plan is None else (plan.responses, plan.limit)
+            if plan:
+                return plan.responses
+        return None
 
 
 # Whether suggestions change what people mark. Which items show any is drawn by chance (`share` under [suggestions]), so

@@ -125,7 +125,7 @@ export const Screen = ({ params, navigate, again }) => {
   }
   return html`<main class="gate">
     <p class="gate-brand">Veriglot Studio</p>
-    <h1 dir="auto">${invitation.project.name}</h1>
+    <h1><bdi>${invitation.project.name}</bdi></h1>
     <p class="gate-lead">${t(`join.as_${invitation.role}`)}</p>
     <${Form} ...${{ invitation, token, failure, setFailure, onJoined }} redraw=${() => redraw((n) => n + 1)} />
   </main>`;

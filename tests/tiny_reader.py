@@ -11,9 +11,10 @@ from tiny_e5 import INNER, LAYERS, WIDTH, write_e5
 from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration
 from veriglot.detectors.reader.detector import (
     ANSWERS,
-    ASKED,
+    BY_WORDS,
     FILES,
     RELATIONS,
+    WHOLE,
     Join,
     Manifest,
     Words,
@@ -83,7 +84,7 @@ def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None,
     words = Words(ours, types, np.zeros(count, np.float32) if response is None else response)
     seen: Any = SimpleNamespace(
         logits=by_words[:, None], extract=SimpleNamespace(sentence=sentence),
-        numbers=nothing if numbers is None else numbers, negated=nothing,
+        numbers=nothing if numbers is None else numbers,
     )  # fmt: skip
     return join_features(words, seen)
 
@@ -104,17 +105,18 @@ def write_reader(
     """
     folder.mkdir(parents=True)
     save_network(folder / FILES[0], learned() if arrays is None else arrays)
-    further = features_of(np.zeros(1), np.zeros(1), np.zeros(1, int)).shape[1] - 3
+    weights = np.zeros(features_of(np.zeros(1), np.zeros(1), np.zeros(1, int)).shape[1])
+    weights[[0, BY_WORDS]] = 0.5
     line = Line(1.0, 0.0)
     calibration = ScriptCalibration({"Latn": line}, ("de", "en"), line, (1.0, 0.0, 0.0, 0.0, 0.0, -5.0))
     joins = {
-        relation: Join((0.5, 0.5, *[0.0] * further, 9.0 if relation == "translation" else 0.0), calibration)
+        relation: Join((*weights[:-1].tolist(), 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS
     }
     if answers:
         save_network(folder / ANSWERS, learned_of_answers())
-        asked = Join((0.5, 0.5, *[0.0] * 7, 1.0, *[0.0] * (further - 8), 0.0), calibration)
-        joins |= {f"{relation}{ASKED}": asked for relation in RELATIONS[:2]}
+        weights[WHOLE + 1] = 1.0
+        joins["across asked"] = Join(tuple(weights.tolist()), calibration)
     write_json(folder / FILES[1], joins)
     fields: dict[str, Any] = {
         "revision": "tiny", "types": TYPES, "threshold": 0.5,

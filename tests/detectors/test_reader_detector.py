@@ -109,19 +109,45 @@ def test_what_the_network_says_counts(weights: Path, encoder: Path, tmp_path: Pa
     assert confidences(judged(other, RESPONSE)) != confidences(judged(weights, RESPONSE))
 
 
-def test_a_short_answer_is_held_against_where_the_evidence_answers(
+def test_an_answer_is_read_sentence_by_sentence(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where there is a question, in the language of the evidence; translations never."""
+    ways, words = [], Network.words
+
+    def watched(self: Network, *given: Any, close: bool) -> Any:
+        ways.append(close)
+        return words(self, *given, close=close)
+
+    monkeypatch.setattr(Network, "words", watched)
+    question = "Who bought the mill?"
+    for fields in ({"question": question}, {}, {"question": question, "task": Task.TRANSLATION}):
+        judged(weights, RESPONSE, **fields)
+    Reader(weights=str(weights)).predict(
+        [
+            Sample(
+                "x", RESPONSE, language="en", question=question, evidence=(Evidence("Die alte Mühle.", language="de"),)
+            )
+        ]
+    )
+    assert ways == [True, False, False, False]
+
+
+def test_a_short_answer_is_held_against_where_evidence_in_another_language_answers(
     weights: Path, encoder: Path, tmp_path: Path
 ) -> None:
-    """Only where there is a question, and in no translation; the response may not be longer than one sequence."""
+    """Only where there is a question; the response may not be longer than one sequence."""
     asking = write_reader(tmp_path / "asking", encoder, answers=True)
+
+    def both(response: str, language: str, question: str | None) -> list[Any]:
+        evidence = (Evidence(EVIDENCE, language=language),)
+        sample = Sample("x", response, language="en", question=question, evidence=evidence)
+        return [Reader(weights=str(folder), words=True).predict([sample])[0].words for folder in (weights, asking)]
+
     question = "Who bought the mill?"
-    assert confidences(judged(asking, RESPONSE, question=question)) != confidences(
-        judged(weights, RESPONSE, question=question)
-    )
-    for fields in ({}, {"question": question, "task": Task.TRANSLATION}):
-        assert judged(asking, RESPONSE, **fields).words == judged(weights, RESPONSE, **fields).words
-    long = RESPONSE * 12
-    assert judged(asking, long, question=question).words == judged(weights, long, question=question).words
+    without, with_answers = both(RESPONSE, "de", question)
+    assert without != with_answers
+    for fields in ((RESPONSE, "en", question), (RESPONSE, "de", None), (RESPONSE * 12, "de", question)):
+        without, with_answers = both(*fields)
+        assert without == with_answers
     (asking / "answers.npz").write_bytes(b"damaged")
     with pytest.raises(WeightsError, match=r"answers\.npz is missing or damaged"):
         Reader(weights=str(asking))
@@ -156,20 +182,22 @@ def test_translations_have_a_join_of_their_own(weights: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "evidence", "translation", "relation"),
+    ("language", "evidence", "translation", "asked", "relation"),
     [
-        ("de", "en", True, "translation"),
-        ("de", "de", True, "translation"),
-        ("de", "en", False, "across"),
-        ("zh-Hant", "zh-Hans", False, "same"),
-        ("de", None, False, "same"),
-        (None, None, False, "same"),
+        ("de", "en", True, False, "translation"),
+        ("de", "de", True, True, "translation"),
+        ("de", "en", False, True, "across asked"),
+        ("de", "en", False, False, "across"),
+        ("zh-Hant", "zh-Hans", False, False, "same"),
+        ("zh-Hant", "zh-Hans", False, True, "same asked"),
+        ("de", None, False, False, "same"),
+        (None, None, False, True, "same asked"),
     ],
 )
-def test_response_and_evidence_are_related_by_their_languages(
-    language: str | None, evidence: str | None, translation: bool, relation: str
+def test_response_and_evidence_are_related_by_their_languages_and_the_question(
+    language: str | None, evidence: str | None, translation: bool, asked: bool, relation: str
 ) -> None:
-    assert relation_of(language, evidence, translation=translation) == relation
+    assert relation_of(language, evidence, translation=translation, asked=asked) == relation
 
 
 def test_a_word_is_judged_by_its_tokens_whatever_part_they_are_in(weights: Path, encoder: Path) -> None:
@@ -252,8 +280,8 @@ def test_features_of_a_join() -> None:
     ours, by_words = np.array([1.0, 3.0, -2.0], np.float32), np.array([0.0, 4.0, 5.0], np.float32)
     response, numbers = np.array([7.0, 7.0, 8.0], np.float32), np.array([0, -1, 1])
     features = features_of(ours, by_words, np.array([0, 0, 1]), numbers=numbers, response=response)
-    assert features[:, :2].tolist() == np.stack([ours, by_words], axis=1).tolist()
-    assert features[:, 2:6].tolist() == [[2, 3, 2, 4], [2, 3, 2, 4], [-2, -2, 5, 5]]
+    assert features[:, [0, 3]].tolist() == np.stack([ours, by_words], axis=1).tolist()
+    assert features[:, [1, 2, 4, 5]].tolist() == [[2, 3, 2, 4], [2, 3, 2, 4], [-2, -2, 5, 5]]
     assert features[0, [6, 7, 8, 14]] == pytest.approx([2 / 3, 3, 7, np.log(3)])
     assert not features[:, 9:14].any()  # nobody was asked where the answer stands
     assert features[:, 15:17].tolist() == [[0, 0], [1, 0], [0, 1]]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from veriglot.judging import phrases
-from veriglot.judging.phrases import harmless_words, is_refusal
-from veriglot.text.segmentation import word_bounds
+from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal
+from veriglot.text.segmentation import sentences, word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
 
@@ -181,3 +182,50 @@ def test_the_frames_of_minimal_pairs(path: Path) -> None:
     assert all(not left(text, language) for text in data["list_intros"])
     for text in data["closings"]:
         assert not left(text, language) or is_refusal(text, language)
+
+
+def exchanged(response: str, evidence: str, language: str) -> list[str]:
+    """The words of the response that stand in each other's place."""
+    texts = []
+    for text in (response, evidence):
+        bounds = word_bounds(text, language).astype(np.int64)
+        starts = [start for start, _ in sentences(text, language)]
+        texts.append((text, bounds, np.searchsorted(starts, bounds[:, 0], side="right") - 1))
+    flags = exchanged_words(texts[0], texts[1], language)
+    return [response[start:end] for (start, end), flag in zip(texts[0][1].tolist(), flags, strict=True) if flag]
+
+
+@pytest.mark.parametrize(
+    ("language", "evidence", "response", "words"),
+    [
+        ("en", "In 1950 Ada Bell taught Bo Hahn to sail.", "Bo Hahn taught Ada Bell.", ["Bo", "Hahn", "Ada", "Bell"]),
+        ("en", "Sales rose from 34 to 118.", "Sales rose from 118 to 34.", ["118", "34"]),
+        ("es", "Ada Bell relevó a Bo Hahn en 2017.", "En 2017, Hahn relevó a Ada Bell.", ["Hahn", "Ada", "Bell"]),
+        ("de", "Der Hund biss den Mann.", "Der Mann biss den Hund.", ["Mann", "Hund"]),
+        ("ru", "Мария спасла Ивана вчера.", "Иван спасла Марию.", ["Иван", "Марию"]),
+        ("zh", "2009年贺东升把种子公司告上法庭。", "2009年种子公司把贺东升告上法庭。", None),
+    ],
+)  # fmt: skip
+def test_words_that_changed_places_are_told(
+    language: str, evidence: str, response: str, words: list[str] | None
+) -> None:
+    result = exchanged(response, evidence, language)
+    assert result == words if words is not None else len(result) > 1
+    assert not exchanged(evidence, evidence, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "evidence", "response"),
+    [
+        ("en", "Ada Bell met Bo Hahn and Cy Lund.", "Cy Lund and Bo Hahn were met."),  # a list
+        ("en", "Ada, Bo, Cy won.", "Cy, Bo, Ada won."),
+        ("en", "Ada Bell taught Bo Hahn.", "Bo Hahn was taught by Ada Bell."),  # said the other way round
+        ("en", "The hill is longer than the lake.", "The lake is shorter than the hill."),
+        ("en", "Ada beat Bo in 1990. Bo beat Ada in 1991.", "Bo beat Ada."),  # both are true
+        ("es", "El museo se abrió en 2004.", "En 2004 se abrió el museo."),  # another order of the same
+        ("de", "Der Hund biss den Mann.", "Den Mann biss der Hund."),
+        ("ru", "Мария спасла Ивана.", "Ивана спасла Мария."),
+    ],
+)  # fmt: skip
+def test_what_is_said_otherwise_has_not_changed_places(language: str, evidence: str, response: str) -> None:
+    assert exchanged(response, evidence, language) == []

@@ -115,7 +115,7 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
 
 def test_the_folder_is_whole_and_the_checkpoint_gone(whole: tuple[Path, list[str]]) -> None:
     folder, _ = whole
-    assert sorted(contents(folder)) == ["MODEL_CARD.md", "grounding.json", "joins.json", "network.npz", "weights.json"]
+    assert sorted(contents(folder)) == ["MODEL_CARD.md", "joins.json", "network.npz", "weights.json"]
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
     card = (folder / "MODEL_CARD.md").read_text("utf-8")
     assert "seed 3" in card

@@ -1,4 +1,4 @@
-"""Words of a response that claim nothing: list numbers, citations, openings, closings, refusals.
+"""Words of a response that claim nothing: list numbers, citations, openings, closings, refusals; and exchanged ones.
 
 The phrases of each language are in `phrases.toml`. They are classes of words rather than sentences: an opening is a
 run of words at the beginning of a sentence that all belong to a class and that name a source ("text") and how it is
@@ -8,8 +8,10 @@ referred to ("according to"), in any order.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,11 +24,11 @@ from veriglot.text.segmentation import folded_words, sentences, space_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.arrays import Bools, Bounds
+    from veriglot.arrays import Bools, Bounds, Int64s
 
     Range = tuple[int, int]
 
-__all__ = ["harmless_words", "is_negated", "is_refusal"]
+__all__ = ["exchanged_words", "harmless_words", "is_refusal"]
 
 
 _STEM = 5  # code points: words that agree in their first five count as one stem
@@ -87,6 +89,8 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     offer: str = ""  # must hold one of these: "If you need a visa, apply early" is none
     clitics: str = ""  # what may be written together with the next word
     inverted: bool = False  # whether the verb may stand before its negation
+    listing: str = ""  # words on either side of which the order tells nothing: "and"
+    inflected: bool = False  # whether endings, not the order, say who did what
 
 
 class _Patterns:
@@ -311,14 +315,6 @@ def _announces(patterns: _Patterns, line: str, asked: set[str]) -> bool:
     return all(word[:_STEM] in asked for word in re.findall(rf"[^{_GAP}]+", rest))
 
 
-def is_negated(sentence: str, language: str | None) -> bool | None:
-    """Whether a sentence holds an odd number of negations by words; None in languages whose words are not known."""
-    patterns = _patterns(language)
-    if patterns is None or patterns.negation.pattern.endswith("(?!)"):
-        return None
-    return len(patterns.negation.findall(plain(sentence))) % 2 == 1
-
-
 def is_refusal(sentence: str, language: str | None) -> bool:
     """Whether a sentence says that the evidence does not say, or that the answer is not known.
 
@@ -360,3 +356,153 @@ def _denies(patterns: _Patterns, clause: str, has_source: bool) -> bool:
         return False
     source = patterns.source.search(clause, 0, denial.start())  # "the text says that it was not mentioned"
     return source is None or patterns.that.search(clause, source.end(), denial.start()) is None
+
+
+_LONGEST = 8  # words that change places together
+_SHARED = 3  # words that two sentences have in common at least
+_GAPS = 2  # words of longer names that may stand between: "by [Louis] Fabre"
+_OFTEN = 200  # sentences of the evidence: a word in more of them finds none
+_SHORT = 3  # letters of words that mean little by themselves
+_PARTED = re.compile(r"[^\w\s'’\"“”«»()\[\]（）-]")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
+_KANA = re.compile(r"[\u3040-\u309f]+")
+
+
+class _Line(NamedTuple):
+    """A sentence.
+
+    Attributes:
+        first: the number of its first word among all.
+        words: as written.
+        keys: by which words are the same.
+        parted: whether a comma or the like stands before each.
+        places: of each key.
+    """
+
+    first: int
+    words: list[str]
+    keys: list[str]
+    parted: list[bool]
+    places: dict[str, list[int]]
+
+    def kind(self, low: int, high: int) -> str | None:
+        """What some words are; None where they mean little."""
+        words = self.words[low:high]
+        if any(character.isdigit() for word in words for character in word):
+            return "number"
+        if any(word[0].isupper() for word in words):
+            return "name"
+        return "word" if _tells(words) else None
+
+    def beside(self, low: int, high: int) -> bool:
+        """Whether nothing parts two words but parts of a name."""
+        between = self.words[low:high]
+        names = all(word[0].isupper() for word in between) or (len(between) == 1 and not between[0][0].islower())
+        return 0 <= high - low <= _GAPS and names and not any(self.parted[low : high + 1])
+
+    def key(self, index: int) -> str | None:
+        """Of a word; None outside."""
+        return self.keys[index] if 0 <= index < len(self.keys) else None
+
+
+class _Run(NamedTuple):
+    """The same words in two sentences: where they begin and end in each."""
+
+    start: int
+    end: int
+    other_start: int
+    other_end: int
+
+
+def _tells(words: list[str]) -> bool:
+    if _UNSPACED.match(words[0]):
+        return len("".join(words)) > 1 and not _KANA.fullmatch("".join(words))
+    return any(word.isalpha() and len(word) > _SHORT for word in words)
+
+
+def _lines(text: str, bounds: Int64s, sentence: Int64s, *, inflected: bool) -> list[_Line]:
+    lines: list[_Line] = []
+    last, number = 0, -1
+    for index, ((start, end), current) in enumerate(zip(bounds.tolist(), sentence.tolist(), strict=True)):
+        if current != number:
+            lines.append(_Line(index, [], [], [], defaultdict(list)))
+        line, word = lines[-1], text[start:end]
+        line.words.append(word)
+        line.keys.append(word.lower()[: max(_STEM - 1, len(word) - 2) if inflected else None])
+        line.places[line.keys[-1]].append(len(line.keys) - 1)
+        line.parted.append(bool(_PARTED.search(text, last, start)))
+        last, number = end, current
+    return lines
+
+
+def exchanged_words(response: tuple[str, Int64s, Int64s], evidence: tuple[str, Int64s, Int64s], language: str) -> Bools:
+    """The words that changed places: the evidence has "Ada taught Bo", the response "Bo taught Ada"; shape (n,).
+
+    Two names, two numbers or two other words count, if the same words stand between them in one sentence of the
+    evidence, and nowhere do they stand as in the response.
+
+    Args:
+        response: the text, its words (half-open code points, shape (n, 2)), and the sentence of each.
+        evidence: the same.
+        language: BCP 47 tag of both.
+    """
+    wording = _wordings().get(base_tag(language))
+    listing, inflected = ({*wording.listing.split()}, wording.inflected) if wording is not None else (set(), False)
+    lines = _lines(*evidence, inflected=inflected)
+    having = defaultdict[str, list[int]](list)
+    for number, line in enumerate(lines):
+        for key in line.places:
+            having[key].append(number)
+    result = np.zeros(len(response[1]), bool)
+    for line in _lines(*response, inflected=inflected):
+        hits = (having.get(key, ()) for key in line.places)
+        shared = Counter(number for numbers in hits if len(numbers) <= _OFTEN for number in numbers)
+        others = [lines[number] for number, count in shared.items() if count >= _SHARED]
+        texts = [f" {' '.join(other.keys)} " for other in others]
+        for left, right in (pair for other in others for pair in _exchanges(line, other, listing, inflected=inflected)):
+            if not any(f" {' '.join(line.keys[left.end - 1 : right.start + 1])} " in text for text in texts):
+                for run in (left, right):
+                    result[line.first + run.start : line.first + run.end] = True
+    return result
+
+
+def _exchanges(line: _Line, other: _Line, listing: set[str], *, inflected: bool) -> Iterator[tuple[_Run, _Run]]:
+    """Words before and after the same words, which stand in the other order in the evidence."""
+    runs = _runs(line.keys, other)
+    for run in runs:
+        if listing.issuperset(line.keys[run.start : run.end]):
+            continue
+        before = [x for x in runs if line.beside(x.end, run.start) and other.beside(run.other_end, x.other_start)]
+        behind = [x for x in runs if line.beside(run.end, x.start) and other.beside(x.other_end, run.other_start)]
+        for left, right in product(before, behind):
+            goes_on = line.key(left.start - 1) == other.key(right.other_start - 1) is not None
+            goes_on |= line.key(right.end) == other.key(left.other_end) is not None
+            gaps = right.start - left.end + left.other_start - right.other_end - 2 * (run.end - run.start)
+            if not _tells(line.words[run.start : run.end]) and (gaps or not goes_on):
+                continue
+            forms = [line.words[x.start : x.end] == other.words[x.other_start : x.other_end] for x in (left, right)]
+            if _alike(line, left, right) and not (inflected and all(forms)):
+                yield left, right
+
+
+def _runs(keys: list[str], other: _Line) -> list[_Run]:
+    """The longest runs of words that stand in both."""
+    runs = []
+    for i, j in ((i, j) for i, key in enumerate(keys) for j in other.places.get(key, ())):
+        if not i or not j or keys[i - 1] != other.keys[j - 1]:
+            size = 1
+            while i + size < len(keys) and other.key(j + size) == keys[i + size]:
+                size += 1
+            runs.append(_Run(i, i + size, j, j + size))
+    return runs
+
+
+def _alike(line: _Line, left: _Run, right: _Run) -> bool:
+    """Whether two names, numbers or words can change places; a preposition stays with its own."""
+    kind, *begin = line.kind(left.start, left.end), line.words[left.start], line.words[right.start]
+    own = any(word.islower() and len(word) <= _SHORT and not _UNSPACED.match(word) for word in begin)
+    different = line.keys[left.start : left.end] != line.keys[right.start : right.end]
+    few = max(left.end - left.start, right.end - right.start) <= _LONGEST
+    return (
+        few and different and None is not kind == line.kind(right.start, right.end) and (not own or len({*begin}) == 1)
+    )

@@ -30,8 +30,9 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.phrases import harmless_words, is_negated, is_refusal
+from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
+from veriglot.records.languages import base_tag
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
@@ -130,8 +131,10 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 6  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
-_ABSENT = 0.86  # share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing
+JUDGING_VERSION = 7  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+# Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
+# words it was 0.92.
+_ABSENT = 0.86
 QUOTED = -6.0  # logit of a quoted word at most
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation
 
@@ -154,7 +157,7 @@ def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str
         edge[[low, high]] = True
     starts = np.flatnonzero(edge[:-1])
     verbatim: dict[bytes, bool] = {}  # a response may repeat itself
-    for words in _words_by_sentence(extract):
+    for words in np.split(np.arange(len(extract.sentence)), np.flatnonzero(np.diff(extract.sentence)) + 1):
         chosen = words[~free[words]]
         wanted = extract.response.word[chosen]
         if len(chosen) < _LEAST_WORDS:
@@ -167,10 +170,6 @@ def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str
             verbatim[wanted.tobytes()] = bool((within & edge[first + len(wanted)]).any())
         result[chosen] = verbatim[wanted.tobytes()]
     return result
-
-
-def _words_by_sentence(extract: Extract) -> list[Int64s]:
-    return np.split(np.arange(len(extract.sentence)), np.flatnonzero(np.diff(extract.sentence)) + 1)
 
 
 def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[tuple[str, str]]) -> Int64s:
@@ -206,9 +205,6 @@ def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> B
     return result
 
 
-_SHARED = 0.4  # of a sentence's stems must stand in the sentence of the evidence that it is held against
-
-
 class EvidenceSentences(NamedTuple):
     """The sentences of all passages, in order, where each begins, and which each word is in, shape (n,)."""
 
@@ -227,36 +223,6 @@ def evidence_sentences(extract: Extract, sample: Sample, language: str) -> Evide
             starts.append(offset + start)
     begins = np.array(starts, np.int64)
     return EvidenceSentences(texts, begins, np.searchsorted(begins[1:], evidence.bounds[:, 0], side="right"))
-
-
-def negation_contrast(
-    extract: Extract, sample: Sample, read: EvidenceSentences, language: str, evidence_language: str
-) -> Bools:
-    """See `Seen.negated`; the closest sentence is the one with most of a sentence's stems, rare ones first."""
-    response, evidence = extract.response, extract.evidence
-    result = np.zeros(len(response), bool)
-    texts, _, sentence_of = read
-    stems, inverse = np.unique(evidence.stem, return_inverse=True)
-    stem, of = np.divmod(np.unique(inverse * len(texts) + sentence_of), len(texts))  # each stem once a sentence
-    rarity = np.log1p(len(texts) / np.bincount(stem))
-    edges = np.searchsorted(stem, np.arange(len(stems) + 1))  # the sentences of stem k are of[edges[k] : edges[k + 1]]
-    bounds = sentences(sample.response, language)
-    begins = np.array([start for start, _ in bounds])
-    evidence_negated = cache(lambda best: is_negated(texts[best], evidence_language))
-    for words in _words_by_sentence(extract):
-        ours = np.unique(response.stem[words])
-        at = np.minimum(np.searchsorted(stems, ours), len(stems) - 1)
-        shared = at[stems[at] == ours]
-        if not len(shared):
-            continue
-        hits = np.concatenate([of[edges[k] : edges[k + 1]] for k in shared])
-        best = int(np.bincount(hits, np.repeat(rarity[shared], edges[shared + 1] - edges[shared])).argmax())
-        if (hits == best).sum() < _SHARED * len(ours):
-            continue
-        start, end = bounds[int(np.searchsorted(begins, response.bounds[words[0], 0], side="right")) - 1]
-        verdicts = is_negated(sample.response[start:end], language), evidence_negated(best)
-        result[words] = None not in verdicts and verdicts[0] != verdicts[1]
-    return result
 
 
 _CUT = 0.5  # response scores from there on say that something is unsupported
@@ -444,9 +410,8 @@ class Seen:
         types: the span types, in the order of the logits.
         free: words that claim nothing, such as markup, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, shape (n,).
-        negated: words of sentences that are negated where the closest sentence of the evidence is not, or the reverse,
-            shape (n,).
         numbers: of words of numbers and dates what `text.values.support` says of them, else 0, shape (n,).
+        exchanged: see `exchanged_words`, shape (n,).
         evidence: its sentences.
         whole: a logit that anything in the response is unsupported, where the detector gives one.
         notes: what a reader of the prediction must know.
@@ -459,7 +424,7 @@ class Seen:
     free: Bools
     quoted: Bools
     numbers: Int64s
-    negated: Bools
+    exchanged: Bools
     evidence: EvidenceSentences
     notes: tuple[str, ...] = ()
     whole: float | None = None
@@ -502,7 +467,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         logits[sure] = np.minimum(logits[sure], QUOTED)
         score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
-        lacked = (result.numbers < 0) & ~free & ~result.quoted
+        lacked = ((result.numbers < 0) | result.exchanged) & ~free & ~result.quoted
         if lacked.any():
             confidences[lacked] = np.maximum(confidences[lacked], _ABSENT)
             score = max(score, _ABSENT)
@@ -740,7 +705,12 @@ class Grounding(WordDetector):
         verbatim = quoted(extracted, free, sample.passages, evidence_tag)
         notes = evidence_notes(sample, resolved)
         read = evidence_sentences(extracted, sample, evidence_tag)
-        negated = negation_contrast(extracted, sample, read, resolved.tag, evidence_tag)
-        return Seen(
-            extracted, logits, self.calibration, self._manifest.types, free, verbatim, numbers, negated, read, notes
-        )
+        exchanged = np.zeros_like(free)
+        if base_tag(evidence_tag) == base_tag(resolved.tag):
+            exchanged = exchanged_words(
+                (sample.response, extracted.response.bounds, extracted.sentence),
+                ("\n".join(sample.passages), extracted.evidence.bounds, read.of_words),
+                resolved.tag,
+            )
+        types = self._manifest.types
+        return Seen(extracted, logits, self.calibration, types, free, verbatim, numbers, exchanged, read, notes)

@@ -45,23 +45,23 @@ if TYPE_CHECKING:
     from veriglot.encoders.e5 import Pair
 
 __all__ = [
-    "ANSWERS", "ASKED", "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader",
-    "join_features", "numbers_alike", "read_network", "relation_of", "save_network", "without_computed",
+    "ANSWERS", "BY_WORDS", "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader",
+    "join_features", "numbers_alike", "read_network", "relation_of", "save_network",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")
 ANSWERS = "answers.npz"  # weights have it or not
 READS_WITH = "e5-multilingual"
-RELATIONS = ("same", "across", "translation")
-ASKED = " asked"  # of the relation whose join knows what `Answers` says
-WHOLE = 8  # column of `join_features` with the reader's logit of the response
+RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # asked: with a question
+BY_WORDS = 3  # column of `join_features` with grounding's logit of the word
+WHOLE = 8  # column of `join_features` with the logit of the response
 _HEADS = ("tokens", "response")
 _ANSWERS_ROOM = 360  # tokens of a sequence that `Answers` reads
 _SHARP = 20.0  # inverse temperature: how soft "the place that a token comes closest to" is
 _LEAST = 1e-3  # share of what is asked below which all is one
 _SAY = 0.5  # what `Answers` counts in the logit of the response
 _PLAIN = -2.0  # logit of an ordinary supported word
-_SHOWN_VERSION = 2  # of what the network is shown of a sample: it changes predictions
+_SHOWN_VERSION = 3  # of what the network is shown of a sample: it changes predictions
 _DIGIT = re.compile(r"\d")
 
 
@@ -129,11 +129,38 @@ class Network:
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
+
         self._answers_file, self._file = answers, encoder
 
     @cached_property
     def _answers(self) -> Answers | None:
         return None if self._answers_file is None else Answers(self._answers_file, self._file)
+
+    def read(
+        self, sample: Sample, seen: Seen, relation: str, language: str, evidence: str
+    ) -> tuple[str, Float32s, Float32s]:
+        """The join to take, what `join_features` gives, and how likely each type is, shape (n, 6).
+
+        Args:
+            sample: has response and evidence.
+            seen: what grounding says of it.
+            relation: of response and evidence, one of `RELATIONS`: it says how they are read.
+            language: BCP 47 tag of the response.
+            evidence: BCP 47 tag of the evidence.
+        """
+        passages, question = tuple(sample.passages), sample.question
+        if relation.startswith("across"):
+            passages = numbers_alike(sample.response, language, passages, evidence)
+        bounds = seen.extract.response.bounds
+        words = self.words(sample.response, bounds, language, question, passages, close=relation == "same asked")
+        if relation == "across asked":
+            sequences = shown(self._tokeniser, sample.response, language, question, passages, _ANSWERS_ROOM)
+            relation = "across"
+            if self._answers is not None and len(sequences) == 1:
+                answers = _means(self._answers.tokens(sequences[0].pair), sequences[0].bounds, bounds)
+                more = np.float32(_SAY * (answers[:, 0].max() - answers[:, 2].min()))
+                words, relation = replace(words, answers=answers, response=words.response + more), "across asked"
+        return relation, join_features(words, seen), words.types
 
     def words(
         self,
@@ -143,13 +170,10 @@ class Network:
         question: str | None,
         passages: Sequence[str],
         *,
-        ask: bool = False,
+        close: bool = False,
     ) -> Words:
-        """Judge the words of a response, half-open code point ranges in order, shape (n, 2).
-
-        `ask` says whether `Answers` has a say where there is a question and the response fits one sequence.
-        """
-        sequences = shown(self._tokeniser, response, language, question, passages)
+        """Judge the words of a response, half-open code point ranges in order, shape (n, 2); `close`: see `shown`."""
+        sequences = shown(self._tokeniser, response, language, question, passages, close=close)
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
         whole = np.zeros(len(sequences), np.float32)
         for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
@@ -157,13 +181,7 @@ class Network:
             logits[index] = head(self._learned, "tokens", inside)
             pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
             whole[index] = head(self._learned, "response", pooled[None])[0, 0]
-        words = _of_words(sequences, logits, whole, bounds)
-        if not ask or not question or len(sequences) != 1 or self._answers is None:
-            return words
-        (sequence,) = shown(self._tokeniser, response, language, question, passages, _ANSWERS_ROOM)
-        answers = _means(self._answers.tokens(sequence.pair), *_tokens_of(sequence.bounds, bounds))
-        more = _SAY * (answers[:, 0].max() - answers[:, 2].min())
-        return replace(words, answers=answers, response=words.response + np.float32(more))
+        return _of_words(sequences, logits, whole, bounds)
 
 
 class Answers:
@@ -224,21 +242,17 @@ def _softmax(values: Float32s) -> Float32s:
     return shares
 
 
-def _tokens_of(tokens: Int64s, words: Int64s) -> tuple[Int64s, Int64s]:
-    """The first token of each word, and the one after its last; half-open code point ranges, shape (n, 2)."""
+def _means(values: Float32s, tokens: Int64s, words: Int64s) -> Float32s:
+    """Of the tokens of each word, half-open code point ranges of both; 0 for a word without one."""
     first = np.searchsorted(tokens[:, 1], words[:, 0], side="right")
-    return first, np.maximum(np.searchsorted(tokens[:, 0], words[:, 1], side="left"), first)
-
-
-def _means(values: Float32s, first: Int64s, after: Int64s) -> Float32s:
-    """Of the tokens of each word; 0 for a word without one."""
+    after = np.maximum(np.searchsorted(tokens[:, 0], words[:, 1]), first)
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
-    mean: Float32s = ((sums[after] - sums[first]) / np.maximum(after - first, 1)[:, None]).astype(np.float32)
-    return mean
+    means: Float32s = ((sums[after] - sums[first]) / np.maximum(after - first, 1)[:, None]).astype(np.float32)
+    return means
 
 
 def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Float32s, words: Int64s) -> Words:
-    """From tokens to words."""
+    """From tokens to words: means of the tokens of each."""
     if not sequences:
         nothing = np.zeros(len(words), np.float32)
         return Words(nothing, np.full((len(words), 6), 1 / 6, np.float32), nothing)
@@ -247,62 +261,48 @@ def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Flo
     part = np.repeat(np.arange(len(sequences)), [len(sequence.bounds) for sequence in sequences])
     powers = np.exp(of_tokens[:, 1:] - of_tokens[:, 1:].max(axis=1, keepdims=True))
     values = np.concatenate([of_tokens[:, :1], powers / powers.sum(axis=1, keepdims=True)], axis=1)
-    first, after = _tokens_of(bounds, words)
-    mean = _means(values, first, after)
+    mean = _means(values, bounds, words)
+    first = np.searchsorted(bounds[:, 1], words[:, 0], side="right")
     return Words(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
 
 
-def without_computed(words: Words, seen: Seen) -> tuple[Words, Seen]:
-    """The same, where numbers that can be computed from the evidence make nothing suspect: no network can compute.
-
-    A response with such a number is as suspect as its most suspect other word.
-    """
-    computed = seen.numbers == COMPUTED
-    if not computed.any():
-        return words, seen
-    ours, logits = words.unsupported.copy(), seen.logits.copy()
-    ours[computed] = np.minimum(ours[computed], _PLAIN)
-    logits[computed, 0] = np.minimum(logits[computed, 0], _PLAIN)
-    answers = words.answers
-    if answers is not None:
-        answers = answers.copy()
-        answers[computed, 0] = np.minimum(answers[computed, 0], _PLAIN)
-    response = np.minimum(words.response, ours.max())
-    return replace(words, unsupported=ours, response=response, answers=answers), replace(seen, logits=logits)
-
-
 def join_features(words: Words, seen: Seen) -> Float32s:
-    """What the logit of a word is made from, shape (n, 19).
+    """What the logit of a word is made from, shape (n, 18).
 
-    Its own logits by the reader and by grounding; of both the mean and the highest of its sentence, and of the reader
-    those of the response; the reader's logit of the response; by `Answers`, or 0, its logit, the mean and the highest
-    of the response, and both shares; the logarithm of the words; whether it is a number that the evidence lacks, or
-    has; whether its sentence is negated and the evidence's is not, or the reverse; the constant last.
+    Its logit by the reader and by grounding, each with the mean and the highest of its sentence; by the reader the mean
+    and the highest of the response, and the logit of the response; by `Answers`, or 0, its logit, the mean and the
+    highest of the response, and both shares; the logarithm of the words; whether it is a number that the evidence
+    lacks, or has; the constant last.
+
+    Numbers that can be computed from the evidence make nothing suspect: no network can compute. A response with such a
+    number is as suspect as its most suspect other word.
 
     Args:
         words: what the reader says.
         seen: what grounding says of the same words.
     """
-    ours, by_words, sentence = words.unsupported, seen.logits[:, 0], seen.extract.sentence
-    columns: list[Numbers] = [ours, by_words]
-    for values in (ours, by_words):
-        columns += [pool(values, sentence, "mean"), pool(values, sentence, "max")]
-    count = len(sentence)
-    mean, highest, size, constant = (np.full(count, x) for x in (ours.mean(), ours.max(), np.log(count), 1.0))
+    computed, sentence, count = seen.numbers == COMPUTED, seen.extract.sentence, len(seen.numbers)
     answers = np.zeros((count, 3), np.float32) if words.answers is None else words.answers
-    by_answers, asked, whole = answers.T
-    columns += [mean, highest, words.response, by_answers, np.full(count, by_answers.mean())]
-    columns += [np.full(count, by_answers.max()), asked, whole]
-    columns += [size, seen.numbers < 0, seen.numbers > 0, seen.negated, constant]
+    ours, by_words, by_answers = (
+        np.where(computed, np.minimum(logits, _PLAIN), logits)
+        for logits in (words.unsupported, seen.logits[:, 0], answers[:, 0])
+    )
+    whole = np.minimum(words.response, ours.max()) if computed.any() else words.response
+    columns: list[Numbers] = []
+    for logits in (ours, by_words):
+        columns += [logits, pool(logits, sentence, "mean"), pool(logits, sentence, "max")]
+    columns += [np.full(count, ours.mean()), np.full(count, ours.max()), whole, by_answers]
+    columns += [np.full(count, by_answers.mean()), np.full(count, by_answers.max()), *answers[:, 1:].T]
+    columns += [np.full(count, np.log(count)), seen.numbers < 0, seen.numbers > 0, np.ones(count)]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-def relation_of(language: str | None, evidence: str | None, *, translation: bool) -> str:
+def relation_of(language: str | None, evidence: str | None, *, translation: bool, asked: bool) -> str:
     """How response and evidence are related: one of `RELATIONS`."""
+    ours, others = ((tag or "").partition("-")[0] for tag in (language, evidence))
     if translation:
         return "translation"
-    ours, others = ((tag or "").partition("-")[0] for tag in (language, evidence))
-    return "across" if others and ours != others else "same"
+    return ("across" if others and ours != others else "same") + " asked" * asked
 
 
 def numbers_alike(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
@@ -395,7 +395,9 @@ class Reader(WordDetector):
 
     def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
         evidence, note = evidence_language(sample, resolved.tag)
-        relation = relation_of(resolved.tag, evidence, translation=sample.task is Task.TRANSLATION)
+        relation = relation_of(
+            resolved.tag, evidence, translation=sample.task is Task.TRANSLATION, asked=bool(sample.question)
+        )
         seen = self._by_words.see(sample, resolved, evidence_language=evidence)
         if seen is None:
             return None
@@ -404,21 +406,13 @@ class Reader(WordDetector):
             logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
             calibration = self._joins[relation].calibration
             return replace(seen, logits=logits, calibration=calibration, notes=notes, whole=QUOTED)
-        bounds = seen.extract.response.bounds
-        passages = tuple(sample.passages)
-        if relation == "across":
-            passages = numbers_alike(sample.response, resolved.tag, passages, evidence)
-        words = self._network.words(
-            sample.response, bounds, resolved.tag, sample.question, passages, ask=relation + ASKED in self._joins
-        )
-        words, seen = without_computed(words, seen)
-        join = self._joins[relation if words.answers is None else relation + ASKED]
-        features = join_features(words, seen)
+        relation, features, probable = self._network.read(sample, seen, relation, resolved.tag, evidence)
+        join = self._joins[relation]
         unsupported = features @ np.array(join.weights, np.float32)
-        by_reading = np.log(np.maximum(words.types, 1e-6) / np.maximum(1.0 - words.types, 1e-6))
+        by_reading = np.log(np.maximum(probable, 1e-6) / np.maximum(1.0 - probable, 1e-6))
         types = (by_reading + seen.logits[:, 1:]) / 2  # both alone are wrong more often, grounding the less
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
-        whole = float(words.response.max())
+        whole = float(features[:, WHOLE].max())
         return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole)
 
 

@@ -26,6 +26,9 @@ _QUESTION = 48  # tokens of the question: a longer one is shown without its begi
 _RESPONSE = 128  # of a part of the response
 _WINDOW = 24  # tokens of a window of the evidence
 _ASKED = 0.5  # what a token of the question counts, beside one of the response
+_SENTENCE = 96  # tokens of a sentence of the evidence: of a longer one each part is taken for one
+_COVERING = 3  # sentences of the evidence at most that a sentence of the response is held against
+_GAIN = 0.15  # of what the best one covers, which each further one has to add
 _BESIDE = 0.3  # what the better neighbour of a window counts for it
 
 
@@ -43,6 +46,8 @@ def shown(
     question: str | None,
     passages: Sequence[str],
     room: int = ROOM,
+    *,
+    close: bool = False,
 ) -> list[Shown]:
     """The sequences of a sample, in the order of the response; none where it has no token.
 
@@ -53,26 +58,31 @@ def shown(
         question: the question, or None.
         passages: the evidence.
         room: tokens of a sequence at most.
+        close: whether each sentence is shown by itself, with the few sentences of the evidence that cover it best.
     """
     asked = tokeniser.tokens(question)[0][-_QUESTION:] if question else []
-    evidence = _Evidence(tokeniser, passages)
+    evidence = _Evidence(tokeniser, passages, language, by_sentence=close)
     sequences = []
-    for ids, bounds in _parts(tokeniser, response, language):
+    for ids, bounds in _parts(tokeniser, response, language, single=close):
         left = room - len(tokeniser.pair(asked, ids, ()).ids)
-        chosen = evidence.chosen(ids, asked, left)
+        chosen = evidence.covering(ids, asked, left) if close else evidence.chosen(ids, asked, left)
         sequences.append(Shown(tokeniser.pair(asked, ids, evidence.ids[chosen].tolist()), bounds))
     return sequences
 
 
-def _parts(tokeniser: Tokeniser, response: str, language: str | None) -> Iterator[tuple[list[int], Int64s]]:
-    """Tokens of as many sentences as there is room for, and where they stand; a long sentence is in several parts."""
+def _parts(
+    tokeniser: Tokeniser, response: str, language: str | None, *, single: bool
+) -> Iterator[tuple[list[int], Int64s]]:
+    """Tokens of one sentence, or as many as there is room for, and where they stand; long ones are in several parts."""
     ids, bounds = tokeniser.tokens(response)
     starts = np.array([start for start, _ in sentences(response, language)], np.int64)
     number = np.searchsorted(starts, bounds[:, 0], side="right")
     low = 0
     while low < len(ids):
         high = min(low + _RESPONSE, len(ids))
-        if high < len(ids):
+        if single:
+            high = min(high, int(np.searchsorted(number, number[low], side="right")))
+        elif high < len(ids):
             ends = np.flatnonzero(number[low + 1 : high + 1] != number[low:high])
             high = low + int(ends[-1]) + 1 if len(ends) else high
         yield ids[low:high], bounds[low:high]
@@ -80,16 +90,27 @@ def _parts(tokeniser: Tokeniser, response: str, language: str | None) -> Iterato
 
 
 class _Evidence:
-    """Tokens of all passages, and their windows."""
+    """Tokens of all passages, and their windows, which are of equal length or sentences."""
 
-    def __init__(self, tokeniser: Tokeniser, passages: Sequence[str]) -> None:
+    def __init__(
+        self, tokeniser: Tokeniser, passages: Sequence[str], language: str | None, *, by_sentence: bool
+    ) -> None:
         ids, windows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         self._count = 0
         for text in passages:
-            tokens, _ = tokeniser.tokens(text)
+            tokens, bounds = tokeniser.tokens(text)
+            if not tokens:
+                continue
             ids.append(np.array(tokens, np.int64))
-            windows.append(self._count + np.arange(len(tokens)) // _WINDOW)
-            self._count += -(-len(tokens) // _WINDOW)
+            number = np.arange(len(tokens))
+            window = number // _WINDOW
+            if by_sentence:
+                starts = [start for start, _ in sentences(text, language)]
+                sentence = np.searchsorted(starts, bounds[:, 0], side="right")
+                first = np.searchsorted(sentence, sentence)
+                _, window = np.unique(first + (number - first) // _SENTENCE * _SENTENCE, return_inverse=True)
+            windows.append(self._count + window)
+            self._count += int(window[-1]) + 1
         self.ids, self._window = np.concatenate(ids), np.concatenate(windows)
 
     def chosen(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
@@ -103,6 +124,24 @@ class _Evidence:
         if not len(taken):
             return np.arange(room)
         return np.flatnonzero(np.isin(self._window, taken))
+
+    def covering(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
+        """The places of the tokens of the few windows that together have most of the response and the question."""
+        if not self._count:
+            return np.zeros(0, np.int64)
+        tokens, token, window = self._tokens
+        rarity = np.log((self._count + 1) / np.bincount(token))
+        worth = rarity * np.maximum(np.isin(tokens, response), _ASKED * np.isin(tokens, question))
+        sizes, taken, enough = np.bincount(self._window), list[int](), 0.0
+        while len(taken) < _COVERING:
+            scores = np.bincount(window, worth[token], self._count)
+            best = int(np.argmax(scores))
+            if scores[best] <= enough or sizes[taken].sum() + sizes[best] > room:
+                break
+            taken.append(best)
+            enough = enough or float(scores[best]) * _GAIN
+            worth[token[window == best]] = 0.0
+        return np.flatnonzero(np.isin(self._window, taken)) if taken else self.chosen(response, question, room)
 
     @cached_property
     def _tokens(self) -> tuple[Int64s, Int64s, Int64s]:

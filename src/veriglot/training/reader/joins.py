@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
 from veriglot.detectors.reader.detector import (
-    ASKED,
+    BY_WORDS,
     RELATIONS,
     WHOLE,
     Join,
     Network,
-    join_features,
-    numbers_alike,
     relation_of,
-    without_computed,
 )
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from veriglot.arrays import Bools, Float32s, Float64s
     from veriglot.training.reader.sources import Row
 
-__all__ = ["Judged", "calibration_rows", "fit_joins", "judge", "recalibrated"]
+__all__ = ["Judged", "calibration_rows", "fit_joins", "judge"]
 
 _A_SOURCE = 120  # held-out rows of a source that calibrate
 _A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
@@ -52,11 +48,11 @@ class Judged:
     Attributes:
         row: the row.
         labels: of its words; no word counts where only the response's label is known.
-        features: of `join_features`, shape (n, 19).
+        features: of `join_features`, shape (n, 18).
         counted: words that claim something, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, and numbers that can be computed from it,
             shape (n,).
-        relation: one of `RELATIONS`, with `ASKED` behind it where `Answers` has a say.
+        relation: one of `RELATIONS`.
     """
 
     row: Row
@@ -68,12 +64,16 @@ class Judged:
 
 
 def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
-    """Some rows of every source that trained nothing, as many of each kind."""
+    """Some rows of every source that trained nothing, as many of each kind; of cases all, half of them right."""
     rng = Random(f"joins {seed}")  # noqa: S311  a seeded draw, not a secret
     by_source: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in held_out:
         by_source[row.example.source, row.example.kind].append(row)
-    return [row for some in by_source.values() for row in rng.sample(some, min(len(some), _A_SOURCE))]
+    return [
+        row
+        for (source, _), some in by_source.items()
+        for row in (some if source == "twins" else rng.sample(some, min(len(some), _A_SOURCE)))
+    ]
 
 
 def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = lambda _: None) -> list[Judged]:
@@ -94,23 +94,17 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         seen = by_words.see(sample, ResolvedLanguage(tag, script_of_tag(tag)), example.evidence_language)
         if seen is None or seen.free.all():
             continue
-        extract = seen.extract
-        relation = relation_of(tag, example.evidence_language, translation=example.translation)
-        passages = example.passages
-        if relation == "across":
-            passages = numbers_alike(example.response, tag, passages, example.evidence_language or tag)
-        words = network.words(
-            example.response, extract.response.bounds, tag, example.question, passages, ask=not example.translation
-        )
-        if words.answers is not None:
-            relation += ASKED
-        words, seen = without_computed(words, seen)
         sure = seen.quoted | (seen.numbers == COMPUTED)
-        labels = labels_of(example, extract.response.bounds, seen.free | sure)
+        labels = labels_of(example, seen.extract.response.bounds, seen.free | sure)
         if not row.located:
             labels.weight[:] = 0
-        features = join_features(words, seen)
-        judged.append(Judged(row, labels, features, ~seen.free, sure, relation))
+        evidence = example.evidence_language or tag
+        asked = bool(example.question)
+        relation = relation_of(tag, evidence, translation=example.translation, asked=asked)
+        # both joins of one language learn from rows with questions and without
+        for way in ("same", "same asked") if relation.startswith("same") else (relation,):
+            way, features, _ = network.read(sample, seen, way, tag, evidence)
+            judged.append(Judged(row, labels, features, ~seen.free, sure, way))
         if not number % 500:
             say(f"judged {number} held-out rows")
     return judged
@@ -119,10 +113,10 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
 def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     """A join for every relation; one with few rows is drawn towards that of all."""
     start = np.zeros(judged[0].features.shape[1])
-    start[:2] = 0.5
+    start[[0, BY_WORDS]] = 0.5
     whole = _weights(judged, start)
     joins = {}
-    for relation in dict.fromkeys([*RELATIONS, *sorted({row.relation for row in judged})]):
+    for relation in RELATIONS:
         some = [row for row in judged if row.relation == relation]
         if not any(row.labels.weight.any() for row in some):
             some = list(judged)
@@ -131,34 +125,13 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     return joins
 
 
-def recalibrated(judged: Sequence[Judged], calibration: ScriptCalibration) -> ScriptCalibration:
-    """Grounding's calibration with what numbers add, and the weights of the response score, fitted on the same rows.
-
-    Its lines stay: they were fitted on more labels of people than are here. All of it stays where no row is in the
-    language of its evidence.
-    """
-    rows = [row for row in judged if row.relation.startswith("same")]
-    if not any(row.labels.weight.any() for row in rows):
-        return calibration
-    network, *_, absent, present, _, constant = range(1, rows[0].features.shape[1])
-    weights = _weights(rows, np.eye(rows[0].features.shape[1])[network], (network, absent, present, constant))
-    numbers = float(weights[absent] / weights[network]), float(weights[present] / weights[network])
-    of_words = np.zeros(len(weights))
-    of_words[[network, absent, present]] = 1.0, *numbers
-    response = _response(rows, of_words, by_reader=False)
-    return msgspec.structs.replace(calibration, numbers=numbers, response=response)
-
-
-def _weights(judged: Sequence[Judged], start: Float64s, columns: Sequence[int] | None = None) -> Float64s:
-    """Of the features, or of some: words count by the root of the words in their response, sources alike."""
+def _weights(judged: Sequence[Judged], start: Float64s) -> Float64s:
+    """Of the features: words count by the root of the words in their response, sources alike."""
     rows = [row for row in judged if row.labels.weight.any()]
-    chosen = list(range(len(start))) if columns is None else list(columns)
-    features = np.concatenate([row.features[:, chosen] for row in rows]).astype(np.float64)
+    features = np.concatenate([row.features for row in rows]).astype(np.float64)
     targets = np.concatenate([row.labels.target for row in rows]).astype(np.float64)
     weights = np.concatenate([row.labels.weight / len(row.labels) ** 0.5 for row in rows]).astype(np.float64)
-    result = np.zeros(len(start))
-    result[chosen] = logistic(features, targets, weights, start=start[chosen], pull=_PULL * 100)
-    return result
+    return np.asarray(logistic(features, targets, weights, start=start, pull=_PULL * 100))
 
 
 def _calibration(judged: Sequence[Judged], weights: Float64s) -> ScriptCalibration:
@@ -170,17 +143,17 @@ def _calibration(judged: Sequence[Judged], weights: Float64s) -> ScriptCalibrati
     ]
     default = Line(1.0, 0.0)
     lines, tags = lines_by_script(words, default, _A_LINE)
-    return ScriptCalibration(lines, tags, default, _response(judged, weights, by_reader=True))
+    return ScriptCalibration(lines, tags, default, _response(judged, weights))
 
 
-def _response(judged: Sequence[Judged], weights: Float64s, *, by_reader: bool) -> tuple[float, ...]:
-    """Weights of `response_evidence`, with the reader's logit of the response where it has a say."""
+def _response(judged: Sequence[Judged], weights: Float64s) -> tuple[float, ...]:
+    """Weights of `response_evidence`, with the reader's logit of the response."""
     logits = []
     for row in judged:
         values = row.features @ weights
         values[row.quoted] = np.minimum(values[row.quoted], QUOTED)
         logits.append(values[row.counted])
-    wholes = [float(row.features[:, WHOLE].max()) if by_reader else None for row in judged]
+    wholes = [float(row.features[:, WHOLE].max()) for row in judged]
     evidence = np.array([response_evidence(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     weight = np.array([_weight(row.row.example) for row in judged])

@@ -55,7 +55,7 @@ _SLOW = ("roles", "order")
 _ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _TRANSLATIONS = 6000  # made from parallel sets
-_HELD_OUT_SWAPS = 200  # pairs of them, for the join
+_HELD_OUT_SWAPS, _HELD_OUT_CASES = 200, 400  # pairs of swaps, and of facts that train nothing, for the join
 
 # The share of the tokens that each source gives, in the first part of a training and in the rest. Pairs, entailment and
 # word order teach to read, which takes long to begin; the rest keeps what was good before: injected errors, quotations,
@@ -171,6 +171,8 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     swaps = _swaps_of(aside)
     for _ in range(_HELD_OUT_SWAPS):
         held_out += swaps.draw(rng)
+    for _ in range(_HELD_OUT_CASES):
+        held_out += _case(rng, held_out=True)
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
     swaps = _swaps_of(training)
     training["pairs"] += list(_across(training["pairs"], rng))
@@ -302,7 +304,8 @@ class Chunks:
                 yield from ([replace(lesson, twin=False)] for lesson in pair)
 
 
-def _case(rng: Random) -> list[Row]:
+def _case(rng: Random, *, held_out: bool = False) -> list[Row]:
     """Twins in a language, at times with their evidence in another."""
     tags = languages()
-    return draw_case(rng.choice(tags), rng, answer_language=rng.choice(tags) if rng.random() < _ACROSS else None)
+    other = rng.choice(tags) if rng.random() < _ACROSS else None
+    return draw_case(rng.choice(tags), rng, answer_language=other, held_out=held_out)

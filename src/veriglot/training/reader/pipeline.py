@@ -32,7 +32,7 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
-from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, judge, recalibrated
+from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, judge
 from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, read_material
 from veriglot.training.reader.network import Lesson, ReaderNetwork, loss_of
 
@@ -129,10 +129,7 @@ def ship(
     answers: Path | None = None,
     say: Callable[[str], None],
 ) -> None:
-    """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding.
-
-    `grounding.json` is what the same rows make of grounding's own calibration.
-    """
+    """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding."""
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder)))
         names = [*FILES]
@@ -142,7 +139,6 @@ def ship(
         reader = Network(part / FILES[0], encoder, part / ANSWERS if ANSWERS in names else None)
         judged = judge(calibration_rows(material.held_out, seed), reader, say)
         write_json(part / FILES[1], fit_joins(judged))
-        write_json(part / "grounding.json", recalibrated(judged, Grounding().calibration))
         (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")
         manifest = Manifest(
             revision=REVISION,

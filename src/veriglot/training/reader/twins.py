@@ -310,14 +310,15 @@ def draw_twin(tag: str, rng: Random, *, answer_language: str | None = None, held
     return twin._replace(evidence=evidence)
 
 
-def draw_case(tag: str, rng: Random, *, answer_language: str | None = None) -> list[Row]:
+def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> list[Row]:
     """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
 
-    These are refusals, copies of the evidence, and right answers to which something was added.
+    These are refusals, copies of the evidence, and right answers to which something was added. For the arguments see
+    `draw_twin`.
     """
     world = World(tag, answer_language or tag, rng)
     data, twins = wordings(world.answer_language), []
-    for twin in _twins(world, held_out=False):
+    for twin in _twins(world, held_out=held_out):
         twins.append(twin)
         if len(twins) >= rng.choice((1, 1, 2, 4)):
             break

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from clustered_texts import profile_with_histograms, texts, with_confidences
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from veriglot.rates.estimators import RateEstimate, estimate
@@ -39,6 +39,7 @@ def ends(found: RateEstimate) -> tuple[float, float, float]:
     st.sampled_from(["raw", "paper", "label-shift"]),
     st.floats(0.5, 0.99),
 )
+@example([(0, 0, 0, 1), (0, 0, 1, 0)], [(0, 1, 0)], "paper", 0.5)  # nothing was marked where the profile was made
 def test_a_rate_lies_inside_its_interval_and_is_a_share(
     profile: list[tuple[int, int, int, int]], rows: list[tuple[int, int, int]], estimator: str, confidence: float
 ) -> None:

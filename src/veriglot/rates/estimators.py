@@ -689,11 +689,11 @@ def _paper(case: _Case) -> _Correction:
     rates = case.measured
     tpr, fpr, prevalence = (share.value for share in rates.known())
     drawn = rates.prevalence_draws
-    marked = prevalence * tpr + (1.0 - prevalence) * fpr
-    value = case.share.value * prevalence / marked if tpr > 0 else math.nan
+    each = prevalence / (prevalence * tpr + (1.0 - prevalence) * fpr or math.inf)  # it may have marked nothing
+    value = case.share.value * each if tpr > 0 else math.nan
     drift, drifted = case.drifted("marked")
     drawn = drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws)
-    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * prevalence / marked)
+    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * each)
 
 
 def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:

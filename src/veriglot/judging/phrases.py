@@ -455,8 +455,8 @@ def exchanged_words(response: tuple[str, Int64s, Int64s], evidence: tuple[str, I
             having[key].append(number)
     result = np.zeros(len(response[1]), bool)
     for line in _lines(*response, inflected=inflected):
-        hits = (having.get(key, ()) for key in line.places)
-        shared = Counter(number for numbers in hits if len(numbers) <= _OFTEN for number in numbers)
+        rare = (key for key in line.places if len(having[key]) <= _OFTEN)
+        shared = Counter(number for key in rare for number in having[key])
         others = [lines[number] for number, count in shared.items() if count >= _SHARED]
         texts = [f" {' '.join(other.keys)} " for other in others]
         for left, right in (pair for other in others for pair in _exchanges(line, other, listing, inflected=inflected)):
@@ -501,8 +501,6 @@ def _alike(line: _Line, left: _Run, right: _Run) -> bool:
     """Whether two names, numbers or words can change places; a preposition stays with its own."""
     kind, *begin = line.kind(left.start, left.end), line.words[left.start], line.words[right.start]
     own = any(word.islower() and len(word) <= _SHORT and not _UNSPACED.match(word) for word in begin)
+    same = None is not kind == line.kind(right.start, right.end) and (not own or begin[0] == begin[1])
     different = line.keys[left.start : left.end] != line.keys[right.start : right.end]
-    few = max(left.end - left.start, right.end - right.start) <= _LONGEST
-    return (
-        few and different and None is not kind == line.kind(right.start, right.end) and (not own or len({*begin}) == 1)
-    )
+    return same and different and max(left.end - left.start, right.end - right.start) <= _LONGEST

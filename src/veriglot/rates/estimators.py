@@ -688,11 +688,11 @@ def _paper(case: _Case) -> _Correction:
     """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
     rates = case.measured
     tpr, fpr, prevalence = (share.value for share in rates.known())
-    drawn = rates.prevalence_draws
     each = prevalence / (prevalence * tpr + (1.0 - prevalence) * fpr or math.inf)  # it may have marked nothing
     value = case.share.value * each if tpr > 0 else math.nan
     drift, drifted = case.drifted("marked")
-    drawn = drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws)
+    drawn = rates.prevalence_draws
+    drawn = drawn / (drawn * rates.tpr_draws + (1 - drawn) * rates.fpr_draws)
     return _Correction(value, (case.marked + drifted) * drawn, drift=drift * each)
 
 

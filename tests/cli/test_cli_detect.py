@@ -280,6 +280,7 @@ PAIR = ("--evidence-text", "old", "--response-text", "new")
     ("words", "says"),
     [
         ((), "There is nothing to read."),
+        (("The mill burned.", "It did."), "Give texts after --evidence-text and --response-text."),
         (("no-such.jsonl",), "no-such.jsonl: there is no such file"),
         (("-", "-"), "Standard input can be read only once."),
         (("-", "--question", "why"), "--question belongs to --response"),

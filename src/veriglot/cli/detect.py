@@ -192,6 +192,9 @@ def detect(options: DetectOptions) -> int:
             "There is nothing to read.",
             "Name files or folders, - for standard input, or --evidence and --response.",
         )
+    texts = [name for name in options.inputs if " " in name and not Path(name).exists()]
+    if texts:
+        raise UsageError(f"There is no file {texts[0]!r}.", "Give texts after --evidence-text and --response-text.")
     if options.question is not None:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
     inputs = find_inputs(options.inputs, skipped=account.warn, columns=options.columns)

@@ -499,7 +499,8 @@ def _set(lead: Person, settings: dict[str, str]) -> None:
     lead.page.goto(f"{lead.url}/lead/settings")
     for label, value in settings.items():
         lead.page.get_by_label(label).press("ControlOrMeta+a")  # Firefox fills numbers beside what is there
-        lead.page.keyboard.type(value)
+        lead.page.keyboard.type(value, delay=50)  # as people type: what stands there is written anew between two keys
+        assert lead.page.get_by_label(label).input_value() == value
     lead.button("Save")
     lead.page.get_by_role("status").get_by_text("Saved").wait_for()
     lead.shot("settings")

@@ -27,6 +27,7 @@ const shareOf = (/** @type {number} */ percent) => Math.round(percent * 1e6) / 1
 const Form = (/** @type {any} */ { settings, onChanged }) => {
   const [values, setValues] = useState(settings);
   const [state, setState] = useState(/** @type {any} */ (null)); // "busy", "saved", or why it failed
+  const typed = useRef(/** @type {Record<string, string>} */ ({}));
   useEffect(() => setValues(settings), [settings]);
   const put = (/** @type {string} */ name, /** @type {any} */ value) => {
     setValues({ ...values, [name]: value });
@@ -52,12 +53,14 @@ const Form = (/** @type {any} */ { settings, onChanged }) => {
     }
     const read = (/** @type {any} */ { target }) => {
       if (name === "name") return put(name, target.value);
+      typed.current[name] = target.value;
       const given = Number.isNaN(target.valueAsNumber) ? null : target.valueAsNumber;
       return put(name, given !== null && percent ? shareOf(given) : given);
     };
     const shown = value !== null && percent ? Math.round(value * 1e6) / 1e4 : value ?? "";
+    const text = typed.current[name]; // "0." is on its way to 0.1: written as the number 0, its point would go
     return html`<label key=${name} class="field"><span>${t(`lead.setting.${name}`)}</span>
-      <input name=${name} type=${name === "name" ? "text" : "number"} autocomplete="off" ...${about} value=${shown} onInput=${read} /></label>`;
+      <input name=${name} type=${name === "name" ? "text" : "number"} autocomplete="off" ...${about} value=${text && Number(text) === shown ? text : shown} onInput=${read} /></label>`;
   };
   return html`<form class="card settings" onSubmit=${save} aria-label=${t("lead.settings")}>
     <p>${t("lead.settings_text")}</p>

@@ -99,7 +99,9 @@ def test_a_killed_process_loses_nothing() -> None:
         for _ in range(2):
             until(lambda: served.batcher.working)
             held = set(served.batcher.working)
-            os.kill(served.workers()[0], signal.SIGKILL)
+            victim = served.batcher.service._workers[0]
+            os.kill(victim.process.pid, signal.SIGKILL)
+            until(lambda victim=victim: victim not in served.batcher.service._workers)  # or the dead is killed again
             until(lambda held=held: held.isdisjoint(served.batcher.working))  # a row that is hit twice is given up
         results = [answer.result() for answer in answers]
         assert [result.status_code for result in results] == [200] * 60

@@ -523,7 +523,7 @@ def _language_of(texts: list[str]) -> str | None:
     """The language that most of the texts are in, by their length."""
     from veriglot.text.identification import identify
 
-    weight: Counter[str] = Counter()
+    weight = Counter[str]()
     for text in texts:
         if (language := identify(text)) is not None:
             weight[language.tag] += len(text)

@@ -106,7 +106,7 @@ _EXCEL_DELIMITER = re.compile(r"sep=(.)\r?\n")  # a first line of its own that E
 
 def _unique(header: list[str]) -> list[str]:
     """The names of columns; one that occurred before gets a number, so that no cell takes the place of another."""
-    names: list[str] = []
+    names = []
     for name in header:
         numbered = (f"{name}_{number}" for number in count(2))
         names.append(next(each for each in chain([name], numbered) if not name or each not in names))
@@ -182,16 +182,11 @@ def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterat
                 raise InputError("this is UTF-16, not UTF-8", remedy="Convert the file to UTF-8 first.", line=1)
             chunk = chunk.removeprefix(_UTF8_BOM)
         if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
-            _skip_line(stream)
+            while (block := stream.readline(_SKIP_BLOCK)) and not block.endswith(b"\n"):
+                pass
             yield number, _TooLongError(chunk[:_SHOWN_OF_TOO_LONG], max_line_bytes, number)
         else:
             yield number, chunk
-
-
-def _skip_line(stream: BinaryIO) -> None:
-    while block := stream.readline(_SKIP_BLOCK):
-        if block.endswith(b"\n"):
-            return
 
 
 class Record(NamedTuple):

@@ -225,8 +225,7 @@ def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) ->
             report.layer(name).spans[span.type or ""] -= 1
         else:
             spans.append(Span(*placed, span.type))
-    spans = in_order(spans)
-    return Annotation(name, kind, "fava", spans=tuple(spans))
+    return Annotation(name, kind, "fava", spans=tuple(in_order(spans)))
 
 
 def _in_the_script_of(tag: str | None, text: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Reading, Sniff, need, optional
+from veriglot.formats.base import Format, Reading, Sniff, need, optional, present
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.records.taxonomy import taxonomies, taxonomy_with
 
@@ -85,7 +85,7 @@ class LabelStudio(Format):
             shown["taxonomy"] = names.pop()
         marked = [a for a in sample.annotations if a.spans is not None or a.units is not None]
         return {
-            "data": {key: value for key, value in shown.items() if value is not None},
+            "data": present(shown),
             "annotations": [
                 {"annotator": a.annotator, "ground_truth": a.annotator == _GOLD, "result": _results(sample.response, a)}
                 for a in marked
@@ -147,9 +147,7 @@ def _evidence(shown: dict[str, Any]) -> Iterator[Evidence]:
             yield from (Evidence(text) for text in value if isinstance(text, str))
             for passage in value:
                 if isinstance(passage, dict) and isinstance(passage.get("text"), str):
-                    known = {
-                        name: str(passage[name]) for name in ("id", "title", "language", "url") if passage.get(name)
-                    }
+                    known = {name: str(passage[name]) for name in _OF_PASSAGE if passage.get(name)}
                     yield Evidence(passage["text"], **known)
         if value:
             return

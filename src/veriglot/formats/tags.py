@@ -171,7 +171,7 @@ def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
         if tag.name is not None and tag.fault != "cut_off":
             by_type.setdefault(tag.name, []).append(index)
     closer_of: dict[int, int] = {}
-    strays: set[int] = set()
+    strays = set()
     for indices in by_type.values():
         stray = _brackets(tags, indices, closer_of)
         if stray:
@@ -375,8 +375,7 @@ def parse_tags(tagged: str, types: Sequence[str], *, edits: str = "strip") -> Ta
             report.parsed += 1
         else:
             (report.repaired if tag.repaired else report.reported)[tag.fault] += 1
-    spans = in_order(spans)
-    return Tagged(text, spans, corrections, report, [tag for tag in tags if tag.fault])
+    return Tagged(text, in_order(spans), corrections, report, [tag for tag in tags if tag.fault])
 
 
 def _find(tagged: str, types: tuple[str, ...]) -> list[_Tag]:

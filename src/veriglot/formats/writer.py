@@ -359,11 +359,8 @@ class Writer:
             )
             self._back.line = self.losses.written + (2 if self._table else 1)
             back = next(iter(self._format.samples(as_read, self._back)), None)
-        except ValueError as error:
-            self.losses.note(sample.id, f"row: {error}")
-            return None
-        except InputError as error:
-            self.losses.note(sample.id, f"row: {error.detail}")
+        except (ValueError, InputError) as error:
+            self.losses.note(sample.id, f"row: {error.detail if isinstance(error, InputError) else error}")
             return None
         if not isinstance(back, Sample) or back.response != sample.response:
             self.losses.note(sample.id, "row: the response would come back changed")

@@ -15,7 +15,7 @@ import signal
 import socket
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -222,6 +222,7 @@ _HEADERS = {
 }
 
 
+@dataclass(eq=False)
 class Guard:
     """An ASGI app around another.
 
@@ -233,19 +234,11 @@ class Guard:
         larger: the most bytes of a request to some paths and its seconds, where those of `settings` are too few.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        settings: ServerSettings,
-        respond: Callable[[Exception], Response],
-        api: str,
-        larger: Mapping[str, tuple[int, float]] | None = None,
-    ) -> None:
-        self.app = app
-        self.settings = settings
-        self.respond = respond
-        self.api = api
-        self.larger = larger or {}
+    app: ASGIApp
+    settings: ServerSettings
+    respond: Callable[[Exception], Response]
+    api: str
+    larger: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse what cannot be right, pass on the rest."""

@@ -24,7 +24,6 @@ from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import TracebackType
 
 __all__ = [
     "Answer",
@@ -341,9 +340,7 @@ class Client(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -516,7 +513,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
     """
     if jobs < 1:
         raise UsageError(f"{jobs} jobs are fewer than 1.")
-    waiting: deque[tuple[Request, Future[Reply]]] = deque()
+    waiting = deque[tuple[Request, Future[Reply]]]()
     pending: list[Answer] = []  # failures that may pass, until it is clear that not every request meets them
     workers = _Workers(client, jobs)
     patience: float | None = None

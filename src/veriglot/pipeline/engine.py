@@ -408,7 +408,7 @@ class Service:
 
         `most` bounds the batches that were read and not yet given out, those that wait for an earlier one included.
         """
-        begun: deque[_Batch[Any]] = deque()
+        begun = deque[_Batch[Any]]()
         more = True
         while more or begun:
             while more and self._hungry and len(begun) < most and (not begun or ready()):

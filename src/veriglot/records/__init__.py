@@ -9,7 +9,7 @@ import json
 import re
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, dataclass_transform, runtime_checkable
 
 import msgspec
 
@@ -57,6 +57,11 @@ __all__ = [
 T = TypeVar("T")
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Record(msgspec.Struct, frozen=True):
+    """Base of records: what derives from it is frozen."""
+
+
 def _check_range(start: int, end: int, what: str) -> None:
     if start < 0 or end <= start:
         raise ValueError(f"a {what} is half-open and never empty, but this one is [{start}, {end})")
@@ -67,7 +72,7 @@ def _check_share(value: float | None, what: str) -> None:
         raise ValueError(f"a {what} lies between 0 and 1, but this one is {value}")
 
 
-class Pointer(msgspec.Struct, frozen=True, omit_defaults=True):
+class Pointer(Record, omit_defaults=True):
     """A place in the evidence: which passage, and `[start, end)` in code points of its text."""
 
     id: str
@@ -78,7 +83,7 @@ class Pointer(msgspec.Struct, frozen=True, omit_defaults=True):
         _check_range(self.start, self.end, "pointer")
 
 
-class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+class Span(Record, omit_defaults=True):
     """A marked part of a response.
 
     Attributes:
@@ -102,7 +107,7 @@ class Span(msgspec.Struct, frozen=True, omit_defaults=True):
         _check_share(self.confidence, "confidence")
 
 
-class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
+class Unit(Record, omit_defaults=True):
     """A labelled unit of a response: a sentence, an atomic fact, a token.
 
     Attributes:
@@ -125,7 +130,7 @@ class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
         _check_share(self.probability, "probability")
 
 
-class Word(msgspec.Struct, frozen=True, omit_defaults=True):
+class Word(Record, omit_defaults=True):
     """One word of a response with the probability (0 to 1) that the evidence does not support it.
 
     Attributes:
@@ -144,7 +149,7 @@ class Word(msgspec.Struct, frozen=True, omit_defaults=True):
         _check_share(self.confidence, "confidence")
 
 
-class JudgedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
+class JudgedUnit(Record, omit_defaults=True):
     """One sentence or atomic fact of a response with the probability (0 to 1) that it holds anything unsupported.
 
     Attributes:
@@ -190,7 +195,7 @@ class Kind(StrEnum):
     MODEL = "model"
 
 
-class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
+class Evidence(Record, omit_defaults=True):
     """One passage that the response is held against; in a translation, the source text.
 
     Attributes:
@@ -208,7 +213,7 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     url: str | None = None
 
 
-class Generator(msgspec.Struct, frozen=True, omit_defaults=True):
+class Generator(Record, omit_defaults=True):
     """The model that gave a response, with what is needed to ask it again."""
 
     name: str
@@ -217,7 +222,7 @@ class Generator(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, Any] = {}
 
 
-class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
+class Annotation(Record, omit_defaults=True):
     """What one annotator said of one sample.
 
     Attributes:
@@ -239,7 +244,7 @@ class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
     flags: tuple[str, ...] = ()
 
 
-class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
+class Sample(Record, omit_defaults=True):
     """One response to judge.
 
     Attributes:
@@ -278,9 +283,8 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
         if len({passage.id for passage in self.evidence}) < len(self.evidence):
             raise ValueError("two passages share an id at `evidence`")
         for index, annotation in enumerate(self.annotations):
-            both: dict[str, Sequence[Span | Unit]] = {"spans": annotation.spans or (), "units": annotation.units or ()}
-            for name, marks in both.items():
-                for position, mark in enumerate(marks):
+            for name in ("spans", "units"):
+                for position, mark in enumerate(getattr(annotation, name) or ()):
                     if mark.end > len(self.response):
                         beyond = f"[{mark.start}, {mark.end}) ends beyond the response of {len(self.response)}"
                         raise ValueError(f"{beyond} code points at `annotations[{index}].{name}[{position}]`")
@@ -321,7 +325,7 @@ class Verdict(StrEnum):
     NOT_CHECKED = "not_checked"
 
 
-class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
+class Prediction(Record, omit_defaults=True):
     """One detector's answer for one sample, as plug-ins give and files hold it; `veriglot.Prediction` wraps it.
 
     Attributes:
@@ -382,7 +386,7 @@ class Direction(StrEnum):
     HIGHER_IS_BETTER = "higher_is_better"
 
 
-class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+class Score(Record, omit_defaults=True):
     """One scorer's number for one sample.
 
     Attributes:
@@ -474,7 +478,7 @@ class Scorer(Protocol):
         """Score a batch."""
 
 
-class Interval(msgspec.Struct, frozen=True, kw_only=True):
+class Interval(Record, kw_only=True):
     """The two ends of an interval, of level 0.95 unless its maker was asked for another; None where there is none.
 
     What inherits it states the number that the interval is of, by the name that its readers know (`r`, `difference`).
@@ -484,7 +488,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
-class Estimate(Interval, frozen=True, kw_only=True):
+class Estimate(Interval, kw_only=True):
     """A number with its interval; `value` is None where it is undefined."""
 
     value: float | None
@@ -514,7 +518,7 @@ class Reliability(StrEnum):
     UNRELIABLE = "unreliable"
 
 
-class Rate(msgspec.Struct, frozen=True):
+class Rate(Record):
     """One estimate. Shares lie between 0 and 1.
 
     Attributes:
@@ -574,7 +578,7 @@ class Confusion(NamedTuple):
     tn: int
 
 
-class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+class LanguageProfile(Record, omit_defaults=True):
     """Error rates over the responses of one language (or of all).
 
     A rate whose denominator is zero is None: it was not measured.
@@ -656,14 +660,13 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
 def _summed(histograms: Iterable[Iterable[tuple[int, int, int]]]) -> tuple[tuple[int, int], ...]:
     """Units of all responses by confidence; empty where there are none."""
     sums = [[0, 0] for _ in range(CONFIDENCE_BINS)]
-    for cells in histograms:
-        for index, unsupported, supported in cells:
-            sums[index][0] += unsupported
-            sums[index][1] += supported
+    for index, unsupported, supported in (cell for cells in histograms for cell in cells):
+        sums[index][0] += unsupported
+        sums[index][1] += supported
     return tuple((unsupported, supported) for unsupported, supported in sums) if any(map(any, sums)) else ()
 
 
-class DataSource(msgspec.Struct, frozen=True, omit_defaults=True):
+class DataSource(Record, omit_defaults=True):
     """Which data a profile was measured on: SHA-256, whose labels (`gold`, `silver`, `mixed`), and its name."""
 
     sha256: str
@@ -671,7 +674,7 @@ class DataSource(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str | None = None
 
 
-class ErrorProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+class ErrorProfile(Record, omit_defaults=True):
     """A detector's error rates at one unit and one threshold.
 
     Attributes:
@@ -693,9 +696,6 @@ class ErrorProfile(msgspec.Struct, frozen=True, omit_defaults=True):
 _PARTS: dict[type[msgspec.Struct], dict[str, type[msgspec.Struct]]] = {
     Sample: {"generator": Generator, "evidence": Evidence, "annotations": Annotation},
     Annotation: {"spans": Span, "units": Unit},
-}
-_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
-    kind: frozenset(kind.__struct_fields__) for kind in (Sample, Generator, Evidence, Annotation, Span, Unit)
 }
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _NAMED_PLACE = re.compile(r" at `([^`]*)`")
@@ -775,9 +775,8 @@ def sample_from(data: Any) -> Sample:
         InputError: a field is missing, of the wrong type, or out of range.
     """
     if isinstance(data, dict):
-        unknown = dict(_unknown_in(data, Sample, ""))
-        if unknown:
-            data = {key: value for key, value in data.items() if key in _KEYS[Sample]}
+        if unknown := dict(_unknown_in(data, Sample, "")):
+            data = {key: value for key, value in data.items() if key in Sample.__struct_fields__}
             data["meta"] = unknown | meta if isinstance(meta := data.get("meta"), dict) else unknown
         data = {key: value for key, value in data.items() if value is not None}
     return from_mapping(data, Sample)
@@ -790,7 +789,7 @@ def _unknown_in(data: Any, kind: type[msgspec.Struct], path: str) -> Iterator[tu
             yield from _unknown_in(item, kind, f"{path}[{index}]")
     elif isinstance(data, dict):
         prefix = f"{path}." if path else ""
-        yield from ((prefix + key, value) for key, value in data.items() if key not in _KEYS[kind])
+        yield from ((prefix + key, value) for key, value in data.items() if key not in kind.__struct_fields__)
         for key, part in _PARTS.get(kind, {}).items():
             yield from _unknown_in(data.get(key), part, prefix + key)
 

@@ -9,12 +9,12 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
-from veriglot.records import decode_json, from_mapping
+from veriglot.records import Record, decode_json, from_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,11 +34,6 @@ __all__ = [
 ]
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Record(msgspec.Struct, frozen=True):
-    """Base of records: what derives from it is frozen."""
 
 
 class StrictRecord(Record, forbid_unknown_fields=True):

@@ -124,7 +124,7 @@ def _win_cell(win: BenchWin | None, texts: int) -> Cell:
 def _measure_table(view: View, level: str, data: str, *, at: str | None = None) -> Table:
     """Every measure of a level on one data set; `at` is `own` for the systems' own thresholds."""
     measures = [name for name in view.measures(level, at) if name != TYPES or view.accuracies(data)]
-    rows: list[tuple[str | Cell, ...]] = []
+    rows = []
     chances: dict[str, tuple[int, float]] = {}  # with the items behind it: a share, if not all are scored, differs
     for row in view.board(level).rows:
         figures = [view.figure(level, name, view.at(name, at), data, row.system.name) for name in measures]

@@ -359,7 +359,7 @@ def _types(view: View) -> Table:
         "system", "data", "language", "of", "taxonomy", "type", "answer", "count", "share", "left_out", "seen",
         "reason", "signature",
     )  # fmt: skip
-    rows: list[tuple[Value, ...]] = []
+    rows = []
     for c in view.results.confusions:
         cells: list[tuple[Value, ...]] = [] if c.counts else [(None,) * 4]
         for name, counts in zip(c.classes, c.counts, strict=True):
@@ -388,7 +388,7 @@ def _data(view: View) -> Table:
     columns = (
         "data", "test", "texts", "dev", "unlabelled", "bad_rows", "languages", "license", "split", "note", *names,
     )  # fmt: skip
-    rows: list[tuple[Value, ...]] = []
+    rows = []
     for data in view.results.data:
         test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
         given = (data.name, test, texts, data.dev, data.unlabelled, data.bad_rows, " ".join(data.languages))

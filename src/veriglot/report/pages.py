@@ -152,9 +152,8 @@ def _render(
 
     The scripts stand in one function scope, so that nothing of the page is global.
     """
-    script, style = ("\n".join(_asset(folder, name) for name in names) for names in (scripts, styles))
-    script = f'(function () {{\n"use strict";\n{script}\n}})();'
-    style = _palette_css() + style
+    script = f'(function () {{\n"use strict";\n{_assets(folder, scripts)}\n}})();'
+    style = _palette_css() + _assets(folder, styles)
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -163,8 +162,8 @@ def _render(
     return _templates().get_template(template).render(head, **values)
 
 
-def _asset(folder: str, name: str) -> str:
-    return files("veriglot.report").joinpath(folder, name).read_text("utf-8")
+def _assets(folder: str, names: Iterable[str]) -> str:
+    return "\n".join(files("veriglot.report").joinpath(folder, name).read_text("utf-8") for name in names)
 
 
 def _hash(text: str) -> str:
@@ -450,7 +449,7 @@ def _places(pointers: Iterable[Pointer], passages: dict[str, tuple[int, str]], m
 
     Those that lead nowhere are left to `misfits` to name.
     """
-    located: list[list[Any]] = []
+    located = []
     for pointer in pointers:
         index, text = passages.get(pointer.id, (0, None))
         if text is not None and fits(pointer, len(text)):
@@ -557,6 +556,5 @@ def sample_page(title: str, form: Markup, data: Mapping[str, Any]) -> Page:
         title=title, policy="", style="", script="", meta=_script_safe({"meanings": _meanings()}), form=form,
         data=Markup("".join(blocks)),  # noqa: S704
     )  # fmt: skip
-    scripts = "\n".join(_asset("assets/samples", name) for name in _SAMPLE_SCRIPTS)
-    styles = "\n".join(_asset("assets/samples", name) for name in _SAMPLE_STYLES)
-    return Page(html, _palette_css() + styles, scripts)
+    styles = _palette_css() + _assets("assets/samples", _SAMPLE_STYLES)
+    return Page(html, styles, _assets("assets/samples", _SAMPLE_SCRIPTS))

@@ -139,7 +139,7 @@ def _write_run(board: Board, folder: Path) -> list[Path]:
 
 def _overview(boards: Sequence[Board]) -> Section:
     """What there is, and what each run says first."""
-    rows: list[tuple[str | Cell, ...]] = []
+    rows = []
     for board in boards:
         results = board.results
         if isinstance(results, StudyResults):

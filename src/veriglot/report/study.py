@@ -22,7 +22,7 @@ from veriglot.records.languages import language_name
 from veriglot.report.tables import Cell as TableCell
 from veriglot.report.tables import Table, Value, as_json, escape_latex, escape_markdown, write_csv
 from veriglot.report.text_layout import by_wording, count, interval, number, percent, points, printable, signed
-from veriglot.storage.files import open_whole
+from veriglot.storage.files import write_whole
 from veriglot.study.methods import bibtex, methods_document
 from veriglot.study.rates import contradictions
 from veriglot.study.results import BY_COMPARED
@@ -660,8 +660,7 @@ def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
     paths = write_csv(study_tables(results), folder)
     for name, text in paper_texts(results).items():
         paths.append(Path(folder) / name)
-        with open_whole(paths[-1]) as file:
-            file.write(text.encode())
+        write_whole(paths[-1], text.encode())
     return paths
 
 

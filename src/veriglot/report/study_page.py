@@ -433,7 +433,7 @@ def _relations(view: View) -> Section | None:
     """Length against the rate and against the amount, models by size and languages, and every relation as a figure."""
     names = [model.name for model in view.results.models]  # colour and shape both change from one to the next
     looks = {name: (_SHAPES[i % len(_SHAPES)], _SLOTS[i % len(_SLOTS)]) for i, name in enumerate(names)}
-    shares: list[Point] = []
+    shares = []
     for rate in view.own_rates:
         cell = view.cell(rate.model or "", rate.language)
         if cell is not None and rate.rate is not None:

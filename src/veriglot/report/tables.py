@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from veriglot.report.text_layout import printable
-from veriglot.storage.files import open_whole
+from veriglot.storage.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -259,8 +259,7 @@ def write_csv(tables: Mapping[str, Table], folder: str | Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.csv" for name in tables]
     for path, table in zip(paths, tables.values(), strict=True):
-        with open_whole(path) as file:
-            file.write(table.to_csv().encode())
+        write_whole(path, table.to_csv().encode())
     return paths
 
 

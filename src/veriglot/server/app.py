@@ -225,7 +225,9 @@ class _Calls:
         with self.batcher.memory() as memory:
             viewed = from_mapping(await self._json(request, memory), Viewed)
             _check_size(viewed.sample)
-            return json_response(view_of(viewed))
+            blocks = sample_blocks(sample_from(viewed.sample), from_mapping(viewed.prediction, Prediction))
+            listed, shown = (msgspec.Raw(block.encode()) for block in blocks)
+            return json_response({"listed": listed, "shown": shown})
 
     def _asked(self, request: Request) -> _Asked:
         """What the query asks for, for all rows."""
@@ -354,7 +356,7 @@ class _Stream:
 
     async def _each_line(self) -> AsyncIterator[bytes]:
         """The lines, split only when their turn comes: millions of short ones take many times their bytes."""
-        begun: list[bytes] = []
+        begun = []
         while chunk := await self._chunk():
             first, *others = chunk.split(b"\n")
             begun.append(first)
@@ -671,13 +673,3 @@ class Viewed(msgspec.Struct, frozen=True):
 
     sample: Any
     prediction: Any
-
-
-def view_of(viewed: Viewed) -> dict[str, Any]:
-    """What the page shows of a sample and its prediction.
-
-    Raises:
-        InputError: they are none.
-    """
-    listed, shown = sample_blocks(sample_from(viewed.sample), from_mapping(viewed.prediction, Prediction))
-    return {"listed": msgspec.Raw(listed.encode()), "shown": msgspec.Raw(shown.encode())}

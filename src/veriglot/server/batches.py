@@ -92,7 +92,7 @@ class Selection:
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order."""
-        groups: dict[tuple[str, str, bool], list[int]] = defaultdict(list)
+        groups = defaultdict[tuple[str, str, bool], list[int]](list)
         for index, sample in enumerate(samples):
             groups[sample.meta["detector"], sample.meta["strictness"], sample.meta["words"]].append(index)
         predictions: dict[int, Prediction] = {}

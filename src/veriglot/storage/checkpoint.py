@@ -127,10 +127,8 @@ class JsonLines:
         if self._file is None:
             self._file = self.path.open("ab", buffering=0)
         data = line + b"\n"
-        written = self._file.write(data)
-        while written is not None and written < len(data):  # a nearly full disk, or more than 2 GB
-            data = data[written:]
-            written = self._file.write(data)
+        while (written := self._file.write(data)) is not None and written < len(data):
+            data = data[written:]  # a nearly full disk, or more than 2 GB
         self._unsynced = True
 
     def sync(self) -> None:
@@ -349,6 +347,15 @@ class Tally:
         for (language, verdict), count in sorted(self.verdicts.items()):
             verdicts.setdefault(language, {})[verdict] = count
         return verdicts
+
+    def counts(self) -> dict[str, Any]:
+        """What a manifest says of the rows, by the names of its fields."""
+        return {
+            "rows": self.statuses.total(),
+            "failed": self.failed,
+            "statuses": dict(sorted(self.statuses.items())),
+            "verdicts": self.by_language,
+        }
 
     def add_counts(self, statuses: Mapping[str, int], verdicts: Mapping[str, Mapping[str, int]], failed: int) -> None:
         """Add what a manifest says."""
@@ -705,10 +712,7 @@ class Checkpoint:
         self._saved = time.monotonic()
         self._manifest = msgspec.structs.replace(
             self._manifest,
-            verdicts=self.tally.by_language,
-            rows=self.tally.statuses.total(),
-            failed=self.tally.failed,
-            statuses=dict(sorted(self.tally.statuses.items())),
+            **self.tally.counts(),
             finished=finished,
             output_bytes=self.output.stat().st_size if finished else 0,
             seconds=None if self._earlier is None else round(self._earlier + self._saved - self._began, 3),

@@ -18,7 +18,7 @@ import msgspec
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.signatures import file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Manifest, Option, Row, Tally
-from veriglot.storage.files import Lock, open_whole
+from veriglot.storage.files import Lock, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -198,8 +198,7 @@ class PartFolder:
 
     def write(self, block: Block, data: bytes, outcome: Outcome, seconds: float) -> Part:
         """Write a part whole, or not at all."""
-        with open_whole(self.path / block.id) as file:
-            file.write(data)
+        write_whole(self.path / block.id, data)
         return self._part(block, outcome, len(data), seconds, hashlib.sha256(data).hexdigest())
 
     @staticmethod
@@ -301,10 +300,4 @@ def whole_manifest(folder: Path) -> Manifest:
     parts, manifest = finished_parts(folder), Manifest.load(folder / _LIST)
     assert manifest is not None
     tally = _tally(parts)
-    return msgspec.structs.replace(
-        manifest,
-        rows=tally.statuses.total(),
-        failed=tally.failed,
-        statuses=dict(sorted(tally.statuses.items())),
-        verdicts=tally.by_language,
-    )
+    return msgspec.structs.replace(manifest, **tally.counts())

@@ -247,10 +247,7 @@ def _merged(parts: Sequence[_Part], tally: Tally, output: Path) -> Manifest:
     seconds = [part.manifest.seconds for part in parts]
     return msgspec.structs.replace(
         parts[0].whole,
-        rows=tally.statuses.total(),
-        failed=tally.failed,
-        statuses=dict(sorted(tally.statuses.items())),
-        verdicts=tally.by_language,
+        **tally.counts(),
         output_bytes=output.stat().st_size,
         seconds=None if None in seconds else round(sum(filter(None, seconds)), 3),
     )

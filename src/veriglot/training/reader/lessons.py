@@ -32,7 +32,7 @@ from veriglot.training.reader.network import Lesson
 from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
 from veriglot.training.reader.swaps import Swaps
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
-from veriglot.training.reader.twins import draw_case, languages, wordings
+from veriglot.training.reader.twins import draw_case, facts, languages, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,28 +49,28 @@ __all__ = [
 ]
 
 ROOM = 256  # tokens of a sequence in training
-# Kinds of twins of which only the difference counts: they take far longer to learn than all others, and until then
-# every right answer of their kind would be suspect.
-_SLOW = ("roles", "order")
-_ACROSS = 0.2  # share of answers in pairs whose evidence is in another language
+# Kinds of twins of which only the difference counts in the first part of a training: they take far longer to learn than
+# all others, and until then every right answer of their kind would be suspect.
+_SLOW, FIRST_PART = ("roles", "order"), 0.3
+_ACROSS = 0.1  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
+_CLOSE = 0.9  # share of answers in the evidence's language that are read sentence by sentence, as `detect` does
 _TRANSLATIONS = 6000  # made from parallel sets
 _HELD_OUT_SWAPS, _HELD_OUT_CASES = 200, 400  # pairs of swaps, and of facts that train nothing, for the join
 
-# The share of the tokens that each source gives, in the first part of a training and in the rest. Pairs, entailment and
-# word order teach to read, which takes long to begin; the rest keeps what was good before: injected errors, quotations,
-# answers, other languages, translations, what people labelled.
-FIRST_PART = 0.5
+# The share of the tokens that each source gives. Twins, pairs and word order teach to read, which takes long to begin;
+# the rest keeps what was good before: injected errors, quotations, answers, other languages, translations, what people
+# labelled.
 SHARES = {
-    "twins": (0.40, 0.26),
-    "swaps": (0.12, 0.06),
-    "pairs": (0.20, 0.15),
-    "answers": (0.11, 0.14),
-    "silver": (0.04, 0.12),
-    "articles": (0.03, 0.10),
-    "across": (0.08, 0.14),
-    "translations": (0.01, 0.03),
-    "natural": (0.03, 0.04),
+    "twins": 0.42,
+    "swaps": 0.10,
+    "pairs": 0.12,
+    "answers": 0.14,
+    "silver": 0.06,
+    "articles": 0.05,
+    "across": 0.07,
+    "translations": 0.01,
+    "natural": 0.03,
 }
 
 
@@ -211,7 +211,13 @@ def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:
     """The sequences of a row; the second and further ones only where its words are labelled."""
     example = row.example
     question = None if rng.random() < _UNASKED else example.question
-    sequences = shown(tokeniser, example.response, example.language, question, example.passages, ROOM)
+    close = bool(question) and rng.random() < _CLOSE and not example.evidence_language
+    for closely in (close, False):  # the label of a whole answer is no sentence's
+        sequences = shown(
+            tokeniser, example.response, example.language, question, example.passages, ROOM, close=closely
+        )
+        if row.located or len(sequences) == 1:
+            break
     lessons = []
     for sequence in sequences:
         labels = labels_of(example, sequence.bounds, np.zeros(len(sequence.bounds), bool))
@@ -241,7 +247,8 @@ class Chunks:
     def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
         self._tokens, self._batch = tokens, batch
-        self._names = [name for name in SHARES if name in ("twins", "swaps") or name in material.sources]
+        self._drawn = {"twins": _case, "swaps": material.swaps.draw}
+        self._names = [name for name in SHARES if name in self._drawn or name in material.sources]
         self._lengths = {name: self._length(name) for name in self._names if name in material.sources}
 
     def _length(self, name: str) -> float:
@@ -256,13 +263,14 @@ class Chunks:
 
         Args:
             number: of the chunk, from 0.
-            first: whether it is of the first part of the training.
+            first: whether it is of the first part of the training, see `_SLOW`.
         """
         rng = Random(f"chunk {self._seed} {number}")  # noqa: S311  a seeded draw, not a secret
-        shares = {name: SHARES[name][not first] for name in self._names}
-        tokens = {name: self._tokens * share / sum(shares.values()) for name, share in shares.items()}
-        units: list[list[Lesson]] = list(self._twins(rng, tokens["twins"], _case))
-        units += self._twins(rng, tokens["swaps"], self._material.swaps.draw)
+        total = sum(SHARES[name] for name in self._names)
+        tokens = {name: self._tokens * SHARES[name] / total for name in self._names}
+        units: list[list[Lesson]] = []
+        for name, draw in self._drawn.items():
+            units += self._twins(rng, tokens[name], draw, slow=_SLOW if first else ())
         for name, length in self._lengths.items():
             count = max(1, round(tokens[name] / length))
             rows = self._material.sources[name].drawn(self._seed, number * count)
@@ -280,12 +288,13 @@ class Chunks:
         rng.shuffle(order)
         return [[lesson for index in batch for lesson in units[index]] for batch in order]
 
-    def _twins(self, rng: Random, left: float, draw: Callable[[Random], list[Row]]) -> Iterator[list[Lesson]]:
-        """Cases of so many tokens."""
+    def _twins(
+        self, rng: Random, left: float, draw: Callable[[Random], list[Row]], slow: Sequence[str]
+    ) -> Iterator[list[Lesson]]:
+        """Cases of so many tokens; of kinds that are `slow` only the difference counts."""
         while left > 0 and (rows := draw(rng)):
             state = rng.random()
             asked = Random(state)  # noqa: S311  a seeded draw, not a secret
-            slow = rows[1].example.kind in _SLOW
             pair: list[Lesson] = []
             for row in rows:
                 draws = Random(state) if row.twin else asked  # noqa: S311  twins are asked alike
@@ -293,7 +302,7 @@ class Chunks:
                 left -= sum(len(lesson.pair.ids) for lesson in lessons)
                 if row.twin and len(lessons) == 1:
                     lesson = replace(lessons[0], twin=bool(pair))
-                    if slow:
+                    if rows[1].example.kind in slow:
                         lesson = replace(lesson, weight=np.zeros_like(lesson.weight), unsupported=None)
                     pair += [lesson]
                 else:
@@ -307,5 +316,6 @@ class Chunks:
 def _case(rng: Random, *, held_out: bool = False) -> list[Row]:
     """Twins in a language, at times with their evidence in another."""
     tags = languages()
+    (tag,) = rng.choices(tags, [len(facts(tag, held_out)) for tag in tags])
     other = rng.choice(tags) if rng.random() < _ACROSS else None
-    return draw_case(rng.choice(tags), rng, answer_language=other, held_out=held_out)
+    return draw_case(tag, rng, answer_language=other, held_out=held_out)

@@ -154,15 +154,14 @@ def ship(
 
 def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
     """The model card."""
-    means = {name: FIRST_PART * first + (1 - FIRST_PART) * rest for name, (first, rest) in SHARES.items()}
     sources = material.sources.items()
     fitted = Counter(row.relation for row in judged)
     return Template((files(__package__) / "model_card.md").read_text("utf-8")).substitute(
         revision=REVISION,
         seed=seed,
-        sources="\n".join(f"| {name} | {len(source.rows)} | {means[name]:.2f} |" for name, source in sources),
-        twins=f"{means['twins']:.2f}",
-        swaps=f"{means['swaps']:.2f}",
+        sources="\n".join(f"| {name} | {len(source.rows)} | {SHARES[name]:.2f} |" for name, source in sources),
+        twins=f"{SHARES['twins']:.2f}",
+        swaps=f"{SHARES['swaps']:.2f}",
         left_out=", ".join(f"{why} {count}" for why, count in sorted(material.left_out.items())) or "nothing",
         fitted="\n".join(f"| {relation} | {count} |" for relation, count in sorted(fitted.items())),
     )

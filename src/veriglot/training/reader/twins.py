@@ -1,6 +1,7 @@
 """Answers in pairs, one right and one wrong, that differ in as few words as carry the difference.
 
-`wordings/` holds one file a language, written for Veriglot: wordings of some seventy facts as evidence and as answers.
+`wordings/` holds one file a language, written for Veriglot: wordings of some seventy facts as evidence and as answers,
+and in sixteen languages of some hundred further ones each, most of them about who did what to whom.
 A case is made of them and of names, years and numbers that are drawn: a few sentences of evidence, a question about one
 of them, a right answer, and a wrong one whose words stand in the evidence too.
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-__all__ = ["draw_case", "languages", "wordings"]
+__all__ = ["draw_case", "facts", "languages", "wordings"]
 
 LISTS = {"A": "people", "B": "people", "C": "people", "P": "places", "Q": "places", "O": "companies", "R": "companies"}
 LISTS |= {"W": "works", "V": "works"}
@@ -53,8 +54,8 @@ HELD_OUT = 0.2  # share of the facts that trains nothing, in any language
 SENTENCES = (2, 6)  # of the evidence
 ASKED, RIVALLED = 0.3, 0.5  # shares of states asked with yes or no, and of facts beside one of the same kind
 CROSSED = 0.6  # of the other facts with a number: the wrong one takes that of any other fact
-OFTEN = {"role": 2.0, "state": 1.5, "fact": 1.5}  # roles take the longest to learn
-SHAPES = ("plain", "plain", "plain", "opened", "several", "list", "cited")
+OFTEN = {"role": 1.5, "state": 2.2, "fact": 1.0}
+SHAPES = ("plain", "plain", "plain", "plain", "opened", "several", "list", "cited")
 BULLETS = ("- ", "* ", "• ", "{}. ", "{}) ", "**{}.** ")
 
 
@@ -94,9 +95,9 @@ def wordings(tag: str) -> dict[str, Any]:
 
 
 @cache
-def facts(held_out: bool) -> tuple[str, ...]:
-    """The ids of the facts that train, or of those that train nothing."""
-    return tuple(name for name in sorted(wordings("en")["frames"]) if (share_of(name) < HELD_OUT) == held_out)
+def facts(tag: str, held_out: bool) -> tuple[str, ...]:
+    """The ids of the facts of a language that train, or of those that train nothing."""
+    return tuple(name for name in sorted(wordings(tag)["frames"]) if (share_of(name) < HELD_OUT) == held_out)
 
 
 @dataclass
@@ -159,9 +160,9 @@ class World:
         self._numbers = rng.sample(range(15, 995, 5 if self.round else 1), 60)
 
     def cast(self, name: str) -> Cast | None:
-        """What stands in the slots of a fact; None where names have run out, or it is for the other gender."""
-        frames = [wordings(tag)["frames"][name][1] for tag in (self.tag, self.answer_language)]
-        if any(frame.get("people", self.gender) not in (self.gender, "any") for frame in frames):
+        """What stands in the slots of a fact; None where names have run out, or it is not for language or gender."""
+        frames = [wordings(tag)["frames"].get(name, ("", {}))[1] for tag in (self.tag, self.answer_language)]
+        if any(not frame or frame.get("people", self.gender) not in (self.gender, "any") for frame in frames):
             return None
         cast = Cast(self.gender)
         for letter in sorted({slot[1] for slot in SLOT.finditer(json.dumps(frames))} & LISTS.keys()):
@@ -174,12 +175,11 @@ class World:
 
     def twin(self, name: str) -> Twin | None:
         """Right and wrong answer about a fact; None where it cannot be asked for so that one could tell."""
-        (kind, source), (_, frame) = (wordings(tag)["frames"][name] for tag in (self.tag, self.answer_language))
-        cast, rival = self.cast(name), None
-        if self.rng.random() < RIVALLED:
-            rival = self.cast(name)
+        cast = self.cast(name)
         if cast is None:
             return None
+        rival = self.cast(name) if self.rng.random() < RIVALLED else None
+        (kind, source), (_, frame) = (wordings(tag)["frames"][name] for tag in (self.tag, self.answer_language))
         if kind == "state":
             return self._state_twin(source, frame, cast, rival)
         return self._value_twin(kind, source, frame, cast, rival)
@@ -219,7 +219,7 @@ class World:
 
     def _other_fact(self, name: str, letter: str) -> tuple[list[str], int | None]:
         """A sentence about any other fact that has such a slot, and what stands in it."""
-        names = facts(held_out=name in facts(held_out=True))
+        names = facts(self.tag, name in facts(self.tag, held_out=True))
         for other in self.rng.sample(names, len(names)):
             texts = _with_slot(wordings(self.tag)["frames"][other][1].get("evidence", ()), letter)
             if other != name and texts and (cast := self.cast(other)) is not None:
@@ -283,8 +283,9 @@ def _changed(value: int, rng: Random, *, last: bool) -> int:
 
 
 def _twins(world: World, *, held_out: bool) -> Iterator[Twin]:
-    kinds = {name: OFTEN[kind] for name, (kind, _) in wordings("en")["frames"].items()}
-    for name in sorted(facts(held_out), key=lambda name: world.rng.random() ** (1 / kinds[name]), reverse=True):
+    kinds = {name: OFTEN[kind] for name, (kind, _) in wordings(world.tag)["frames"].items()}
+    names = facts(world.tag, held_out)
+    for name in sorted(names, key=lambda name: world.rng.random() ** (1 / kinds[name]), reverse=True):
         twin = world.twin(name)
         if twin is not None:
             yield twin
@@ -387,7 +388,7 @@ class _Case:
         rng, data, world = self._world.rng, self._data, self._world
         if rng.random() < 0.15:
             question = rng.choice(data["unanswerable"])
-            cast = world.cast(facts(held_out=False)[0]) or Cast(world.gender)
+            cast = world.cast(facts("en", held_out=False)[0]) or Cast(world.gender)
             if {slot[1] for slot in SLOT.finditer(question)} <= cast.values.keys():
                 refusal = Text(rng.choice(data["refusals"]))
                 self.add("refusal", cast.fill(question, world.answer_language).text, refusal)

@@ -18,11 +18,22 @@ from detector_contract import check_contract
 from tiny_e5 import write_e5
 from tiny_reader import features_of, learned, write_encoder, write_reader
 from veriglot.detectors.reader import detector as reader_module
-from veriglot.detectors.reader.detector import Manifest, Network, Reader, numbers_alike, relation_of
+from veriglot.detectors.reader.detector import (
+    ANSWERS,
+    Answers,
+    Manifest,
+    Network,
+    Reader,
+    numbers_alike,
+    relation_of,
+)
+from veriglot.detectors.reader.sequences import shown
+from veriglot.encoders.e5 import Tokeniser
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
 from veriglot.testing import ordinary_samples
+from veriglot.text.segmentation import sentences
 
 EVIDENCE = "The old mill burned down in May. It was sold to a farmer, who built an inn. The inn stands there today."
 RESPONSE = "In May the mill burned down. A farmer from the valley bought it. He built a church there."
@@ -151,6 +162,22 @@ def test_a_short_answer_is_held_against_where_evidence_in_another_language_answe
     (asking / "answers.npz").write_bytes(b"damaged")
     with pytest.raises(WeightsError, match=r"answers\.npz is missing or damaged"):
         Reader(weights=str(asking))
+
+
+def test_of_evidence_in_another_language_the_lines_that_decide_are_read(encoder: Path, tmp_path: Path) -> None:
+    weights = write_reader(tmp_path / "asking", encoder, answers=True)
+    answers, tokeniser = Answers(weights / ANSWERS, encoder), Tokeniser(encoder)
+    text = f"{EVIDENCE} {EVIDENCE}"
+    lines = tuple(text[start:end] for start, end in sentences(text, "en"))
+    assert len(lines) == 6
+    for response, most in (("the farmer", 2), (RESPONSE, 2 + len(tokeniser.tokens(RESPONSE)[0]) // 24)):
+        (seen,) = shown(tokeniser, response, "en", "who bought the mill?", lines)
+        by_tokens, chosen = answers.read(seen.pair, lines, tokeniser)
+        assert by_tokens.shape == (len(seen.bounds), 3)
+        assert len(chosen) == most
+        assert set(chosen) <= set(lines)
+        (seen,) = shown(tokeniser, response, "en", "who bought the mill?", lines, len(seen.pair.ids) - 30)
+        assert answers.read(seen.pair, lines, tokeniser)[1] == lines, "not all of them were in view"
 
 
 @pytest.mark.usefixtures("no_reading")

@@ -36,6 +36,7 @@ from veriglot.judging.base import ResolvedLanguage, evidence_language
 from veriglot.records import Sample, Task
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
+from veriglot.text.segmentation import sentences
 from veriglot.text.values import COMPUTED, likeliest_amount, read_values
 
 if TYPE_CHECKING:
@@ -57,11 +58,12 @@ BY_WORDS = 3  # column of `join_features` with grounding's logit of the word
 WHOLE = 8  # column of `join_features` with the logit of the response
 _HEADS = ("tokens", "response")
 _ANSWERS_ROOM = 360  # tokens of a sequence that `Answers` reads
+_DECIDING, _A_LINE = 2, 24  # lines of evidence in another language that are read, one more for so many tokens
 _SHARP = 20.0  # inverse temperature: how soft "the place that a token comes closest to" is
 _LEAST = 1e-3  # share of what is asked below which all is one
 _SAY = 0.5  # what `Answers` counts in the logit of the response
 _PLAIN = -2.0  # logit of an ordinary supported word
-_SHOWN_VERSION = 3  # of what the network is shown of a sample: it changes predictions
+_SHOWN_VERSION = 4  # of what the network is shown of a sample: it changes predictions
 _DIGIT = re.compile(r"\d")
 
 
@@ -152,14 +154,18 @@ class Network:
         if relation.startswith("across"):
             passages = numbers_alike(sample.response, language, passages, evidence)
         bounds = seen.extract.response.bounds
-        words = self.words(sample.response, bounds, language, question, passages, close=relation == "same asked")
+        answers = None
         if relation == "across asked":
-            sequences = shown(self._tokeniser, sample.response, language, question, passages, _ANSWERS_ROOM)
+            lines = tuple(text[slice(*line)] for text in passages for line in sentences(text, evidence))
+            sequences = shown(self._tokeniser, sample.response, language, question, lines, _ANSWERS_ROOM)
             relation = "across"
             if self._answers is not None and len(sequences) == 1:
-                answers = _means(self._answers.tokens(sequences[0].pair), sequences[0].bounds, bounds)
-                more = np.float32(_SAY * (answers[:, 0].max() - answers[:, 2].min()))
-                words, relation = replace(words, answers=answers, response=words.response + more), "across asked"
+                by_tokens, passages = self._answers.read(sequences[0].pair, lines, self._tokeniser)
+                answers, relation = _means(by_tokens, sequences[0].bounds, bounds), "across asked"
+        words = self.words(sample.response, bounds, language, question, passages, close=relation == "same asked")
+        if answers is not None:
+            more = np.float32(_SAY * (answers[:, 0].max() - answers[:, 2].min()))
+            words = replace(words, answers=answers, response=words.response + more)
         return relation, join_features(words, seen), words.types
 
     def words(
@@ -207,26 +213,40 @@ class Answers:
         }
         self._encoder = E5Reader(self._learned, encoder)
 
-    def tokens(self, pair: Pair) -> Float32s:
-        """Of each token of the response, shape (t, 3), and of all of it.
+    def read(self, pair: Pair, lines: tuple[str, ...], tokeniser: Tokeniser) -> tuple[Float32s, tuple[str, ...]]:
+        """What is said of each token of the response, shape (t, 3), and the lines of the evidence that decide.
 
         How unsupported it is, a logit; the logarithm of the share of what is asked for at the place that it comes
-        closest to, and of the mean of these over the response, words of the question set aside.
+        closest to, and of the mean of these over the response, words of the question set aside. The lines are those
+        with what is asked for and with what comes closest to response and question; all where not all were in view.
+
+        Args:
+            pair: question, response and lines.
+            lines: the sentences of the evidence.
+            tokeniser: the reader's.
         """
         ((_, tokens, last),) = self._encoder.states([pair])
         question, response, evidence = (slice(*part) for part in (pair.question, pair.response, pair.evidence))
         unit = tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-6)
         further = np.zeros((response.stop - response.start, 5), np.float32)
+        counts = [len(tokeniser.tokens(line)[0]) for line in lines]
         alike = unit[response] @ unit[evidence].T
         if alike.size and question.stop > question.start:
-            asked = _softmax(_SHARP * alike) @ _softmax(head(self._learned, "answer", last[evidence])[:, 0])
+            closest, wanted = _softmax(_SHARP * alike), _softmax(head(self._learned, "answer", last[evidence])[:, 0])
+            asked = closest @ wanted
             near = (unit[response] @ unit[question].T).max(axis=1)
             new = np.square(np.clip(1.0 - near, 0.01, 1.0))
             whole = np.full(len(near), (new * asked).sum() / new.sum())
             columns = alike.max(axis=1), near, np.log(asked + _LEAST), np.log(whole + _LEAST), np.ones(len(near))
             further = np.stack(columns, axis=1).astype(np.float32)
+            if sum(counts) == len(wanted):
+                wanted = wanted + closest.mean(axis=0)
+                wanted += _softmax(_SHARP * (unit[question] @ unit[evidence].T)).mean(axis=0)
+                shares = np.bincount(np.repeat(np.arange(len(lines)), counts), wanted, len(lines))
+                most = _DECIDING + (response.stop - response.start) // _A_LINE
+                lines = tuple(lines[index] for index in sorted(np.argsort(-shares, kind="stable")[:most]))
         logits = head(self._learned, "unsupported", np.concatenate([last[response], further], axis=1))
-        return np.concatenate([logits, further[:, 2:4]], axis=1)
+        return np.concatenate([logits, further[:, 2:4]], axis=1), lines
 
 
 def head(learned: Mapping[str, Float32s], name: str, values: Float32s) -> Float32s:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from veriglot.judging import phrases
-from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal
+from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal, reversed_trends
 from veriglot.text.segmentation import sentences, word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
@@ -229,3 +229,45 @@ def test_words_that_changed_places_are_told(
 )  # fmt: skip
 def test_what_is_said_otherwise_has_not_changed_places(language: str, evidence: str, response: str) -> None:
     assert exchanged(response, evidence, language) == []
+
+
+TOLD = {
+    "en": "The herd shrank from about 9,000 animals in 1990 to about 3,500 in 2010.",
+    "fr": "Le trafic est passé de 5 200 véhicules en 1990 à 3 900 en 2010.",
+    "tr": "Tezgâh sayısı 1990'da 620 iken 2010'da 95'e indi.",
+    "zh": "职工人数由1990年的2600人降至2010年的740人。",
+    "ja": "灯籠は1990年には800個、2010年には200個だった。",
+    "ko": "하루 손님은 1990년 620명에서 2010년 85명으로 줄었다.",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "response", "words"),
+    [
+        ("en", "In 2010 there were more of them than in 1990.", ["more"]),
+        ("en", "In 1990 there were fewer animals than in 2010.", ["fewer"]),
+        ("en", "Between 1990 and 2010 the herd grew.", ["grew"]),
+        ("fr", "Le trafic a augmenté entre 1990 et 2010.", ["augmenté"]),
+        ("tr", "2010'da 1990'dakinden daha fazla tezgâh vardı.", ["daha", "fazla"]),
+        ("zh", "2010年的职工比1990年更多。", ["更多"]),
+        ("ja", "2010年は1990年より増えた。", None),
+        ("ko", "하루 손님이 2010년에는 1990년보다 늘었다.", None),
+        # right ones
+        ("en", "In 1990 there were more of them than in 2010.", []),
+        ("en", "In 1990 there were more.", []),
+        ("en", "The herd grew.", []),  # when?
+        ("en", "In 2010 there were more than 3,400.", []),
+        ("en", "It did not shrink; the herd did not grow either.", []),
+        ("en", "The herd shrank by more than half.", []),
+        ("en", "In 2015 there were more.", []),
+        ("en", "More is said about the village.", []),
+        ("fr", "Le trafic a diminué entre 1990 et 2010.", []),
+        ("ja", "1990年は2010年より多かった。", []),
+    ],
+)  # fmt: skip
+def test_a_rise_that_numbers_contradict_is_told(language: str, response: str, words: list[str] | None) -> None:
+    bounds = word_bounds(response, language).astype(np.int64)
+    flags = reversed_trends(response, bounds, [TOLD[language]], language)
+    marked = [response[start:end] for (start, end), flag in zip(bounds.tolist(), flags, strict=True) if flag]
+    assert marked == words if words is not None else marked
+    assert not reversed_trends(response, bounds, [f"{TOLD[language]} {TOLD[language][::-1]}", "1990"], "xx").any()

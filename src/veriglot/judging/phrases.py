@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -20,15 +20,16 @@ from veriglot.plugins import packaged
 from veriglot.records.languages import base_tag
 from veriglot.text.normalization import fold, normalise, plain
 from veriglot.text.segmentation import folded_words, sentences, space_of
+from veriglot.text.values import Value, likeliest_amount, read_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from veriglot.arrays import Bools, Bounds, Int64s
 
     Range = tuple[int, int]
 
-__all__ = ["exchanged_words", "harmless_words", "is_refusal"]
+__all__ = ["exchanged_words", "harmless_words", "is_refusal", "reversed_trends"]
 
 
 _STEM = 5  # code points: words that agree in their first five count as one stem
@@ -57,6 +58,9 @@ _SORRY = 4  # words before a denial that claim nothing: "I am sorry"
 _AFTER = 3  # words after one: "or his wife"
 _WRITTEN = 2.5  # code points that make a word where words are not parted
 _CLAUSE = re.compile(r"[,،、;؛:()](?!\d)|\s[-–—]+\s|[.!?।۔。](?=\s)")
+_NEAR = 12  # code points between a year and what compares with it, or between "more than" and its number
+_AMOUNTS = ("number", "percent")  # kinds of values
+_STOP = re.compile(r"[.;!?।۔](?=\s)|[。；！？]")  # ends a sentence, also before a digit
 _CLASSES = ("source", "info", "lead", "fill", "intro")
 
 
@@ -90,6 +94,10 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     clitics: str = ""  # what may be written together with the next word
     inverted: bool = False  # whether the verb may stand before its negation
     listing: str = ""  # words on either side of which the order tells nothing: "and"
+    rise: str = ""  # what says that there came to be more
+    fall: str = ""
+    than: str = ""  # what stands before the year that is compared with
+    than_after: bool = False  # whether it stands after it
     inflected: bool = False  # whether endings, not the order, say who did what
 
 
@@ -118,6 +126,10 @@ class _Patterns:
         self.asking = self._words(wording.asking)
         self.that = self._words(wording.that)
         self.negation = self._words(wording.negation)
+        self._moves = {1: self._words(wording.rise), -1: self._words(wording.fall)}
+        than = self._any_of(list(map(self._word, wording.than.split())), "")
+        near = rf"\D{{0,{_NEAR}}}"
+        self._than = re.compile(rf"(\d{{4}}){near}{than}" if wording.than_after else rf"{than}{near}(\d{{4}})")
         self.openers = self._openers(wording.openers)
         self.denials = self._denials(wording)
 
@@ -189,6 +201,24 @@ class _Patterns:
         """Where the words of any class that begin at `start` end, or `start`."""
         run = self.run.match(text, start, end)
         return start + len(run.group().rstrip(_SOFT)) if run else start
+
+    def moves(self, text: str, amounts: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Where a sentence says "more" or "rose" (1), or the reverse (-1); none if it denies anything.
+
+        "More than" before one of the amounts, by where they begin, says neither; of "plus petit" all of it counts.
+        """
+        normal = normalise(text, spaces=False)
+        folded = fold(normal.text)
+        if self.negation.search(folded):
+            return []
+        spans = [(*match.span(), sign) for sign, words in self._moves.items() for match in words.finditer(folded)]
+        longest = [x for x in spans if not any(y[0] <= x[0] and x[1] <= y[1] and y[2] != x[2] for y in spans)]
+        places = [(*normal.original(low, high), sign) for low, high, sign in longest]
+        return [x for x in places if not any(0 <= start - x[1] <= _NEAR for start in amounts)]
+
+    def compared(self, text: str) -> set[float]:
+        """The years that a sentence compares with."""
+        return {float(match[1]) for match in self._than.finditer(plain(text))}
 
     def cites(self, inside: str) -> bool:
         """Whether what stands in brackets is "Document 1", "see the text" and the like."""
@@ -504,3 +534,70 @@ def _alike(line: _Line, left: _Run, right: _Run) -> bool:
     same = None is not kind == line.kind(right.start, right.end) and (not own or begin[0] == begin[1])
     different = line.keys[left.start : left.end] != line.keys[right.start : right.end]
     return same and different and max(left.end - left.start, right.end - right.start) <= _LONGEST
+
+
+class _Trend(NamedTuple):
+    """What a sentence of the evidence tells: two years, and whether there was more (1) or less (-1) in the later."""
+
+    years: frozenset[float]
+    sign: float
+
+
+def _trends(passages: Sequence[str], language: str) -> Iterator[_Trend]:
+    """Of sentences with two years and two amounts: "from 9,000 in 1990 to 3,500 in 2010"."""
+    for text in passages:
+        values = read_values(text, language)
+        ends = [match.end() for match in _STOP.finditer(text)]
+        for start, end in pairwise([0, *ends, len(text)]):
+            inside = [value for value in values if start <= value.start < end]
+            years = [value.amounts[0] for value in inside if value.kind == "year"]
+            amounts = [likeliest_amount(value, text, language) for value in inside if value.kind in _AMOUNTS]
+            if len(years) == len(amounts) == 2 and (change := (amounts[1] - amounts[0]) * (years[1] - years[0])):
+                yield _Trend(frozenset(years), float(np.sign(change)))
+
+
+def reversed_trends(
+    response: str, bounds: Bounds, passages: Sequence[str], language: str, question: str | None = None
+) -> Bools:
+    """The words that say "more" or "rose" where numbers of the evidence say "less" or "fell", or the reverse.
+
+    Only sentences count that name a year of such numbers, or follow a question that does.
+
+    Args:
+        response: the response.
+        bounds: its words, half-open code point ranges in order, shape (n, 2).
+        passages: the evidence.
+        language: BCP 47 tag of both.
+        question: the question, if there is one.
+
+    Returns:
+        Shape (n,).
+    """
+    result, patterns = np.zeros(len(bounds), bool), _patterns(language)
+    trends = list(_trends(passages, language))
+    if patterns is None or not trends:
+        return result
+    for start, end in sentences(response, language):
+        text = response[start:end]
+        values = read_values(text, language)
+        years = _years(values) or _years(read_values(question or "", language))
+        known = {trend for trend in trends if years and years <= trend.years}
+        moves = patterns.moves(text, [value.start for value in values if value.kind in _AMOUNTS])
+        if len({sign for _, sign in known}) == len({sign for *_, sign in moves}) == 1:
+            both, sign = known.pop()
+            if moves[0][2] * _later(both, years, patterns.compared(text)) == -sign:
+                for low, high, _ in moves:
+                    first = np.searchsorted(bounds[:, 1], start + low, "right")
+                    result[first : np.searchsorted(bounds[:, 0], start + high)] = True
+    return result
+
+
+def _years(values: Sequence[Value]) -> set[float]:
+    return {value.amounts[0] for value in values if value.kind == "year"}
+
+
+def _later(both: frozenset[float], years: set[float], compared: set[float]) -> int:
+    """1 where a sentence speaks of the later of two years, -1 of the earlier, 0 where that is not clear."""
+    if len(compared) == 1:
+        return 1 if compared == {min(both)} else -1
+    return 0 if years == {min(both)} else 1

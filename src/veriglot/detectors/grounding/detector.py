@@ -30,7 +30,7 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal
+from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal, reversed_trends
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import base_tag
 from veriglot.records.settings import Record
@@ -131,7 +131,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 7  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+JUDGING_VERSION = 8  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 # Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
 # words it was 0.92.
 _ABSENT = 0.86
@@ -411,7 +411,7 @@ class Seen:
         free: words that claim nothing, such as markup, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, shape (n,).
         numbers: of words of numbers and dates what `text.values.support` says of them, else 0, shape (n,).
-        exchanged: see `exchanged_words`, shape (n,).
+        opposite: see `exchanged_words` and `reversed_trends`, shape (n,).
         evidence: its sentences.
         whole: a logit that anything in the response is unsupported, where the detector gives one.
         notes: what a reader of the prediction must know.
@@ -424,7 +424,7 @@ class Seen:
     free: Bools
     quoted: Bools
     numbers: Int64s
-    exchanged: Bools
+    opposite: Bools
     evidence: EvidenceSentences
     notes: tuple[str, ...] = ()
     whole: float | None = None
@@ -467,7 +467,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         logits[sure] = np.minimum(logits[sure], QUOTED)
         score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
         confidences = calibration.confidences(logits, plan.tag, plan.script)
-        lacked = ((result.numbers < 0) | result.exchanged) & ~free & ~result.quoted
+        lacked = ((result.numbers < 0) | result.opposite) & ~free & ~result.quoted
         if lacked.any():
             confidences[lacked] = np.maximum(confidences[lacked], _ABSENT)
             score = max(score, _ABSENT)
@@ -705,12 +705,14 @@ class Grounding(WordDetector):
         verbatim = quoted(extracted, free, sample.passages, evidence_tag)
         notes = evidence_notes(sample, resolved)
         read = evidence_sentences(extracted, sample, evidence_tag)
-        exchanged = np.zeros_like(free)
+        opposite = np.zeros_like(free)
         if base_tag(evidence_tag) == base_tag(resolved.tag):
-            exchanged = exchanged_words(
+            opposite = exchanged_words(
                 (sample.response, extracted.response.bounds, extracted.sentence),
                 ("\n".join(sample.passages), extracted.evidence.bounds, read.of_words),
                 resolved.tag,
             )
+            words = extracted.response.bounds
+            opposite |= reversed_trends(sample.response, words, sample.passages, resolved.tag, sample.question)
         types = self._manifest.types
-        return Seen(extracted, logits, self.calibration, types, free, verbatim, numbers, exchanged, read, notes)
+        return Seen(extracted, logits, self.calibration, types, free, verbatim, numbers, opposite, read, notes)

@@ -28,8 +28,8 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio, Figures and Scale may add
     "files": 269,  # the aim is 350
-    "lines": 93_140,  # 80,000, and 3,000 an issue
-    "tokens": 638_960,  # 520,000, and up to 19,500 an issue, what 3,000 lines hold at House's own bounds; and 1,960
+    "lines": 93_160,  # 80,000, and 3,000 an issue
+    "tokens": 639_050,  # 520,000, and up to 19,500 an issue, what 3,000 lines hold at House's own bounds; and 2,050
     "exported names": 1_337,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
     "options": 326,  # 300, and 12 an issue
     "words of docs": 44_900,  # 40,000, and 1,500 an issue

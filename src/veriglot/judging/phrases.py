@@ -8,9 +8,10 @@ referred to ("according to"), in any order.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from functools import cache
-from itertools import pairwise, product
+from itertools import groupby, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -126,7 +127,7 @@ class _Patterns:
         self.asking = self._words(wording.asking)
         self.that = self._words(wording.that)
         self.negation = self._words(wording.negation)
-        self._moves = {1: self._words(wording.rise), -1: self._words(wording.fall)}
+        self._moves, self._fall = self._words(wording.rise, wording.fall), self._words(wording.fall)
         than = self._any_of(list(map(self._word, wording.than.split())), "")
         near = rf"\D{{0,{_NEAR}}}"
         self._than = re.compile(rf"(\d{{4}}){near}{than}" if wording.than_after else rf"{than}{near}(\d{{4}})")
@@ -202,19 +203,12 @@ class _Patterns:
         run = self.run.match(text, start, end)
         return start + len(run.group().rstrip(_SOFT)) if run else start
 
-    def moves(self, text: str, amounts: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Where a sentence says "more" or "rose" (1), or the reverse (-1); none if it denies anything.
-
-        "More than" before one of the amounts, by where they begin, says neither; of "plus petit" all of it counts.
-        """
+    def moves(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Where a sentence says "more" or "rose" (1), or the reverse (-1); nothing if it denies anything."""
         normal = normalise(text, spaces=False)
         folded = fold(normal.text)
-        if self.negation.search(folded):
-            return []
-        spans = [(*match.span(), sign) for sign, words in self._moves.items() for match in words.finditer(folded)]
-        longest = [x for x in spans if not any(y[0] <= x[0] and x[1] <= y[1] and y[2] != x[2] for y in spans)]
-        places = [(*normal.original(low, high), sign) for low, high, sign in longest]
-        return [x for x in places if not any(0 <= start - x[1] <= _NEAR for start in amounts)]
+        for match in () if self.negation.search(folded) else self._moves.finditer(folded):
+            yield (*normal.original(*match.span()), -1 if self._fall.fullmatch(match.group()) else 1)
 
     def compared(self, text: str) -> set[float]:
         """The years that a sentence compares with."""
@@ -546,10 +540,9 @@ class _Trend(NamedTuple):
 def _trends(passages: Sequence[str], language: str) -> Iterator[_Trend]:
     """Of sentences with two years and two amounts: "from 9,000 in 1990 to 3,500 in 2010"."""
     for text in passages:
-        values = read_values(text, language)
         ends = [match.end() for match in _STOP.finditer(text)]
-        for start, end in pairwise([0, *ends, len(text)]):
-            inside = [value for value in values if start <= value.start < end]
+        parts = groupby(read_values(text, language), lambda value: bisect_right(ends, value.start))  # noqa: B023
+        for inside in (list(values) for _, values in parts):
             years = [value.amounts[0] for value in inside if value.kind == "year"]
             amounts = [likeliest_amount(value, text, language) for value in inside if value.kind in _AMOUNTS]
             if len(years) == len(amounts) == 2 and (change := (amounts[1] - amounts[0]) * (years[1] - years[0])):
@@ -574,22 +567,46 @@ def reversed_trends(
         Shape (n,).
     """
     result, patterns = np.zeros(len(bounds), bool), _patterns(language)
-    trends = list(_trends(passages, language))
-    if patterns is None or not trends:
-        return result
+    claims = list(_claims(response, language, question, patterns)) if patterns else []
+    trends = set(_trends(passages, language)) if claims else set()
+    for claim in claims:
+        known = {trend for trend in trends if claim.years <= trend.years}
+        if len({trend.sign for trend in known}) == 1:
+            both, sign = known.pop()
+            if claim.sign * _later(both, claim.years, claim.compared) == -sign:
+                for low, high in claim.places:
+                    first = np.searchsorted(bounds[:, 1], low, "right")
+                    result[first : np.searchsorted(bounds[:, 0], high)] = True
+    return result
+
+
+class _Claim(NamedTuple):
+    """What a sentence of the response says: its years, those it compares with, more (1) or less (-1), and where."""
+
+    years: set[float]
+    compared: set[float]
+    sign: int
+    places: list[Range]
+
+
+def _claims(response: str, language: str, question: str | None, patterns: _Patterns) -> Iterator[_Claim]:
+    asked = _years(read_values(question or "", language))
     for start, end in sentences(response, language):
         text = response[start:end]
-        values = read_values(text, language)
-        years = _years(values) or _years(read_values(question or "", language))
-        known = {trend for trend in trends if years and years <= trend.years}
-        moves = patterns.moves(text, [value.start for value in values if value.kind in _AMOUNTS])
-        if len({sign for _, sign in known}) == len({sign for *_, sign in moves}) == 1:
-            both, sign = known.pop()
-            if moves[0][2] * _later(both, years, patterns.compared(text)) == -sign:
-                for low, high, _ in moves:
-                    first = np.searchsorted(bounds[:, 1], start + low, "right")
-                    result[first : np.searchsorted(bounds[:, 0], start + high)] = True
-    return result
+        moves = list(patterns.moves(text))
+        values = read_values(text, language) if moves else []
+        amounts = [value.start for value in values if value.kind in _AMOUNTS]
+        moves = [move for move in moves if not _counts(move[1], amounts)]
+        years, signs = _years(values) or asked, {sign for *_, sign in moves}
+        if years and len(signs) == 1:
+            places = [(start + low, start + high) for low, high, _ in moves]
+            yield _Claim(years, patterns.compared(text), signs.pop(), places)
+
+
+def _counts(end: int, amounts: list[int]) -> bool:
+    """Whether one of the amounts, by where they begin, follows at once: "more than 3,400"."""
+    behind = bisect_left(amounts, end)
+    return behind < len(amounts) and amounts[behind] - end <= _NEAR
 
 
 def _years(values: Sequence[Value]) -> set[float]:

@@ -6,13 +6,13 @@ type or change. The command line prints both and leaves with `exit_code`.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "EXIT_FAILED",
@@ -28,6 +28,7 @@ __all__ = [
     "UsageError",
     "VeriglotError",
     "WeightsError",
+    "needing",
 ]
 
 EXIT_FAILED = 1
@@ -85,6 +86,19 @@ class MissingExtraError(UsageError):
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs packages that are not installed.", f"Type: pip install 'veriglot[{extra}]'")
         self.extra = extra
+
+
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Where packages of an extra are imported, without which there is no `what`.
+
+    Raises:
+        MissingExtraError: one is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(what, extra) from error
 
 
 _UNREADABLE: dict[type[OSError], tuple[str, str]] = {

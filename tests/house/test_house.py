@@ -27,7 +27,7 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio, Figures and Scale may add
-    "files": 269,  # the aim is 350
+    "files": 271,  # the aim is 350
     "lines": 93_160,  # 80,000, and 3,000 an issue
     "tokens": 639_050,  # 520,000, and up to 19,500 an issue, what 3,000 lines hold at House's own bounds; and 2,050
     "exported names": 1_337,  # 1,200, and 45 an issue: what 3,000 lines hold likewise
@@ -109,7 +109,8 @@ def named_in_strings() -> set[str]:
     from veriglot.cli.app import VERBS
 
     pattern = re.compile(r"veriglot(?:\.\w+)+(?=:\w)")
-    named = {name for path in MODULES for name in pattern.findall(path.read_text("utf-8"))}
+    tables = [*MODULES, *SOURCE.rglob("*.toml")]
+    named = {name for path in tables for name in pattern.findall(path.read_text("utf-8"))}
     return named | {f"veriglot.cli.{verb}" for verb in VERBS}
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from veriglot.judging import phrases
-from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal, reversed_trends
-from veriglot.text.segmentation import sentences, word_bounds
+from veriglot.judging.phrases import harmless_words, is_refusal, patterns_of
+from veriglot.text.segmentation import word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
 
@@ -177,97 +175,8 @@ def test_long_runs_of_signs_after_a_negation_end(run: str) -> None:
 def test_the_frames_of_minimal_pairs(path: Path) -> None:
     """Every language that rows are written in has a table, which covers their frames and leaves their `yes` alone."""
     data, language = tomllib.loads(path.read_text("utf-8")), path.stem
-    assert phrases._patterns(language) is not None
+    assert patterns_of(language) is not None
     assert all(not is_refusal(text, language) for text in (*data["plain_yes"], *data["plain_no"]))
     assert all(not left(text, language) for text in data["list_intros"])
     for text in data["closings"]:
         assert not left(text, language) or is_refusal(text, language)
-
-
-def exchanged(response: str, evidence: str, language: str) -> list[str]:
-    """The words of the response that stand in each other's place."""
-    texts = []
-    for text in (response, evidence):
-        bounds = word_bounds(text, language).astype(np.int64)
-        starts = [start for start, _ in sentences(text, language)]
-        texts.append((text, bounds, np.searchsorted(starts, bounds[:, 0], side="right") - 1))
-    flags = exchanged_words(texts[0], texts[1], language)
-    return [response[start:end] for (start, end), flag in zip(texts[0][1].tolist(), flags, strict=True) if flag]
-
-
-@pytest.mark.parametrize(
-    ("language", "evidence", "response", "words"),
-    [
-        ("en", "In 1950 Ada Bell taught Bo Hahn to sail.", "Bo Hahn taught Ada Bell.", ["Bo", "Hahn", "Ada", "Bell"]),
-        ("en", "Sales rose from 34 to 118.", "Sales rose from 118 to 34.", ["118", "34"]),
-        ("es", "Ada Bell relevó a Bo Hahn en 2017.", "En 2017, Hahn relevó a Ada Bell.", ["Hahn", "Ada", "Bell"]),
-        ("de", "Der Hund biss den Mann.", "Der Mann biss den Hund.", ["Mann", "Hund"]),
-        ("ru", "Мария спасла Ивана вчера.", "Иван спасла Марию.", ["Иван", "Марию"]),
-        ("zh", "2009年贺东升把种子公司告上法庭。", "2009年种子公司把贺东升告上法庭。", None),
-    ],
-)  # fmt: skip
-def test_words_that_changed_places_are_told(
-    language: str, evidence: str, response: str, words: list[str] | None
-) -> None:
-    result = exchanged(response, evidence, language)
-    assert result == words if words is not None else len(result) > 1
-    assert not exchanged(evidence, evidence, language)
-
-
-@pytest.mark.parametrize(
-    ("language", "evidence", "response"),
-    [
-        ("en", "Ada Bell met Bo Hahn and Cy Lund.", "Cy Lund and Bo Hahn were met."),  # a list
-        ("en", "Ada, Bo, Cy won.", "Cy, Bo, Ada won."),
-        ("en", "Ada Bell taught Bo Hahn.", "Bo Hahn was taught by Ada Bell."),  # said the other way round
-        ("en", "The hill is longer than the lake.", "The lake is shorter than the hill."),
-        ("en", "Ada beat Bo in 1990. Bo beat Ada in 1991.", "Bo beat Ada."),  # both are true
-        ("es", "El museo se abrió en 2004.", "En 2004 se abrió el museo."),  # another order of the same
-        ("de", "Der Hund biss den Mann.", "Den Mann biss der Hund."),
-        ("ru", "Мария спасла Ивана.", "Ивана спасла Мария."),
-    ],
-)  # fmt: skip
-def test_what_is_said_otherwise_has_not_changed_places(language: str, evidence: str, response: str) -> None:
-    assert exchanged(response, evidence, language) == []
-
-
-TOLD = {
-    "en": "The herd shrank from about 9,000 animals in 1990 to about 3,500 in 2010.",
-    "fr": "Le trafic est passé de 5 200 véhicules en 1990 à 3 900 en 2010.",
-    "tr": "Tezgâh sayısı 1990'da 620 iken 2010'da 95'e indi.",
-    "zh": "职工人数由1990年的2600人降至2010年的740人。",
-    "ja": "灯籠は1990年には800個、2010年には200個だった。",
-    "ko": "하루 손님은 1990년 620명에서 2010년 85명으로 줄었다.",
-}
-
-
-@pytest.mark.parametrize(
-    ("language", "response", "words"),
-    [
-        ("en", "In 2010 there were more of them than in 1990.", ["more"]),
-        ("en", "In 1990 there were fewer animals than in 2010.", ["fewer"]),
-        ("en", "Between 1990 and 2010 the herd grew.", ["grew"]),
-        ("fr", "Le trafic a augmenté entre 1990 et 2010.", ["augmenté"]),
-        ("tr", "2010'da 1990'dakinden daha fazla tezgâh vardı.", ["daha", "fazla"]),
-        ("zh", "2010年的职工比1990年更多。", ["更多"]),
-        ("ja", "2010年は1990年より増えた。", None),
-        ("ko", "하루 손님이 2010년에는 1990년보다 늘었다.", None),
-        # right ones
-        ("en", "In 1990 there were more of them than in 2010.", []),
-        ("en", "In 1990 there were more.", []),
-        ("en", "The herd grew.", []),  # when?
-        ("en", "In 2010 there were more than 3,400.", []),
-        ("en", "It did not shrink; the herd did not grow either.", []),
-        ("en", "The herd shrank by more than half.", []),
-        ("en", "In 2015 there were more.", []),
-        ("en", "More is said about the village.", []),
-        ("fr", "Le trafic a diminué entre 1990 et 2010.", []),
-        ("ja", "1990年は2010年より多かった。", []),
-    ],
-)  # fmt: skip
-def test_a_rise_that_numbers_contradict_is_told(language: str, response: str, words: list[str] | None) -> None:
-    bounds = word_bounds(response, language).astype(np.int64)
-    flags = reversed_trends(response, bounds, [TOLD[language]], language)
-    marked = [response[start:end] for (start, end), flag in zip(bounds.tolist(), flags, strict=True) if flag]
-    assert marked == words if words is not None else marked
-    assert not reversed_trends(response, bounds, [f"{TOLD[language]} {TOLD[language][::-1]}", "1990"], "xx").any()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,13 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "veriglot"
 SOURCES = (
     *sorted((PACKAGE / "report").glob("*.py")),
+    *sorted((PACKAGE / "report").glob("*.toml")),
     *sorted((PACKAGE / "report" / "templates").glob("*.html")),
     *(PACKAGE / name for name in ("study/methods.py", "study/rates.py", "study/results.py", "rates/estimators.py")),
     *(PACKAGE / name for name in ("bench/figures.py", "bench/leaderboard.py", "cli/bench.py", "cli/study.py")),
     PACKAGE / "cli" / "estimate.py",
     ROOT / "benchmarks" / "results.py",
 )
-HELP = {"Argument", "Help", "Option", "add_argument"}  # options of commands, which tests/cli holds
+HELP = {"Argument", "Option", "add_argument"}  # options of commands, which tests/cli holds
 HOLE = "…"  # what is filled in
 
 HELD: dict[str, set[str]] = defaultdict(set)
@@ -34,8 +36,9 @@ def held(checker: str, text: str) -> None:
 
 
 def sentences_of(path: Path) -> set[str]:
-    """The sentences in a module or a template, with `HOLE` for whatever is filled in."""
-    texts = _of_template(path.read_text("utf-8")) if path.suffix == ".html" else _of_module(path.read_text("utf-8"))
+    """The sentences in a module, a template or a table, with `HOLE` for whatever is filled in."""
+    readers = {".html": _of_template, ".toml": lambda source: _of_table(tomllib.loads(source))}
+    texts = readers.get(path.suffix, _of_module)(path.read_text("utf-8"))
     return {text for text in (" ".join(each.split()) for each in texts) if _is_sentence(text)}
 
 
@@ -63,6 +66,16 @@ def _of_module(source: str) -> Iterator[str]:
             yield node.value
         elif isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else HOLE for part in node.values)
+
+
+def _of_table(table: dict[str, Any]) -> Iterator[str]:
+    """Its keys and its texts."""
+    for key, value in table.items():
+        yield key
+        if isinstance(value, dict):
+            yield from _of_table(value)
+        elif isinstance(value, str):
+            yield value
 
 
 def _name(node: ast.expr) -> str:

@@ -95,7 +95,7 @@ def notes_hold() -> None:
     for note in NOTES:
         text = note_words(note)
         assert set(re.findall(r"\d+(?:\.\d+)?", text)) <= {*re.findall(r"\d+(?:\.\d+)?", note), "1"}, note
-        pattern = next(pattern for pattern, words in _NOTES if re.fullmatch(pattern, note, re.DOTALL))
+        pattern = next(pattern for pattern in _NOTES if re.fullmatch(pattern, note, re.DOTALL))
         match = re.fullmatch(pattern, note, re.DOTALL)
         assert match is not None
         for part in match.groups():

@@ -121,6 +121,11 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("en", "420 people"), ("en", "42 people"), [-1]),
         (("en", "the other 400 tons"), ("en", "4 boats"), [-1]),  # a single digit tells too little
         (("ko", "535명"), ("ko", "1910년 620명에서 1935년 85명으로"), [COMPUTED]),
+        (("ko", "6대"), ("ko", "5대에서 11대로"), [COMPUTED]),
+        (("de", "5 Millimeter länger"), ("de", "19 Millimeter und 14 Millimeter"), [COMPUTED]),
+        (("de", "5 Jungen"), ("de", "19 Mädchen und 14 Mädchen"), [-1]),
+        (("ja", "15倍"), ("ja", "3400冊から51000冊"), [COMPUTED]),
+        (("ja", "14倍"), ("ja", "3400冊から51000冊"), [-1]),
         (("en", "535 guests"), ("en", "620 guests, 31 cooks, 85 waiters"), [0]),
         (("tr", "36 yıl"), ("tr", "1902'de ve 1938'de"), [COMPUTED]),
         (("fr", "1 300 véhicules"), ("fr", "de 5 200 à 3 900 véhicules"), [COMPUTED]),

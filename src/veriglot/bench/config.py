@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +13,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
 from veriglot.metrics.reference import labelled
 from veriglot.metrics.spans import segmenter
+from veriglot.plugins import packaged
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import Language, base_tag, find_language, get_language, tag_of
 from veriglot.records.settings import (
@@ -182,8 +182,8 @@ LATIN, NON_LATIN = "latin", "non_latin"
 @cache
 def resource_groups() -> dict[str, tuple[str, ...]]:
     """Kang et al.'s groups to primary subtags, the richest group first."""
-    data = msgspec.json.decode(files(__package__).joinpath("groups.json").read_bytes())
-    return {name: tuple(tags) for name, tags in data["resources"]["groups"].items()}
+    groups = packaged(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
+    return {name: tuple(tags) for name, tags in groups.items()}
 
 
 def script_group(*tags: str) -> str | None:

@@ -22,6 +22,7 @@ from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import COMBINED, FlagFilter, labelled, reference, response_label, source_flags
 from veriglot.metrics.spans import covered, segmenter
+from veriglot.plugins import packaged
 from veriglot.records import Kind, Sample, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
@@ -316,6 +317,7 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
 
 BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
 
+_STATISTICS = packaged(__package__, "statistics.toml", dict[str, dict[str, tuple[str, ...]]])
 _VERDICTS = {"support": "supported", "contradicted": "contradicted", "unverified": "unverified"}
 _BY_TYPE = ("marks_", "responses_")  # how many marks are of a type, and how many responses have any
 
@@ -335,29 +337,17 @@ def statistics_row(sums: Counter[str]) -> Statistics:
     responses that have one (HalluVerse25, Figure 3).
     """
 
-    def share(part: str, whole: str) -> float | None:
+    def value(part: str, whole: str | None = None) -> float | int | None:
+        if whole is None:
+            return sums[part]
         return sums[part] / sums[whole] if sums[whole] else None
 
     return {
-        "samples": sums["samples"],
-        "labelled": sums["labelled"],
-        "faulty_source": sums["faulty_source"],
-        "length_ratio": share("response_length", "evidence_length"),
-        "mean_length_ratio": share("ratios", "with_evidence"),
-        "hallucinated_length_ratio": share("hallucinated_response_length", "hallucinated_evidence_length"),
-        "hallucinated_mean_length_ratio": share("hallucinated_ratios", "hallucinated_with_evidence"),
-        "character_rate": share("marked", "length"),
-        "sentence_rate": share("hallucinated", "labelled"),
-        "hallucinated": sums["hallucinated"],
-        **{f"band_{low}_{high}": share(f"band_{low}_{high}", "hallucinated") for low, high in BANDS},
-        "marks": sums["marks"],
-        "evidence_units": sums["evidence_units"],
-        "response_units": sums["response_units"],
-        "mean_evidence_units": share("evidence_units", "with_evidence"),
-        "mean_response_units": share("response_units", "with_evidence"),
-        "facts": sums["facts"],
+        **{name: value(*parts) for name, parts in _STATISTICS["responses"].items()},
+        **{f"band_{low}_{high}": value(f"band_{low}_{high}", "hallucinated") for low, high in BANDS},
+        **{name: value(*parts) for name, parts in _STATISTICS["units"].items()},
         **{name: value for name, value in example_row(sums).items() if name not in {"examples", "mean_words"}},
-        **{name: share(name, f"{name}_facts") for name in _VERDICTS.values()},
+        **{name: value(name, f"{name}_facts") for name in _VERDICTS.values()},
         **{name: sums[name] for name in sorted(sums) if name.startswith(_BY_TYPE)},
     }
 

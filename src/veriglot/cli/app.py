@@ -15,6 +15,7 @@ from typer.main import get_command
 from veriglot.cli.command import commented_toml, new_app
 from veriglot.cli.console import Guesses
 from veriglot.errors import EXIT_USAGE, UnknownNameError, VeriglotError
+from veriglot.plugins import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -24,23 +25,7 @@ __all__ = ["run"]
 WIDTH = 100  # columns of help pages, so that they read the same everywhere
 
 
-# Each is the command of its name in its module, or the `app` there where it has verbs of its own.
-VERBS = {
-    "detect": "Mark unsupported spans: a pair, JSON, CSV or Parquet, or standard input.",
-    "evaluate": "Measure a detector against labels: figures with intervals, and the error profile.",
-    "estimate": "Estimate rates of hallucination from predictions and an error profile.",
-    "study": "Measure how much models hallucinate in each language: responses, detection, rates, report.",
-    "dataset": "Make and check data: articles, queries, responses; silver, sampled, translated sets; checks and cards.",
-    "bench": "Compare detectors and scorers on labelled data: a leaderboard with intervals, win rates and cost.",
-    "train": "Train a detector from labelled data.",
-    "studio": "Annotate in a team: projects, people, the studio, agreement, exports.",
-    "serve": "Serve detection over HTTP, with a page to try it.",
-    "models": "Get and keep model files by name: list, get, remove, path.",
-    "convert": "Convert samples from one format to another, and say what was repaired and what was lost.",
-    "merge": "Join the outputs of the shards of a run.",
-    "report": "Show the results of a study or a bench: a page, tables, or the terminal.",
-    "doctor": "Show what is installed, what each extra would add, and which models load.",
-}
+VERBS = packaged(__package__, "verbs.toml", dict[str, str])
 
 
 class _Verbs(TyperGroup):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.bench.results import BenchResults, read_results
-from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, Verbs, command, new_app
+from veriglot.cli.command import Verbs, command, new_app
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
@@ -48,7 +48,7 @@ def _bench() -> None:
 
 @app.command("init")
 @command
-def init(file: Path = Argument(..., "FILE", "The bench file to write, such as bench.toml.")) -> None:
+def init(file: Path) -> None:
     """Write a bench file with comments, for you to edit and run."""
     write_example(file, "veriglot.bench", "bench.toml", then="veriglot bench run")
 
@@ -56,37 +56,18 @@ def init(file: Path = Argument(..., "FILE", "The bench file to write, such as be
 @app.command("run")
 @command
 def run(
-    bench: Path = Argument(
-        ..., "BENCH", "The bench file, as TOML; or labelled samples: a file in any format, or a folder."
-    ),
+    bench: Path,
     *,
-    systems: str | None = Option(
-        None,
-        "Detectors and scorers to judge labelled samples, separated by commas. Default: grounding,reader, or those"
-        " of the bench file.",
-        "NAMES",
-    ),
-    columns: tuple[str, ...] = Help((), "Data sets of a bench file that state columns or a format keep theirs."),
-    output: str | None = Help(
-        None, "the folder of the run; an unfinished run resumes. Default: beside BENCH, named after it."
-    ),
-    limit: int | None = Option(
-        None,
-        "For a trial: most test and dev samples of each language of a data set. Default: the bench file's.",
-        "N",
-        min=1,
-    ),
-    processes: int | None = Help(
-        None, "They run each system. Only the measured times depend on it. Default: 1; on Ray, every core."
-    ),
-    engine: Literal["local", "ray"] = Option(
-        "local",
-        "What judges the rows. ray takes the cluster of RAY_ADDRESS, or starts one on this machine.",
-    ),
+    systems: str | None = None,
+    columns: tuple[str, ...] = (),
+    output: str | None = None,
+    limit: int | None = None,
+    processes: int | None = None,
+    engine: Literal["local", "ray"] = "local",
     batch_size: int = 32,
     retry: bool = False,
     overwrite: bool = False,
-    json: bool = Help(False, "with the results. Default: the leaderboards."),
+    json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Run a bench: have every system judge every data set, measure, compare, and write the leaderboard.
@@ -178,17 +159,14 @@ def _write(results: BenchResults, kind: str, output: str) -> None:
 @app.command("statistics")
 @command
 def statistics(
-    data: list[str] = Argument(..., "DATA...", "Labelled samples: files or folders."),
+    data: list[str],
     *,
-    annotator: str | None = Help(None, "Default: as for `veriglot evaluate`."),
+    annotator: str | None = None,
     unit: str = "word",
-    figure_level: Literal["response", "sentence", "fact"] = Option(
-        "response",
-        "Level of the figures. sentence and fact give Kang et al.'s Table 9, response all of them.",
-    ),
+    figure_level: Literal["response", "sentence", "fact"] = "response",
     columns: tuple[str, ...] = (),
-    language: str | None = Help(None, "Default: unknown."),
-    json: bool = JSON_TABLE,
+    language: str | None = None,
+    json: bool = False,
 ) -> None:
     """Describe labelled data by language: sizes, length ratios, character and sentence hallucination rates, types.
 
@@ -223,11 +201,11 @@ def _shown(value: float | None) -> str:
 @app.command("record")
 @command
 def record(
-    run: Path = Argument(..., "RUN", "Folder of `veriglot bench run`, or results.json."),
+    run: Path,
     *,
-    output: str = Help(..., "the figures, as JSON."),
-    figure_level: Literal["word", "fact", "sentence", "response"] = Option("word", "Level of the figures."),
-    measure: str = Option("auc_pr_nonfactual", "Measure to choose by; higher must be better.", "NAME"),
+    output: str,
+    figure_level: Literal["word", "fact", "sentence", "response"] = "word",
+    measure: str = "auc_pr_nonfactual",
 ) -> None:
     """Write a file of detectors' figures by language, from which the detector auto chooses.
 

@@ -1,10 +1,10 @@
 """Commands made of functions, and the options of all of them, each declared once with one meaning.
 
-A parameter of a command is what `_OPTIONS` declares under its name, so that one called `seed` has the option
-`--seed`, or what its own annotation says: an `Option` or an `Argument` of the command line, or a `Setting` of the
-TOML file that `--config` names, such as `facts: int = Setting(5, "Number of facts of each page.")`. `Help` adds
-what is a command's own. The default is said at the end where the help does not say it. A parameter whose type is a
-class of `Options` stands for all its fields.
+A parameter of a command is what `options.toml` declares under its name: one called `seed` is the option `--seed`, one
+whose kind is `setting` stands in the TOML file that `--config` names. Where commands mean different things by a name,
+`parameters.toml` says what the parameter of a command, or of a group of options, is: an option, an argument or a
+setting; its `more` adds to a shared help what is a command's own. The default is said at the end where the help does
+not say it. A parameter whose type is a class of `Options` stands for all its fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from contextvars import copy_context
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -31,19 +31,14 @@ import typer
 from typer.core import TyperArgument, TyperGroup
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.plugins import packaged
 from veriglot.records.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
-    "JSON_ACCOUNT",
-    "JSON_TABLE",
-    "Argument",
-    "Help",
-    "Option",
     "Options",
-    "Setting",
     "command",
     "commented_toml",
     "new_app",
@@ -52,149 +47,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Declared:
-    """How a parameter is declared; a default of `...` is none: it is required."""
+    """How a parameter is declared; one with `more` is the shared one of its name, and adds that to its help."""
 
-    kind: Literal["option", "argument", "setting", "help", "root"]
-    default: Any
-    help: str
+    kind: Literal["option", "argument", "setting", "root"] = "option"
+    help: str = ""
+    more: str = ""
     metavar: str | None = None
     short: str | None = None
-    min: float | None = None
-    max: float | None = None
+    min: int | float | None = None
+    max: int | float | None = None
     envvar: str | None = None
     names: tuple[str, ...] = ()
 
 
-def Option(  # noqa: N802  # as in typer
-    default: Any,
-    help: str,  # noqa: A002
-    metavar: str | None = None,
-    short: str | None = None,
-    *,
-    min: int | None = None,  # noqa: A002
-    max: int | None = None,  # noqa: A002
-    envvar: str | None = None,
-    names: tuple[str, ...] = (),
-) -> Any:
-    """An option of the command line.
-
-    Args:
-        default: what holds without it; `...` where it is required.
-        help: what it is, with its unit; the default is added.
-        metavar: what stands for its value.
-        short: its short form, such as `-o`.
-        min: the smallest number allowed, or None.
-        max: the largest number allowed, or None.
-        envvar: the environment variable that stands in for it.
-        names: how it is written; of itself `--` and the parameter's name.
-    """
-    return _Declared("option", default, help, metavar, short, min, max, envvar, names)
+_OPTIONS = packaged(__package__, "options.toml", dict[str, _Declared])
+_PARAMETERS = packaged(__package__, "parameters.toml", dict[str, dict[str, dict[str, _Declared]]])
 
 
-def Argument(default: Any, metavar: str, help: str) -> Any:  # noqa: A002, N802
-    """An argument of the command line: what stands for it, and its help."""
-    return _Declared("argument", default, help, metavar)
-
-
-def Setting(default: Any, help: str, min: float | None = None, max: float | None = None) -> Any:  # noqa: A002, N802
-    """A parameter that only the settings file gives: its help with its unit, and the numbers allowed."""
-    return _Declared("setting", default, help, min=min, max=max)
-
-
-def Help(default: Any, help: str) -> Any:  # noqa: A002, N802
-    """What a command adds to the help of an option that several commands share; in small letters, to its sentence."""
-    return _Declared("help", default, help)
-
-
-_OPTIONS: dict[str, _Declared] = {
-    "annotator": Option(..., "Annotator whose labels to use: a name, majority or union.", "NAME"),
-    "attempts": Setting(..., "How often to ask a model until a result passes the checks, 1 to 9.", 1, 9),
-    "batch_size": Option(
-        ..., "How many rows a detector judges at once. The results do not depend on it. Default: 32 rows.", "N", min=1
-    ),
-    "calibration": Option(
-        ..., "Calibrate the detector's confidences with this file of veriglot evaluate --calibrate.", "FILE"
-    ),
-    "columns": Option(
-        ...,
-        "Columns that hold the parts of a sample (response, evidence, question, id, language, model, label or spans),"
-        " such as response=answer,evidence=contexts. In a TOML file, a table [columns]. Default: by name.",
-        "PART=COLUMN,...",
-        names=("--map",),
-    ),
-    "count": Option(..., "How many.", "N", "-n", min=1),
-    "database": _Declared("root", None, "database"),
-    "detector": Option(
-        ...,
-        "Name of the detector: grounding (compares words), reader (reads question, response and evidence together,"
-        " also across languages; needs the extra reader), auto (the best that is installed), or your own"
-        " package.module:Class. Some names take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and"
-        " ensemble:NAME+NAME. veriglot doctor lists all.",
-        "NAME",
-    ),
-    "dry_run": Option(..., "Write no file and call no model: only estimate what it would cost."),
-    "encoder": Option(..., "ONNX file of the sentence encoder.", "FILE"),
-    "epochs": Option(..., "Passes over the data.", "N", min=1),
-    "fail_on": Option(..., "Exit with 4.", "NAMES"),
-    "format": Option(..., "Format of the input. Default: recognised from its content.", "NAME"),
-    "host": Option(..., "Address to listen on; 0.0.0.0 for the network.", "ADDRESS"),
-    "json": Option(..., "Print JSON."),
-    "language": Option(
-        ..., "Language of rows without one, as a BCP 47 tag, a code or a name (de, deu, German).", "TAG"
-    ),
-    "languages": Option(..., "Comma-separated languages.", "TAGS", "-l"),
-    "model": Option(..., "The model to ask, as its server names it.", "MODEL", "-m"),
-    "on_error": Option(
-        ...,
-        "What to do with a row that cannot be read. stop: end the run. skip: write the row to OUTPUT.failed.jsonl,"
-        " and exit with 3 at the end.",
-    ),
-    "output": Option(..., "Where to write.", "PATH", "-o"),
-    "overwrite": Option(
-        ..., "Replace the output of an earlier run; finished calls of models are used again. Default: resume."
-    ),
-    "part": Setting(..., "Part of an article to use as the reference: its lead section (lead), or all of it (text)."),
-    "people": Option(..., "People, as `veriglot dataset people` writes them; may be repeated.", "FILE"),
-    "port": Option(..., "Port to listen on.", "N", "-p", min=1, max=65535),
-    "predictions": Option(..., "Predictions of `veriglot detect`, joined to the samples by id.", "FILE"),
-    "processes": Option(..., "Worker processes; 0 means one for each core.", "N", "-j", min=0),
-    "prompt": Option(
-        ...,
-        "Your own prompts, as TOML with the keys and placeholders of the shipped ones"
-        " (src/veriglot/datasets/prompts/).",
-        "FILE",
-    ),
-    "public_url": Option(
-        ..., "Address at which people reach the studio, such as https://studio.example.org; it may have a path.", "URL"
-    ),
-    "quiet": _Declared("root", None, "quiet"),
-    "resamples": Option(..., "Bootstrap resamples of whole texts; 0 gives no intervals.", "N", min=0),
-    "retry": Option(..., "Retry what failed in an earlier run. Default: do not."),
-    "revision": Setting(..., "Revision of the model, stored with its responses."),
-    "seed": Option(..., "Seed of all random draws.", "N", min=0),
-    "set": Option(..., "A further option of the detector, such as model=NAME; may be repeated.", "NAME=VALUE"),
-    "splits": Option(
-        ...,
-        "How to recognise splits, to find leaks between them. names: by meta.split of the samples, or by train, dev,"
-        " test in the names of files and folders. files: each file is a split. arguments: each DATA is a split.",
-    ),
-    "table": Option(..., "Which table to write.", "NAME"),
-    "taxonomy": Option(..., "Taxonomy of the types of spans.", "NAME"),
-    "threshold": Option(..., "Mark words with at least this confidence, a probability from 0 to 1.", "P"),
-    "to": Option(..., "Format of the output.", "FORMAT"),
-    "unit": Option(..., "What is counted: char, word, or hf:TOKENIZER (a tokenizer.json or a hub name).", "UNIT"),
-}
-
-
-JSON_ACCOUNT = Help(False, "with the account of the run. Default: a table.")
-JSON_TABLE = Help(False, "Default: a table.")
-_CONFIG = Option(
-    None,
-    "TOML file with settings and options of this command. The command line overrides it. --write-config prints one"
-    " with comments.",
-    "FILE",
-    names=("--config",),
-)
+def _declared_by(owner: Callable[..., Any]) -> dict[str, _Declared]:
+    """What a command, or a class of options, declares itself."""
+    return _PARAMETERS.get(owner.__module__.rpartition(".")[2], {}).get(owner.__name__, {})
 
 
 # A value's type tells a reader nothing: INPUT, not INPUT <list[str]>.
@@ -217,20 +89,14 @@ def new_app(group: type[TyperGroup] = Verbs) -> typer.Typer:
     return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Options:
     """Base of groups of options: a frozen dataclass whose fields are parameters of a command, or further groups."""
 
     declared: ClassVar[dict[str, _Declared]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
-        cls.declared = cls.declared | own
-        for name, value in own.items():
-            if value.default is ...:
-                delattr(cls, name)
-            else:
-                setattr(cls, name, field(default_factory=dict) if value.default == {} else value.default)
+        cls.declared = cls.declared | _declared_by(cls)
         dataclass(frozen=True, kw_only=True)(cls)
 
 
@@ -271,20 +137,25 @@ class Parameter:
         return f"{text} Default: {'off' if default is False else default}."
 
 
-def _parameters(names: Mapping[str, Any], hints: Mapping[str, Any]) -> list[Parameter | _Group]:
-    """The parameters of these names and defaults."""
-    return [_parameter(name, hints[name], default) for name, default in names.items()]
+def _parameters(
+    names: Mapping[str, Any], hints: Mapping[str, Any], own: Mapping[str, _Declared]
+) -> list[Parameter | _Group]:
+    """The parameters of these names and defaults; `own` are those declared beside them."""
+    return [_parameter(name, hints[name], default, own.get(name)) for name, default in names.items()]
 
 
-def _parameter(name: str, hint: Any, default: Any) -> Parameter | _Group:
+def _parameter(name: str, hint: Any, default: Any, own: _Declared | None) -> Parameter | _Group:
     if isinstance(hint, type) and issubclass(hint, Options):
-        members = {member.name: member.default for member in fields(hint)} | hint.declared  # type: ignore[arg-type]
-        return _Group(name, hint, _parameters(members, get_type_hints(hint)))
-    if not isinstance(default, _Declared):
-        return Parameter(name, hint, _OPTIONS[name.rstrip("_")], default, "")
-    if default.kind == "help":
-        return Parameter(name, hint, _OPTIONS[name.rstrip("_")], default.default, default.help)
-    return Parameter(name, hint, default, default.default, "")
+        members: dict[str, Any] = {
+            member.name: {} if member.default_factory is dict else member.default
+            for member in fields(hint)  # type: ignore[arg-type]
+        }
+        return _Group(name, hint, _parameters(members, get_type_hints(hint), hint.declared))
+    if default in (inspect.Parameter.empty, MISSING):
+        default = ...
+    if own is None or own.more:
+        return Parameter(name, hint, _OPTIONS[name.rstrip("_")], default, "" if own is None else own.more)
+    return Parameter(name, hint, own, default, "")
 
 
 def _leaves(nodes: list[Parameter | _Group]) -> Iterator[Parameter]:
@@ -316,7 +187,8 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
     """
     signature = inspect.signature(function).parameters
     hints = get_type_hints(function)
-    nodes = _parameters({name: parameter.default for name, parameter in signature.items()}, hints)
+    defaults = {name: parameter.default for name, parameter in signature.items()}
+    nodes = _parameters(defaults, hints, _declared_by(function))
     flat = list(_leaves(nodes))
     tuples = {parameter.name for parameter in flat if get_origin(parameter.type) is tuple}
     configurable = any(parameter.info.kind == "setting" for parameter in flat)
@@ -348,7 +220,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
 
     typed = [parameter for parameter in flat if parameter.info.kind in {"option", "argument"}]
     if configurable:
-        typed.append(Parameter("_config", str | None, _CONFIG, None, ""))
+        typed.append(Parameter("_config", str | None, _OPTIONS["config"], None, ""))
     parameters = [inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     parameters += [_typer_parameter(parameter, optional=configurable) for parameter in typed]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Options, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
@@ -30,29 +30,20 @@ _NAMED = 3  # ids of samples or predictions that belong to nothing
 class ConvertOptions(Options):
     """The options of `veriglot convert`."""
 
-    source: str = Argument(..., "IN", "A file or folder in any readable format, or - for standard input.")
-    output: str | None = Help(None, "Default: standard output.")
+    source: str
+    output: str | None = None
     format_: str | None = None
     columns: tuple[str, ...] = ()
-    to: str | None = Help(
-        None,
-        "One of jsonl, parquet, halluverse, halomi, hat, inline, label-studio, lettucedetect, mfava, mu-shroom,"
-        " psiloqa, ragtruth and xcomet. Default: by the suffix of the output; jsonl on standard output.",
-    )
-    language: str | None = Help(None, "Default: left unset.")
-    predictions: str | None = Help(None, "They are written as annotations of kind `model`.")
-    predicted_by: str | None = Option(
-        None, "Name of the annotator of --predictions. Default: name and revision of the detector.", "NAME"
-    )
-    taxonomy: str | None = Help(None, "in --predictions. Default: the first that has all their types.")
-    strict: bool = Option(False, "Reject rows that need a repair.")
+    to: str | None = None
+    language: str | None = None
+    predictions: str | None = None
+    predicted_by: str | None = None
+    taxonomy: str | None = None
+    strict: bool = False
     on_error: Literal["stop", "skip"] = "skip"
-    max_line_mb: int = Option(32, "Longest line, in mebibytes; a longer one is a row that cannot be read.", "MB", min=1)
-    summary: bool = Option(
-        False,
-        "Print how many tags of each file were parsed, repaired and reported. Without -o, write no samples.",
-    )
-    json: bool = Help(False, "with the account; it needs -o or --summary.")
+    max_line_mb: int = 32
+    summary: bool = False
+    json: bool = False
 
     @property
     def target(self) -> str:

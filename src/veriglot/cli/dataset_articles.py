@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.cli.command import JSON_ACCOUNT, Help, Option, Options, Setting, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import Bar, print_json, say
 from veriglot.cli.inputs import language_tags, parts, read_text, require_files
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -69,19 +69,10 @@ __all__ = [
 class Wikimedia(Options):
     """Which Wikipedias to ask, and how fast."""
 
-    contact: str | None = Option(
-        None,
-        "Your e-mail or web address. Wikimedia asks for it, and each request sends it.",
-        "ADDRESS",
-        envvar="VERIGLOT_CONTACT",
-    )
-    rate: float | None = Setting(
-        None, "Maximum number of requests per second. Default: 5 (Wikipedia), 1 (Wikidata), 10 (page views)."
-    )
-    wiki_servers: tuple[str, ...] = Setting(
-        (), "Other Wikipedias: TAG=URL, or a URL with {edition} in it. Default: Wikimedia's."
-    )
-    fetched: str | None = Setting(None, "Folder for the fetched answers. Default: beside the output.")
+    contact: str | None = None
+    rate: float | None = None
+    wiki_servers: tuple[str, ...] = ()
+    fetched: str | None = None
 
     def answers(self, folder: Path) -> AnswerCache:
         """What was fetched, in `folder` unless another is named."""
@@ -128,27 +119,19 @@ class Wikimedia(Options):
 class Wikidata(Wikimedia):
     """Whom to ask for people, beside Wikipedias."""
 
-    wikidata_server: str | None = Setting(None, "Another SPARQL server. Default: Wikidata's.")
-    views_server: str | None = Setting(None, "Another server of page views. Default: Wikimedia's.")
+    wikidata_server: str | None = None
+    views_server: str | None = None
 
 
 class Popularity(Options):
     """How people are found in Wikidata and drawn by how often they are read."""
 
-    at_least: int | None = Setting(
-        None, "Minimum number of the languages in which a person has an article. Default: all.", 1
-    )
-    candidates: int | None = Setting(
-        None, "Number of people, drawn at random, whose details and page views are fetched. Default: 10 times count.", 1
-    )
-    groups: int = Setting(10, "Number of groups of equal size by page views; each gives equally many people.", 1)
-    views_in: str | None = Setting(
-        None, "Wikipedias whose page views count, separated by commas; or none. Default: one, en first."
-    )
-    views_from: date = Setting(date(2022, 1, 1), "Count page views from this day, the first of a month.")
-    views_to: date = Setting(
-        date(2023, 1, 1), "Count page views up to the day before this day. The default is as in Kang et al."
-    )
+    at_least: int | None = None
+    candidates: int | None = None
+    groups: int = 10
+    views_in: str | None = None
+    views_from: date = date(2022, 1, 1)
+    views_to: date = date(2023, 1, 1)
 
     def counted_in(self, languages: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
         """The languages of `languages` whose page views count, `usual` ones where none is named."""
@@ -163,47 +146,27 @@ class Popularity(Options):
 @command
 def articles(
     *,
-    edition: str = Option(..., "Wikipedia edition to read, by its language.", "TAG", short="-e"),
-    output: str = Help(..., "the articles, as JSON lines."),
-    count: int | None = Help(None, "articles to keep. Default: 1000 random ones from the API; otherwise all."),
-    dump: str | None = Option(
-        None,
-        "Read this dump instead of the API: ...-pages-articles.xml.bz2, or a history with every edit. --count then"
-        " draws a random sample.",
-        "FILE",
-    ),
-    category: str | None = Setting(None, "Fetch the articles of a category instead of random ones. Default: none."),
-    subcategories: int = Setting(0, "How many levels below the category to go.", 0),
-    titles: str | None = Option(
-        None, "Fetch the articles with these titles, one on each line; - is standard input.", "FILE"
-    ),
-    people: list[str] | None = Help(None, "Fetch the articles about them instead of random ones."),
-    min_characters: int = Setting(2000, "Minimum length of an article in characters; shorter ones are dropped.", 0),
-    min_depth: float = Setting(
-        5.0, "Minimum depth of the edition: edits/articles x non-articles/articles x (1 - articles/pages).", 0
-    ),
-    min_edits: int = Setting(5, "Minimum number of edits of an article, without those by bots.", 0),
-    without: str | None = Setting(
-        None,
-        "Articles with maintenance templates of these kinds are dropped: unreferenced, more-references,"
-        " failed-verification, under-construction, disputed, disambiguation; or none. Default: all but"
-        " more-references.",
-    ),
-    no_filters: bool = Option(False, "Keep every article. Default: only those that pass the filters."),
-    learn: bool = Setting(True, "Also ask the wikis for the names of their maintenance templates, besides the table."),
-    strict_filters: bool = Setting(
-        False, "Drop articles that a filter cannot check. Otherwise they are kept and counted."
-    ),
-    statistics: tuple[int, int, int] | None = Setting(
-        None,
-        "Pages, articles and edits of Special:Statistics, for a dump, such as [8000000, 2900000, 250000000]. Default:"
-        " from the API.",
-    ),
+    edition: str,
+    output: str,
+    count: int | None = None,
+    dump: str | None = None,
+    category: str | None = None,
+    subcategories: int = 0,
+    titles: str | None = None,
+    people: list[str] | None = None,
+    min_characters: int = 2000,
+    min_depth: float = 5.0,
+    min_edits: int = 5,
+    without: str | None = None,
+    no_filters: bool = False,
+    learn: bool = True,
+    strict_filters: bool = False,
+    statistics: tuple[int, int, int] | None = None,
     seed: int = 0,
-    most_pages: int | None = Setting(None, "Stop after looking at so many pages. Default: 100 times count.", 1),
+    most_pages: int | None = None,
     wikimedia: Wikimedia,
     overwrite: bool = False,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
     quiet: bool = False,
 ) -> None:
     """Fetch articles of one Wikipedia and keep those that pass mFAVA's filters.
@@ -281,14 +244,14 @@ _KANG = "en,es,ru,id,vi,fa,uk,sv,th,ja,de,ro,hu,bg,fr,fi,ko,it,zh"
 @command
 def people(
     *,
-    output: str = Help(..., "the people, as JSON lines."),
-    languages: str = Help(_KANG, "whose Wikipedias all have an article on each person. Default: the 19 of Kang et al."),
-    count: int = Help(500, "people to draw."),
+    output: str,
+    languages: str = _KANG,
+    count: int = 500,
     popularity: Popularity,
     seed: int = 0,
     wikidata: Wikidata,
     overwrite: bool = False,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
     quiet: bool = False,
 ) -> None:
     """Find people with an article in all these Wikipedias, and draw some, often read and rarely read ones.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.cli.command import JSON_ACCOUNT, Help, Option, Options, Setting, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import Bar, print_json, say
 from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, find_people, written_once
 from veriglot.cli.dataset_responses import ask, named_models
@@ -73,36 +73,21 @@ class _SetOrder(Record):
 class BiographiesOptions(Options):
     """The options of `veriglot dataset biographies`."""
 
-    output: str = Help(..., "the set: a folder.")
-    model: tuple[str, ...] = Help(
-        (), "NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only."
-    )
-    languages: str | None = Help(None, "Default: the 19 of Kang et al.")
-    count: int = Help(500, "people to draw.")
-    people: tuple[str, ...] = Help((), "Default: find them in Wikidata.")
-    articles: tuple[str, ...] = Option(
-        (),
-        "Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be repeated."
-        " Default: fetch them from the Wikipedias.",
-        "FILE",
-    )
-    samples: int = Setting(5, "Number of responses of each model to each prompt. The default is as in Kang et al.", 1)
-    temperature: float | None = Setting(None, "Temperature of the responses. Default: that of `generation`, else 1.", 0)
-    spread: Spread | None = Setting(
-        None,
-        "diverse: equally many people from each group of equal size by page views, as in Kang et al. top: the people"
-        " who are read most. given: in the order of people. Default: given with people, else diverse.",
-    )
+    output: str
+    model: tuple[str, ...] = ()
+    languages: str | None = None
+    count: int = 500
+    people: tuple[str, ...] = ()
+    articles: tuple[str, ...] = ()
+    samples: int = 5
+    temperature: float | None = None
+    spread: Spread | None = None
     part: Part = "text"
-    min_characters: int = Setting(0, "Minimum length of an article in characters; shorter ones count as missing.", 0)
-    cross: str = Setting(
-        "en", "Also pair the responses with the article in this language, in a separate file; or none."
-    )
-    labels: tuple[str, ...] = Setting(
-        (), "Files of annotated rows of reference.jsonl, whose labels are copied to the rows. Default: none."
-    )
-    prompt: str | None = Setting(None, "File of your own prompts, those of biography.toml. Default: the shipped ones.")
-    prompts_only: bool = Setting(False, "Make people, articles and prompts, and ask no model.")
+    min_characters: int = 0
+    cross: str = "en"
+    labels: tuple[str, ...] = ()
+    prompt: str | None = None
+    prompts_only: bool = False
     popularity: Popularity
     seed: int = 0
     wikidata: Wikidata
@@ -111,7 +96,7 @@ class BiographiesOptions(Options):
     connection: Connection
     run: Run
     dry_run: bool = False
-    json: bool = JSON_ACCOUNT
+    json: bool = False
 
     @property
     def root(self) -> Path:

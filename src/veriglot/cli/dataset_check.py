@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
+from veriglot.cli.command import command
 from veriglot.cli.console import print_json
 from veriglot.cli.dataset_responses import show_quality
 from veriglot.cli.generation import Queries, Reading
@@ -26,36 +26,19 @@ _PAGES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 @command
 def check(
-    data: list[str] = Argument(..., "DATA...", "Data sets: files or folders in any readable format, or -."),
+    data: list[str],
     *,
-    output: str | None = Help(
-        None,
-        "a cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. rejected.jsonl next to it"
-        " holds the rows that were left out, with reasons.",
-    ),
-    report: list[str] | None = Option(None, "Write the report as .html, .md or .json; may be repeated.", "FILE"),
-    quality: bool = Option(
-        False,
-        "Only report the quality of responses by model and language, with Table 1 of Kang et al. and more: words,"
-        " sentences, right language, declined, repetitive, cut, empty.",
-    ),
+    output: str | None = None,
+    report: list[str] | None = None,
+    quality: bool = False,
     splits: Literal["names", "files", "arguments", "none"] = "names",
-    near: float = Setting(
-        0.8, "Jaccard similarity of character n-grams, 0.5 to 1, from which texts are near-duplicates.", 0.5, 1
-    ),
-    keep: list[str] | None = Setting(
-        None, "Checks that change nothing in the cleaned copy. Default: as each check defines."
-    ),
-    drop: list[str] | None = Setting(
-        None,
-        "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each defines.",
-    ),
-    fail_on: Literal["error", "warning", "note", "never"] = Help(
-        "never", "if a finding has this level (error, warning, note) or a worse one."
-    ),
+    near: float = 0.8,
+    keep: list[str] | None = None,
+    drop: list[str] | None = None,
+    fail_on: Literal["error", "warning", "note", "never"] = "never",
     format_: str | None = None,
-    language: str | None = Help(None, "Default: identified from the text."),
-    json: bool = JSON_ACCOUNT,
+    language: str | None = None,
+    json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Check labelled data before you train or measure on it, and write a cleaned copy.
@@ -116,20 +99,14 @@ def _write(report: CheckReport, path: str, kind: str) -> None:
 
 @command
 def card(
-    data: list[str] = Argument(..., "DATA...", "Data sets: files or folders in any format."),
+    data: list[str],
     *,
-    output: str | None = Help(None, "the card, as Markdown. Default: standard output."),
-    about: str | None = Option(
-        None,
-        "TOML file with what no run records: purpose, contact, licence, uses, prices. Default: all is unknown.",
-        "FILE",
-    ),
-    write_about: str | None = Option(
-        None, "Also write this TOML file, with every key of --about for you to fill in.", "FILE"
-    ),
+    output: str | None = None,
+    about: str | None = None,
+    write_about: str | None = None,
     splits: Literal["names", "files", "arguments", "none"] = "names",
     format_: str | None = None,
-    language: str | None = Help(None, "Default: identified from the text."),
+    language: str | None = None,
     quiet: bool = False,
 ) -> int:
     """Write the data card of a data set from its files and from the records of the steps that made it.

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Options, Setting, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import say
 from veriglot.cli.dataset_articles import (
     ArticleOrder,
@@ -63,26 +63,18 @@ _PEOPLE = 500
 class HalluverseOptions(Options):
     """The options of `veriglot dataset halluverse`."""
 
-    pages: tuple[str, ...] = Argument(
-        (),
-        "[PAGES]...",
-        "Pages about people as JSON lines, such as `veriglot dataset articles --people` writes. Default: fetch them,"
-        " with the people, in the languages of --languages.",
-    )
-    output: str = Help(..., "the pairs, as JSON lines.")
-    people: tuple[str, ...] = Help((), "Pages about others are left out. Default: all pages are used.")
-    languages: str | None = Help(None, "of the pages to fetch. Default: those of HalluVerse25, en,ar,tr.")
-    count: int | None = Help(None, "people to fetch. Default: 500.")
-    model: str | None = Help(None, "It chooses facts and inserts errors. Default: none, with --rules.")
-    rules: bool = Option(False, "Choose facts and insert errors by rule, without a model.")
-    facts: int = Setting(5, "Number of facts of each page.", 1, 50)
-    min_sentences: int = Setting(20, "Minimum number of sentences of a page.", 1)
-    any_subject: bool = Setting(False, "Also take sentences that do not name the person of the page.")
-    types: str | None = Setting(None, "Types of errors. Default: all, entity,relation,sentence.")
-    prompt: str | None = Setting(
-        None,
-        "File of your own prompts, as for `dataset silver --prompt`; also choose and taken. Default: the shipped ones.",
-    )
+    pages: tuple[str, ...] = ()
+    output: str
+    people: tuple[str, ...] = ()
+    languages: str | None = None
+    count: int | None = None
+    model: str | None = None
+    rules: bool = False
+    facts: int = 5
+    min_sentences: int = 20
+    any_subject: bool = False
+    types: str | None = None
+    prompt: str | None = None
     checks: Checks
     seed: int = 0
     cost: Cost
@@ -90,7 +82,7 @@ class HalluverseOptions(Options):
     connection: Connection
     run: Run
     dry_run: bool = False
-    json: bool = JSON_ACCOUNT
+    json: bool = False
 
     @property
     def path(self) -> Path:

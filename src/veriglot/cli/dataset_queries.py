@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from veriglot.cli.command import Argument, Help, Setting, command
+from veriglot.cli.command import command
 from veriglot.cli.console import say
 from veriglot.cli.generation import Connection, Run, print_plan, records_of, references, tell
 from veriglot.cli.inputs import language_tags
@@ -27,30 +27,17 @@ Checking = Literal["model", "detector", "none"]
 
 @command
 def queries(
-    articles: list[str] | None = Argument(
-        None,
-        "[ARTICLES]...",
-        "Articles as JSON lines, as `veriglot dataset articles` writes: language, title, and lead or text. With"
-        " --people, they are the evidence of the biographies, joined by `item` and `language`.",
-    ),
+    articles: list[str] | None = None,
     *,
-    output: str = Help(..., "the queries, as JSON lines."),
-    model: str | None = Help(None, "It writes the queries. Default: none, with --people."),
-    people: list[str] | None = Help(None, "The queries then ask for their biographies, and no model writes them."),
-    languages: str | None = Help(None, "of the biographies. Default: the 19 of Kang et al."),
-    count: int = Help(2, "queries to write on each article, at most 9."),
+    output: str,
+    model: str | None = None,
+    people: list[str] | None = None,
+    languages: str | None = None,
+    count: int = 2,
     prompt: str | None = None,
-    part: Part | None = Setting(
-        None,
-        "Part of an article to use as the reference: lead section or whole text. Default: lead; text with people.",
-    ),
-    check: Checking = Setting(
-        "model",
-        "How to check that the reference answers a query. model: a model confirms it and quotes the passage, which"
-        " must be in the reference. detector: a model answers from the reference, and the grounding detector checks"
-        " that the reference supports the answer. none: no check.",
-    ),
-    check_model: str | None = Setting(None, "Model for `check`. Default: the model that writes."),
+    part: Part | None = None,
+    check: Checking = "model",
+    check_model: str | None = None,
     seed: int = 0,
     connection: Connection,
     run: Run,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import msgspec
 
-from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
+from veriglot.cli.command import command
 from veriglot.cli.console import print_json
 from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
 from veriglot.cli.inputs import readable
@@ -30,32 +30,20 @@ __all__ = ["ask", "named_models", "show_quality"]
 
 @command
 def responses(
-    queries: list[str] = Argument(..., "QUERIES...", "Queries in any readable format; files or folders."),
+    queries: list[str],
     *,
-    model: list[str] = Help(..., "NAME=MODEL gives it another name in tables and ids; may be repeated."),
-    output: str = Help(..., "the responses: a file (*.jsonl), or a folder with one file for each model."),
-    design: Design = Option(
-        "subsets",
-        "subsets: split the queries of each language into one subset for each seed, and ask each query once. runs:"
-        " ask every query with every seed.",
-    ),
-    seeds: str = Option(
-        "42,43,44,47,49",
-        "Seeds, as 1,2,3 or 1-5; none lets the server choose. Default: those of mFAVA, 42,43,44,47,49.",
-        "LIST",
-    ),
-    prompt: str = Help(
-        "closed",
-        "Or a style: closed (only the question), instructed (also ask for an answer in its language), or open (also"
-        " give the evidence, and ask to use nothing else).",
-    ),
-    completion: bool = Setting(False, "Use text completion instead of chat."),
+    model: list[str],
+    output: str,
+    design: Design = "subsets",
+    seeds: str = "42,43,44,47,49",
+    prompt: str = "closed",
+    completion: bool = False,
     revision: str | None = None,
     connection: Connection,
     reading: Reading,
     run: Run,
     dry_run: bool = False,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
 ) -> int:
     """Ask models every query of a design, and describe the responses.
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
+from veriglot.cli.command import command
 from veriglot.cli.console import print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Watch
@@ -27,68 +27,35 @@ if TYPE_CHECKING:
 
 @command
 def sample(
-    data: list[str] = Argument(
-        ...,
-        "DATA...",
-        "Parquet, JSON lines, CSV or TSV with columns source and target; native samples; or plain text (.txt), one"
-        " source on each line.",
-    ),
+    data: list[str],
     *,
-    output: str = Help(..., "the sample: a folder."),
-    source: str = Option(..., "Language of the sources (BCP 47).", "TAG", short="-s"),
-    target: str | None = Option(
-        None, "Language of the translations. Default: none, for sources that are not translated yet.", "TAG", short="-t"
-    ),
-    targets: list[str] | None = Setting(
-        None, "Files of translations of a plain text, line by line; one for each, in order. Default: none."
-    ),
-    scorer: list[str] | None = Option(
-        None,
-        'Choose the worst lines by this scorer, with its options: "top-ngram graded=true"; may be repeated. veriglot'
-        " doctor lists the scorers.",
-        "NAME",
-    ),
-    scores: list[str] | None = Setting(
-        None,
-        'Columns of scores in the data, with their directions: ["logprob:higher-is-better"] or higher-is-worse.'
-        " Default: none.",
-    ),
-    worst: int = Setting(1_000, "Number of worst lines of each scorer.", 0),
-    drawn: int = Setting(1_000, "Number of further lines drawn at random from each scorer's worst percentile.", 0),
-    percentile: float = Setting(1.0, "Size of the worst percentile, in per cent of the lines."),
-    most: int = Setting(10_000, "Maximum number of lines in all.", 1),
-    parts: str = Setting(
-        "train=5000,dev=2000,test=3000",
-        "Splits and their sizes. If another number of lines is chosen, the sizes are shares.",
-    ),
-    near: float = Setting(
-        0.8,
-        "Share of character n-grams from which two texts are near-duplicates, 0 to 1. Later ones are dropped, and the"
-        " rest go into the same split. 0 keeps them all, and splits by 0.8.",
-        0,
-        1,
-    ),
-    unique: Literal["source", "pair"] = Setting("source", "What must be unique: a source, or a pair."),
-    min_length: int = Setting(
-        15, "Minimum length of a source in visible characters; those of Chinese, Japanese and Korean count twice.", 0
-    ),
-    max_length: int = Setting(1_000, "Maximum length of a source, counted in the same way.", 0),
-    min_confidence: float = Setting(0.5, "Minimum confidence of a source's language, 0 to 1."),
-    cleaned: bool = Setting(False, "Keep every line, because the data were cleaned before."),
-    rejected: Path | None = Option(None, "Write every rejected line to this file, with the reason.", "FILE"),
-    source_column: str = Setting("source", "Column of sources."),
-    target_column: str = Setting("target", "Column of translations."),
-    id_column: str = Setting("id", "Column of ids, if there is one."),
+    output: str,
+    source: str,
+    target: str | None = None,
+    targets: list[str] | None = None,
+    scorer: list[str] | None = None,
+    scores: list[str] | None = None,
+    worst: int = 1_000,
+    drawn: int = 1_000,
+    percentile: float = 1.0,
+    most: int = 10_000,
+    parts: str = "train=5000,dev=2000,test=3000",
+    near: float = 0.8,
+    unique: Literal["source", "pair"] = "source",
+    min_length: int = 15,
+    max_length: int = 1_000,
+    min_confidence: float = 0.5,
+    cleaned: bool = False,
+    rejected: Path | None = None,
+    source_column: str = "source",
+    target_column: str = "target",
+    id_column: str = "id",
     seed: int = 0,
-    processes: int = Help(0, "They identify languages."),
-    scorer_processes: int | None = Setting(
-        None, "Number of processes that score; each loads the scorers. Not with engine = ray. Default: 1.", 1
-    ),
-    engine: Literal["local", "ray"] = Setting(
-        "local", "What scores. ray takes the cluster of RAY_ADDRESS, or starts one here, with --processes workers."
-    ),
+    processes: int = 0,
+    scorer_processes: int | None = None,
+    engine: Literal["local", "ray"] = "local",
     overwrite: bool = False,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Sample translations to annotate from millions, as HAT does: clean, score, choose the worst, split.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Setting, command
+from veriglot.cli.command import command
 from veriglot.cli.console import Bar, say
 from veriglot.cli.generation import (
     Checks,
@@ -45,27 +45,20 @@ __all__ = ["types_of"]
 
 @command
 def rules(
-    seeds: list[str] = Argument(
-        ...,
-        "SEEDS...",
-        "Samples in any readable format, or articles of `veriglot dataset articles`, whose evidence is quoted.",
-    ),
+    seeds: list[str],
     *,
-    output: str = Help(..., "the rows, as JSON lines."),
-    count: int | None = Help(None, "rows to make, spread evenly over the languages. Default: 1000."),
+    output: str,
+    count: int | None = None,
     taxonomy: Literal["fava", "halluverse"] = "fava",
-    clean: float = Setting(0.3, "Share of rows without errors.", 0, 1),
-    shares: str | None = Setting(
-        None,
-        'Weights of the error types, such as "entity=2,relation=1"; others are not used. Default: equal weights.',
-    ),
-    errors: str = Setting("1-3", 'Number of errors in a row with errors, such as "2" or "1-3"; at most 6.'),
-    reworded: float = Setting(0.4, "Share of the sentences that are quoted without their text in brackets.", 0, 1),
-    articles: int = Setting(1000, "Maximum number of articles of a language to quote, drawn by the seed.", 2),
+    clean: float = 0.3,
+    shares: str | None = None,
+    errors: str = "1-3",
+    reworded: float = 0.4,
+    articles: int = 1000,
     seed: int = 0,
     reading: Reading,
     overwrite: bool = False,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Make silver data by rule: quote the evidence and insert errors with exact spans, without a model.
@@ -169,32 +162,15 @@ def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
 
 @command
 def silver(
-    seeds: list[str] = Argument(
-        ...,
-        "SEEDS...",
-        "Samples in any readable format. The errors go into the response of a sample. For a sample without one, the"
-        " model first answers the question from the evidence, or retells the evidence.",
-    ),
+    seeds: list[str],
     *,
-    output: str = Help(..., "the rows, as JSON lines."),
-    model: str = Help(..., "It inserts the errors."),
-    taxonomy: Literal["fava", "halluverse"] = Help(
-        "fava",
-        "With fava, each passage gets errors of its six types, one type after another; with halluverse, each row is one"
-        " sentence with an error of one of its three types, drawn at random and balanced.",
-    ),
-    order: str | None = Setting(
-        None,
-        'Types in the order of insertion, such as "entity,subjective" (others are not used); or shuffled, drawn for'
-        " each passage. Default: all types, in the order of the taxonomy.",
-    ),
-    form: Form | None = Setting(
-        None,
-        "How the model shows its changes. tags: with tags around them. plain: it writes the edited text, and the"
-        " spans are where this differs. Default: tags for fava, plain for halluverse.",
-    ),
+    output: str,
+    model: str,
+    taxonomy: Literal["fava", "halluverse"] = "fava",
+    order: str | None = None,
+    form: Form | None = None,
     prompt: str | None = None,
-    clean: float = Setting(0.0, "Share of seeds without errors.", 0, 1),
+    clean: float = 0.0,
     checks: Checks,
     seed: int = 0,
     cost: Cost,
@@ -202,7 +178,7 @@ def silver(
     reading: Reading,
     run: Run,
     dry_run: bool = False,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
 ) -> int:
     """Make silver data: passages into which a model inserts errors, with exact spans.
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.cli.command import JSON_ACCOUNT, Argument, Help, Option, Setting, command
+from veriglot.cli.command import command
 from veriglot.cli.console import print_json, say
 from veriglot.cli.generation import Connection, Queries, Reading, Run, show_account, tell
 from veriglot.cli.inputs import language_tags, parts
@@ -28,46 +28,27 @@ if TYPE_CHECKING:
 
 @command
 def translate(
-    data: list[str] = Argument(..., "DATA...", "Annotated samples in any readable format."),
+    data: list[str],
     *,
-    languages: str = Help(..., "to translate into, such as de,ar,zh."),
-    translator: str = Option(
-        ...,
-        "hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...), ct2:FOLDER (a"
-        " model from CTranslate2's converter), or llm (a language model; name it with --model).",
-        "NAME",
-    ),
-    output: str = Help(..., "the translated rows, as JSON lines."),
-    strategy: str = Setting(
-        "tags,spans,align",
-        "How to find spans in the translation; for each span, the best result is used. tags: markers pass through the"
-        " translator. spans: each span is translated separately and searched for. align: by matching words.",
-    ),
-    aligner: str = Setting(
-        "auto",
-        "lexical (equal words, numbers, names, places) or vectors (of an encoder; vectors:NAME names one); auto is"
-        " vectors if the encoder is installed, else lexical. Each row states which.",
-    ),
-    min_quality: float = Setting(0.5, "Quality below which a span is dropped, 0 to 1.", 0, 1),
-    dropped: Dropped = Setting(
-        "aside",
-        "What to do with a row that lost a span. aside: reject it. keep: keep its other spans, with the flag"
-        " spans_dropped. A row that lost all its spans is always rejected.",
-    ),
-    evidence: Around = Setting("translate", "The evidence: translate or keep."),
-    question: Around = Setting("translate", "The question: translate or keep."),
-    translator_options: dict[str, Any] = Setting(
-        {}, 'Options of hf: beams = 1, batch = 32, device = "cuda:0", dtype = "bfloat16", prefix, codes.'
-    ),  # never changed
-    model: str | None = Help(None, "For --translator llm."),
-    prompt: str | None = Help(None, "For --translator llm. Default: the shipped ones."),
-    by_sentence: bool = Setting(False, "Ask llm sentence by sentence, not for whole texts."),
+    languages: str,
+    translator: str,
+    output: str,
+    strategy: str = "tags,spans,align",
+    aligner: str = "auto",
+    min_quality: float = 0.5,
+    dropped: Dropped = "aside",
+    evidence: Around = "translate",
+    question: Around = "translate",
+    translator_options: dict[str, Any] = {},  # noqa: B006  # never changed
+    model: str | None = None,
+    prompt: str | None = None,
+    by_sentence: bool = False,
     attempts: int = 2,
-    seed: int = Setting(0, "Seed of llm's calls.", 0),
+    seed: int = 0,
     connection: Connection,
     reading: Reading,
     run: Run,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
 ) -> int:
     """Translate annotated samples, with their spans, into other languages.
 
@@ -167,25 +148,17 @@ def _show_translated(account: Account[TranslationLanguage], output: Path, *, jso
 
 @command
 def labels(
-    data: list[str] = Argument(..., "DATA...", "Annotated samples in any readable format."),
+    data: list[str],
     *,
-    tokenizer: str = Option(
-        ..., "A tokenizer.json, the folder of a checkpoint, a model of the registry, or a name on the hub.", "NAME"
-    ),
-    output: str = Help(..., "the labels: a .parquet file, or one of JSON lines."),
-    scheme: Literal["io", "bio"] = Option("io", "io, or bio, which labels the first token of each span B."),
-    max_length: int | None = Option(
-        None,
-        "Maximum number of tokens of a row, with special tokens. Tokens beyond it are dropped and counted. Default:"
-        " no limit.",
-        "N",
-        min=3,
-    ),
-    annotator: str | None = Help(None, "Default: the only annotator's."),
+    tokenizer: str,
+    output: str,
+    scheme: Literal["io", "bio"] = "io",
+    max_length: int | None = None,
+    annotator: str | None = None,
     format_: str | None = None,
-    language: str | None = Help(None, "Default: identified from the text."),
+    language: str | None = None,
     run: Run,
-    json: bool = JSON_ACCOUNT,
+    json: bool = False,
 ) -> int:
     """Label the tokens of annotated responses, for training a token classifier.
 

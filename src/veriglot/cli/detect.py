@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Options, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, Bar, say
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
@@ -36,66 +36,27 @@ View = Literal["terminal", "json", "html"]
 class DetectOptions(Options):
     """The options of `veriglot detect`."""
 
-    inputs: tuple[str, ...] = Argument(
-        (), "[INPUT]...", "Files of samples in any readable format, folders of such files, or - for standard input."
-    )
-    evidence: tuple[str, ...] = Option(
-        (),
-        "Text file with evidence; may be repeated. Arguments after it are evidence too, so that --evidence"
-        " notes/*.txt works. - is standard input.",
-        "FILE",
-    )
-    evidence_text: tuple[str, ...] = Option((), "The evidence itself; may be repeated.", "TEXT")
-    response: str | None = Option(None, "Text file with the response; - is standard input.", "FILE")
-    response_text: str | None = Option(None, "The response itself.", "TEXT")
-    question: str | None = Option(None, "Question that the response of a pair answers.", "TEXT")
-    language: str | None = Help(None, "Default: identified from the text.")
+    inputs: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    evidence_text: tuple[str, ...] = ()
+    response: str | None = None
+    response_text: str | None = None
+    question: str | None = None
+    language: str | None = None
     columns: tuple[str, ...] = ()
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
-    threshold: float | None = Help(None, "Default: the detector's own.")
-    strictness: Literal["low", "normal", "high"] = Option(
-        "normal",
-        "A threshold whose rate of false alarms is measured, instead of --threshold. high finds more errors and"
-        " raises more false alarms, low fewer of both.",
-    )
-    words: bool = Option(False, "Also give every word with its confidence. Default: spans only.")
-    level: Level = Option(
-        "response",
-        "Also give each atomic fact (clause, apposition, date, number, name) or each sentence, with the probability"
-        " that any of it is unsupported. Default: response, which always has a score.",
-    )
-    output: str | None = Help(
-        None,
-        "the predictions: a file (.jsonl, .parquet or .html), or a folder (its name ends in /) that gets one .jsonl"
-        " file for each input. Rerun the command to resume an interrupted run. Default: standard output.",
-    )
-    to: View | None = Help(
-        None,
-        "It is for standard output alone. json prints one prediction on each line. Default: terminal for a pair on a"
-        " terminal, json otherwise.",
-    )
-    fail_on: tuple[str, ...] = Help(
-        (), "if any response is unsupported or not-checked; give both with a comma. Default: none."
-    )
-    max_rate: str | None = Option(
-        None,
-        "Exit with 4 if more than this share of the checked responses is marked, such as 5% or 0.05, or if none was"
-        " checked. The share is not an estimated rate of hallucination.",
-        "SHARE",
-    )
-    processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
-    shard: str | None = Option(
-        None,
-        "Judge only this part of the rows, such as 3/16, in jobs on several machines that share the input. veriglot"
-        " merge joins the outputs of all parts. Default: all rows.",
-        "K/N",
-    )
-    engine: Literal["local", "ray"] = Option(
-        "local",
-        "What judges the rows. ray takes the cluster of RAY_ADDRESS, or starts one on this machine, and makes a folder"
-        " of Parquet parts, which veriglot merge joins.",
-    )
+    threshold: float | None = None
+    strictness: Literal["low", "normal", "high"] = "normal"
+    words: bool = False
+    level: Level = "response"
+    output: str | None = None
+    to: View | None = None
+    fail_on: tuple[str, ...] = ()
+    max_rate: str | None = None
+    processes: int | None = None
+    shard: str | None = None
+    engine: Literal["local", "ray"] = "local"
     on_error: Literal["stop", "skip"] = "skip"
     overwrite: bool = False
     quiet: bool = False

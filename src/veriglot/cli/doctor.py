@@ -10,36 +10,16 @@ import time
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
-from veriglot.cli.command import JSON_TABLE, command
+from veriglot.cli.command import command
 from veriglot.cli.console import print_json
 from veriglot.errors import MissingExtraError, VeriglotError
+from veriglot.plugins import packaged
 from veriglot.records import Evidence, Sample, Status
 from veriglot.signatures import __version__
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"
 )
-_GIVES = {
-    "stats": "tests and correlations of rates",
-    "local": "language models that answer in this process",
-    "llm": "asking language models and web services over HTTP",
-    "parquet": "Parquet files in and out",
-    "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
-    "encoders": "sentence encoders of your own: checkpoints of sentence-transformers and transformers",
-    "reader": "the detector reader with its encoder; encoders for similarity and alignment",
-    "train": "training of detectors",
-    "wikipedia": "articles from Wikipedia and its dumps, people from Wikidata",
-    "bench": "chrF, and names across alphabets, as scorers",
-    "entities": "named entities as a scorer, by the pipelines of spaCy that are installed",
-    "reference": "what tests of ROUGE are held against",
-    "vectors": "distilling word vectors from a sentence encoder, in training",
-    "studio": "the annotation studio's server (veriglot studio serve)",
-    "serve": "detection over HTTP, with a page (veriglot serve)",
-    "ray": "detection on a Ray cluster",
-    "postgres": "a PostgreSQL database for the studio, in place of its SQLite file",
-    "ct2": "translation by models of CTranslate2 (ct2:<folder>)",
-    "oracles": "what tests of agreement are held against",
-}
 _COLLECTIONS = {"all", "dev"}
 _OK, _MISSING, _NEEDS_EXTRA, _NEEDS_MODEL = "ok", "missing", "needs an extra", "needs a model"
 _NEEDS_OPTION = "needs an argument"
@@ -48,7 +28,7 @@ _FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is o
 
 @command
 def doctor(
-    json: bool = JSON_TABLE,
+    json: bool = False,
 ) -> int:
     """Show what is installed, what each extra would add, and which models load.
 
@@ -71,9 +51,10 @@ def examine() -> dict[str, Any]:
     core = [package for extra, package in packages if extra is None]
     names = sorted({extra for extra, _ in packages if extra is not None} - _COLLECTIONS)
     parts = {name: [package for extra, package in packages if extra == name] for name in names}
+    gives = packaged(__package__, "extras.toml", dict[str, str])
     extras = {
         name: {
-            "gives": _GIVES.get(name, ""),
+            "gives": gives.get(name, ""),
             "packages": needed,
             "complete": all(package["status"] == _OK for package in needed),
             "install": f"pip install 'veriglot[{name}]'",

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from veriglot.cli.command import Argument, Help, Option, Options, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import InputError, UsageError
@@ -31,51 +31,23 @@ _CELLS_SHOWN = 12  # models and languages that a reason names
 class EstimateOptions(Options):
     """The options of `veriglot estimate`."""
 
-    predictions: list[str] = Argument(
-        ...,
-        "PREDICTIONS...",
-        "Predictions of one detector: files of JSON lines or Parquet, folders of parts, or - for standard input.",
-    )
-    samples: tuple[str, ...] = Option(
-        ...,
-        "Samples that the predictions are of: a file in any readable format, or a folder; may be repeated."
-        " `generator.name` names the model of a response, `meta.query` its query.",
-        "FILE",
-    )
-    profile: str | None = Option(
-        None,
-        "Error profile of the detector, as `veriglot evaluate -o` writes it. Only raw and ppi need none.",
-        "FILE",
-    )
-    estimator: tuple[str, ...] = Option(
-        (), "label-shift, paper, raw, em or ppi; may be repeated. Default: label-shift, or ppi with --labels.", "NAME"
-    )
-    labels: tuple[str, ...] = Option(
-        (),
-        "Labels of some of the responses, drawn at random, for ppi: samples with the same ids; may be repeated.",
-        "FILE",
-    )
-    annotator: str | None = Help(None, "Default: the only annotator's.")
-    pooled: bool = Option(
-        False,
-        "In a language with fewer than 8 texts in the profile, use the error rates over all its languages. Default:"
-        " such rates are missing or unreliable.",
-    )
-    by_seed: bool = Option(False, "Also give one rate for each seed of the responses. Default: all seeds together.")
-    plan: float | None = Option(
-        None,
-        "Instead of rates, print how many responses or labels you need for intervals of at most this half-width,"
-        " between 0 and 1 (such as 0.01). Default: no plan.",
-        "SHARE",
-    )
-    unit: str | None = Help(None, "Default: the profile's, or word.")
-    confidence: float = Option(0.95, "Level of the intervals, between 0 and 1.", "P")
+    predictions: list[str]
+    samples: tuple[str, ...]
+    profile: str | None = None
+    estimator: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    annotator: str | None = None
+    pooled: bool = False
+    by_seed: bool = False
+    plan: float | None = None
+    unit: str | None = None
+    confidence: float = 0.95
     seed: int = 0
-    draws: int = Option(4000, "Number of draws behind the intervals.", "N", min=100)
-    language: str | None = Help(None, "Default: as detected.")
+    draws: int = 4000
+    language: str | None = None
     columns: tuple[str, ...] = ()
-    to: Literal["table", "json", "csv"] | None = Help(None, "Default: table.")
-    json: bool = Help(False, "as --to json does.")
+    to: Literal["table", "json", "csv"] | None = None
+    json: bool = False
     quiet: bool = False
 
 

@@ -7,13 +7,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.cli.command import Argument, Help, Option, Options, Setting, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
+from veriglot.plugins import packaged
 from veriglot.records import Prediction, Sample, encode
 from veriglot.report.tables import Cell, Table, open_console
 from veriglot.report.text_layout import by_wording, number, percent, shortened
@@ -38,63 +39,31 @@ _OF_SUMMARY = ("unit", "response")
 class EvaluateOptions(Options):
     """The options of `veriglot evaluate`."""
 
-    data: list[str] = Argument(
-        ...,
-        "DATA...",
-        "Labelled samples in any readable format: files, folders, or - for standard input; or the counts of an"
-        " earlier evaluation, to compute other figures without running the detector again.",
-    )
+    data: list[str]
     detector: str = "grounding"
     set_: tuple[str, ...] = ()
     calibration: str | None = None
-    calibrate: str | None = Option(
-        None,
-        "Fit a calibration of the detector on the data, for each script, and write it to this JSON file. The command"
-        " shows how much it improves the confidences on held-out texts.",
-        "FILE",
-    )
-    curve: Literal["platt", "isotonic"] = Setting(
-        "platt",
-        "Shape of the calibration: platt (a line in log odds, for dozens of texts or more) or isotonic (any"
-        " increasing curve, for hundreds of texts).",
-    )
-    predictions: tuple[str, ...] = Help((), "May be repeated. No detector runs. Default: none.")
+    calibrate: str | None = None
+    curve: Literal["platt", "isotonic"] = "platt"
+    predictions: tuple[str, ...] = ()
     unit: str = "word"
-    threshold: float | None = Help(None, "Default: the detector's own, or that of the predictions.")
-    annotator: str | None = Help(
-        None, "Default: the only person's, else gold, else the majority of people, else the only model's."
-    )
-    drop_flags: tuple[str, ...] = Setting(
-        (),
-        "Drop samples whose annotators set these flags, and count them; source stands for every flag of a faulty"
-        " source, which HAT drops. Default: drop none.",
-    )
-    taxonomy: str | None = Setting(
-        None, "Taxonomy to compare types in. Default: the data's, if the detector's types map to it."
-    )
-    levels: tuple[str, ...] = Setting(
-        (),
-        "Give only the figures of these levels, and all of these: unit, category, type, span, char, fact, sentence,"
-        " response. Default: every level.",
-    )
+    threshold: float | None = None
+    annotator: str | None = None
+    drop_flags: tuple[str, ...] = ()
+    taxonomy: str | None = None
+    levels: tuple[str, ...] = ()
     seed: int = 0
-    resamples: int = Setting(1000, "Bootstrap resamples of whole texts for the intervals; 0 gives no intervals.", 0)
-    output: str | None = Help(None, "the error profile, as JSON.")
-    counts: str | None = Setting(None, "Write the counts of every response into this file, as JSON. Default: none.")
-    full: bool = Option(False, "Show every table: types, spans, characters, facts, sentences, confidences.")
-    json: bool = Help(False, "with every figure. Default: one line for each language and one for all.")
-    language: str | None = Help(None, "Default: identified by the detector.")
-    format_: str | None = Setting(None, "Format of the data. Default: recognised from its content.")
+    resamples: int = 1000
+    output: str | None = None
+    counts: str | None = None
+    full: bool = False
+    json: bool = False
+    language: str | None = None
+    format_: str | None = None
     columns: tuple[str, ...] = ()
-    processes: int | None = Help(None, "Default: 0, or 1 if the input is smaller than 1 MiB.")
-    engine: Literal["local", "ray"] = Setting(
-        "local", "What judges the samples. ray takes the cluster of RAY_ADDRESS; without it one starts here."
-    )
-    on_error: Literal["stop", "skip"] = Setting(
-        "skip",
-        "What to do with a row that cannot be read. stop: end the run. skip: write the row to FILE.failed.jsonl next"
-        " to the profile (or the counts), and exit with 3 at the end.",
-    )
+    processes: int | None = None
+    engine: Literal["local", "ray"] = "local"
+    on_error: Literal["stop", "skip"] = "skip"
     quiet: bool = False
 
     @property
@@ -446,47 +415,6 @@ _LEGEND = (
 )
 _INTERVALS = " Under each value: its 95% interval, by a bootstrap of whole texts. From 5 texts up; too narrow under 30."
 _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
-_RANKING = {"AP": "average_precision", "AUROC": "auroc"}
-_SUPPORTED = {"AP, supported": "average_precision_supported"}
-_ECE = {"ECE": "ece"}
-# Title, what is counted, level, and the names of figures by their heads; {} is the unit.
-_LAYOUTS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("Units ({}), unsupported or not", "{}", "unit", {**_RATES, "MCC": "mcc", "accuracy": "accuracy"}),
-    (
-        "Confidence of units ({})",
-        "{}",
-        "unit",
-        {**_RANKING, **_ECE, "ECE, equal mass": "ece_equal_mass", "Brier": "brier"},
-    ),
-    (
-        "Units ({}) with their type, F1",
-        "{}",
-        "category",
-        {"macro": "f1_macro", "micro": "f1_micro", "type right": "type_accuracy"},
-    ),
-    (
-        "Spans, F1",
-        "spans",
-        "span",
-        {"exact": "exact_f1", "overlap": "overlap_f1", "partial": "partial_f1", "typed": "typed_overlap_f1"},
-    ),
-    ("Characters", "characters", "char", {"IoU": "iou", "soft-label correlation": "soft_correlation"}),
-    ("Atomic facts", "facts", "fact", {**_RATES, **_RANKING, **_SUPPORTED, **_ECE}),
-    (
-        "Share of a response's facts that is supported",
-        "responses",
-        "fact",
-        {
-            "by labels": "support",
-            "not marked": "support_found",
-            "by scores": "support_expected",
-            "mean error": "support_error",
-            "correlation": "support_correlation",
-        },
-    ),
-    ("Sentences", "sentences", "sentence", {**_RATES, **_RANKING, **_SUPPORTED}),
-    ("Responses", "responses", "response", {**_RATES, **_RANKING, **_ECE}),
-)
 
 
 def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
@@ -495,11 +423,12 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
     shown: list[MetricResult] = []
     unit = evaluation.counts.unit
-    for title, counted, level, names in _LAYOUTS:
+    for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
+        level, names = layout["level"], layout["figures"]
         if not levels and level == "category" and len(evaluation.counts.types) == 1:
             continue  # one type says what "unsupported or not" said
         figures = [f for f in evaluation.figures if f.level == level and f.name in names.values()]
-        _print_figures(figures, title.format(unit), counted.format(unit), names)
+        _print_figures(figures, layout["title"].format(unit), layout["counted"].format(unit), names)
         if any(figure.language == POOLED for figure in figures):
             shown += figures
         if level == "category":

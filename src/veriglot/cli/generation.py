@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from veriglot.cli.command import Help, Option, Options, Setting
+from veriglot.cli.command import Options
 from veriglot.cli.console import Bar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, known_tag, rows_of
 from veriglot.datasets.queries import Part, Reference, reference_from
@@ -50,8 +51,8 @@ T = TypeVar("T", bound="Row")
 class Reading(Options):
     """How the rows of a data set are read."""
 
-    language: str | None = Help(None, "Default: identified from the text.")
-    format: str | None = Setting(None, "Format of the input. Default: recognised from the content.")
+    language: str | None = None
+    format: str | None = None
 
 
 class Run(Options):
@@ -71,13 +72,9 @@ class Run(Options):
 class Checks(Options):
     """How it is checked that the evidence supports passages and not errors."""
 
-    support: Literal["none", "detector", "model"] = Setting(
-        "none",
-        "How to check that the evidence supports a passage and not its errors. detector: a detector must mark the"
-        " errors, and little of the passage. model: ask a model. none: no check, which each row states.",
-    )
-    detector: str = Setting("grounding", "Detector for `support`.")
-    support_model: str | None = Setting(None, "Model for `support`. Default: the model that edits.")
+    support: Literal["none", "detector", "model"] = "none"
+    detector: str = "grounding"
+    support_model: str | None = None
     attempts: int = 2
 
     def models(self, model: str) -> list[str]:
@@ -97,8 +94,8 @@ class Checks(Options):
 class Cost(Options):
     """What tokens cost."""
 
-    price_in: float | None = Setting(None, "Price of a million tokens of prompts, in any currency.", 0)
-    price_out: float | None = Setting(None, "Price of a million tokens of replies.", 0)
+    price_in: float | None = None
+    price_out: float | None = None
 
     @property
     def prices(self) -> tuple[float, float] | None:
@@ -117,40 +114,16 @@ class Cost(Options):
 class Connection(Options):
     """Whom to ask, and what may be spent."""
 
-    base_url: str | None = Option(
-        None,
-        "Address of a server with OpenAI's API, including the version, such as http://127.0.0.1:8000/v1. If it needs"
-        " a key, set VERIGLOT_API_KEY.",
-        "URL",
-    )
-    mock_rules: str | None = Option(None, "Test without a model: reply by the rules of this TOML or JSON file.", "FILE")
-    concurrency: int = Option(8, "Number of concurrent calls.", "N", min=1)
-    client: str | None = Setting(
-        None,
-        "Client for the model: openai (a server with OpenAI's API), transformers (in this process) or scripted"
-        " (replies by rules). Default: scripted with mock_rules, else openai.",
-    )
-    key: str | None = Setting(
-        None,
-        "Name of the environment variable that holds the server's key; the key itself is never written to a file."
-        " Default: VERIGLOT_API_KEY, if it is set.",
-    )
-    cache: str | None = Setting(
-        None,
-        "Folder of finished calls, which are never paid for twice; several runs may share one. Default: OUTPUT.calls.",
-    )
-    max_calls: int | None = Setting(None, "Maximum number of paid calls. Default: none.", 0)
-    max_tokens_spent: int | None = Setting(
-        None, "Maximum number of tokens in prompts and replies of this run. Default: none.", 0
-    )
-    client_options: dict[str, Any] = Setting(
-        {}, "Further options of the client, such as rate = 2 (requests a second) or timeout = 120 (seconds)."
-    )
-    generation: dict[str, Any] = Setting(
-        {},
-        'Generation settings: preset = "mfava-llama-3", overridden by max_tokens = 256, temperature = 0.6, top_p,'
-        " top_k, min_p, repetition_penalty, stop. Default: the server's.",
-    )
+    base_url: str | None = None
+    mock_rules: str | None = None
+    concurrency: int = 8
+    client: str | None = None
+    key: str | None = None
+    cache: str | None = None
+    max_calls: int | None = None
+    max_tokens_spent: int | None = None
+    client_options: dict[str, Any] = field(default_factory=dict)
+    generation: dict[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veriglot.cli.command import Argument, Help, command
+from veriglot.cli.command import command
 from veriglot.cli.console import Account
 from veriglot.cli.inputs import kind_of, require_files
 from veriglot.formats.reader import read_predictions
@@ -21,13 +21,9 @@ _KINDS = {".jsonl": "jsonl", ".parquet": "parquet"}
 
 @command
 def merge(
-    shards: list[str] = Argument(
-        ...,
-        "SHARD...",
-        "Outputs of `veriglot detect --shard`, all of one run, in any order; or the one folder of --engine ray.",
-    ),
+    shards: list[str],
     *,
-    output: str = Help(..., "the predictions: a .jsonl or .parquet file."),
+    output: str,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> int:

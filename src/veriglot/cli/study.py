@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriglot.cli.command import JSON_TABLE, Argument, Help, command, new_app
+from veriglot.cli.command import command, new_app
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import EXIT_ROWS_FAILED
@@ -37,7 +37,7 @@ def _study() -> None:
 
 @app.command("init")
 @command
-def init(file: Path = Argument(..., "FILE", "The study file to write, such as study.toml.")) -> None:
+def init(file: Path) -> None:
     """Write a study file with comments, for you to edit and run."""
     write_example(file, "veriglot.study", "study.toml", then="veriglot study run --dry-run")
 
@@ -45,18 +45,14 @@ def init(file: Path = Argument(..., "FILE", "The study file to write, such as st
 @app.command("run")
 @command
 def run(
-    study: str = Argument(..., "STUDY", "The study file, as TOML."),
+    study: str,
     *,
-    output: str | None = Help(
-        None, "the folder of the run; an unfinished run resumes. Default: beside the study file, named after it."
-    ),
-    processes: int = Help(
-        0, "They judge the responses. limits.jobs in the study file sets the number of concurrent calls."
-    ),
+    output: str | None = None,
+    processes: int = 0,
     batch_size: int = 32,
     overwrite: bool = False,
     dry_run: bool = False,
-    json: bool = Help(False, "with the results, or the plan of --dry-run. Default: a table."),
+    json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Run a study: ask the models or read responses, judge every response, estimate the rates, write a report.
@@ -109,8 +105,8 @@ def run(
 @app.command("status")
 @command
 def status(
-    folder: str = Argument(..., "FOLDER", "The folder of the run."),
-    json: bool = JSON_TABLE,
+    folder: str,
+    json: bool = False,
 ) -> None:
     """Show the progress of a run: responses and predictions done, failed and planned, by model and detector.
 

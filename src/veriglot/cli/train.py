@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from veriglot.cli.command import JSON_TABLE, Argument, Help, Option, command, new_app
+from veriglot.cli.command import command, new_app
 from veriglot.cli.console import Account, listed, print_json
 from veriglot.cli.detectors import show_measured
 from veriglot.cli.inputs import find_inputs, rows_of
@@ -22,11 +22,6 @@ def _train() -> None:
     """Train a detector from labelled data."""
 
 
-_DATA = Argument(..., "DATA...", "Labelled samples in any readable format: files or folders.")
-_SEED = Help(0, "Equal seeds and data give equal weights.")
-_WEIGHTS = Help(..., "the weights and the model card: a folder, created if missing.")
-
-
 def _echo(line: str) -> None:
     print(line, file=sys.stderr)
 
@@ -34,12 +29,12 @@ def _echo(line: str) -> None:
 @app.command("grounding")
 @command
 def grounding(
-    data: list[str] = _DATA,
+    data: list[str],
     *,
-    output: str = _WEIGHTS,
-    seed: int = _SEED,
-    encoder: str | None = Help(None, "It is distilled into word vectors. Default: the installed vectors."),
-    epochs: int = Help(6, "in the first stage."),
+    output: str,
+    seed: int = 0,
+    encoder: str | None = None,
+    epochs: int = 6,
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
@@ -60,14 +55,14 @@ def grounding(
 @app.command("reader")
 @command
 def reader(
-    data: list[str] = _DATA,
+    data: list[str],
     *,
-    output: str = _WEIGHTS,
-    seed: int = _SEED,
-    tokens: float = Option(40, "Millions of tokens to train on. Two CPU cores process about six million an hour.", "N"),
-    threads: int = Option(2, "Number of CPU threads.", "N", min=1),
-    device: Literal["cpu", "cuda"] = Option("cpu", "Where to train: cpu or cuda.", "DEVICE"),
-    start: str | None = Option(None, "Weights to start from. Default: the encoder's own.", "DIR"),
+    output: str,
+    seed: int = 0,
+    tokens: float = 40,
+    threads: int = 2,
+    device: Literal["cpu", "cuda"] = "cpu",
+    start: str | None = None,
 ) -> None:
     """Train the reader, and write a folder of weights that it loads. Rerun the command to resume.
 
@@ -90,10 +85,10 @@ def reader(
 @app.command("tokens")
 @command
 def tokens(
-    config: str = Argument(..., "CONFIG.toml", "Model, data and settings; docs/token_classifiers.md lists them."),
+    config: str,
     *,
-    dry_run: bool = Help(False, "in tokens, memory and time."),
-    json: bool = JSON_TABLE,
+    dry_run: bool = False,
+    json: bool = False,
 ) -> None:
     """Train token classifiers from any checkpoint of transformers; `hf:FOLDER` loads them. Rerun the command to resume.
 
@@ -136,10 +131,10 @@ def _print_plan(plan: Any) -> None:
 @app.command("nli")
 @command
 def nli(
-    config: str = Argument(..., "CONFIG.toml", "Model, data and settings; docs/nli.md lists them."),
+    config: str,
     *,
-    dry_run: bool = Help(False, "in rows, tokens, steps and memory."),
-    json: bool = JSON_TABLE,
+    dry_run: bool = False,
+    json: bool = False,
 ) -> None:
     """Fine-tune an encoder to judge premise and hypothesis; `nli:FOLDER` loads it. Rerun the command to resume.
 
@@ -168,16 +163,12 @@ _ACCURACY = "data language rows accuracy low high majority"
 @app.command("stacking")
 @command
 def stacking(
-    data: list[str] = _DATA,
+    data: list[str],
     *,
-    members: str = Option(
-        ...,
-        "Detectors to combine: names joined by + (grounding+reader), or a TOML file with a table [[members]] for each.",
-        "NAMES",
-    ),
-    output: str = Help(..., "the weights, as JSON."),
-    annotator: str | None = Help(None, "Default: as in veriglot evaluate."),
-    seed: int = _SEED,
+    members: str,
+    output: str,
+    annotator: str | None = None,
+    seed: int = 0,
 ) -> None:
     """Learn a weight for each of several detectors, by script, and show the result on held-out texts.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError
 from veriglot.judging.base import (
@@ -313,7 +314,7 @@ class Reading:
 def predicted_language(sample: Sample, prediction: Prediction | None = None) -> tuple[str | None, str | None]:
     """The BCP 47 tag and the script of a response: as the detector said, as given, or told from the text; or None."""
     tag = (prediction.language if prediction is not None else None) or sample.language
-    resolved = resolve_language(msgspec.structs.replace(sample, language=tag))
+    resolved = resolve_language(replace(sample, language=tag))
     return (None, None) if resolved is None else (resolved.tag, resolved.script)
 
 
@@ -461,7 +462,7 @@ class Calibrated(Configured):
 
     def _calibrated(self, sample: Sample, prediction: Prediction) -> Prediction:
         if prediction.status is not Status.SCORED:
-            return msgspec.structs.replace(prediction, detector=self.name, signature=self.signature)
+            return replace(prediction, detector=self.name, signature=self.signature)
         tag, script = predicted_language(sample, prediction)
         reading = read_words(sample, prediction)
         curve = self._file.words.of(tag, script)
@@ -473,7 +474,7 @@ class Calibrated(Configured):
         def pointers(word: int) -> tuple[Pointer, ...]:
             return prediction.words[word].evidence if prediction.words is not None else ()
 
-        return msgspec.structs.replace(
+        return replace(
             prediction,
             detector=self.name,
             score=self._score(prediction, tag, script),
@@ -519,5 +520,5 @@ class Calibrated(Configured):
                 given = np.array([np.nan if span.confidence is None else span.confidence])
                 confidence = float(curve.probabilities(given, np.array([True]), "spans")[0])
                 if confidence >= self._threshold:
-                    spans += (msgspec.structs.replace(span, confidence=confidence),)
+                    spans += (replace(span, confidence=confidence),)
         return tuple(sorted(spans, key=lambda span: span.start))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.hub.registry import MissingWeightsError
-from veriglot.plugins import Entry, Table
+from veriglot.plugins import Entry, Table, packaged
 from veriglot.records import Detector
 
 if TYPE_CHECKING:
@@ -23,53 +23,7 @@ __all__ = ["DETECTORS", "at_strictness", "load_detector", "load_if_here", "load_
 DETECTORS = Table(
     "detector",
     "veriglot.detectors",
-    {
-        "auto": Entry(
-            "veriglot.detectors.auto:Auto",
-            summary="the best that is here, by recorded figures, else reader, else grounding; says which",
-        ),
-        "calibrated": Entry(
-            "veriglot.detectors.calibration:Calibrated",
-            summary="another detector with a calibration on labels of one's own: calibrated:NAME, calibration=FILE",
-            argument="detector",
-        ),
-        "ensemble": Entry(
-            "veriglot.detectors.ensemble:Ensemble",
-            summary="several detectors as one, by mean or learned weights: ensemble:grounding+reader",
-            argument="members",
-        ),
-        "grounding": Entry(
-            "veriglot.detectors.grounding.detector:Grounding",
-            summary="words held against the evidence, offline, in every language; the default",
-        ),
-        "hf": Entry(
-            "veriglot.detectors.token_classifier.detector:TokenClassifier",
-            extra="local",
-            summary="any token classifier of transformers, such as LettuceDetect's: hf:FOLDER",
-            argument="model",
-        ),
-        "judge": Entry(
-            "veriglot.detectors.judge.judges:judge",
-            summary="a language model as judge: judge:spans, facts, score, translation, translation-guided, pairs",
-            argument="kind",
-        ),
-        "nli": Entry(
-            "veriglot.detectors.nli:NLI",
-            extra="local",
-            summary="sentences or facts held against the evidence by an entailment model: nli:FOLDER",
-            argument="model",
-        ),
-        "reader": Entry(
-            "veriglot.detectors.reader.detector:Reader",
-            extra="reader",
-            summary="question, response and evidence read together by a multilingual encoder, across languages too",
-        ),
-        "xcomet": Entry(
-            "veriglot.detectors.xcomet:XComet",
-            summary="errors that XCOMET marks in translations, in an environment of its own: xcomet:MODEL",
-            argument="model",
-        ),
-    },
+    packaged(__package__, "detectors.toml", dict[str, Entry]),
     renamed={"semantic": "reader"},
 )
 

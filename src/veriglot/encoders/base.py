@@ -34,27 +34,7 @@ __all__ = [
 ]
 
 
-ENCODERS = Table(
-    "encoder",
-    "veriglot.encoders",
-    {
-        "use-multilingual": Entry(
-            "veriglot.encoders.universal:UniversalSentenceEncoder",
-            extra="reader",
-            summary="Universal Sentence Encoder, multilingual 3, int8: 20 languages well, on the CPU; the default",
-        ),
-        "e5-multilingual": Entry(
-            "veriglot.encoders.e5:E5",
-            extra="reader",
-            summary="multilingual-e5-small in 4-bit numbers: far more languages well, on the CPU, and slower",
-        ),
-        "sentence-transformers": Entry(
-            "veriglot.encoders.sentence_transformer:SentenceTransformer",
-            extra="encoders",
-            summary="any checkpoint of sentence-transformers, or encoder of transformers with the mean of its tokens",
-        ),
-    },
-)
+ENCODERS = Table("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
 
 
 def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:

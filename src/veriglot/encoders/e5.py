@@ -20,6 +20,7 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, onnx_session, pad, without_bars
 from veriglot.hub.registry import find
 from veriglot.hub.registry import folder as models_folder
+from veriglot.plugins import packaged
 from veriglot.signatures import file_sha256, signature
 from veriglot.storage.files import whole_folder
 from veriglot.text.unicode import without_surrogates
@@ -434,11 +435,7 @@ def _tokenizer(file: E5File) -> Tokenizer:
     return tokenizer
 
 
-_MODULES = {  # of a layer, as transformers' BERT calls what the file has
-    "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
-    "ao": "attention.output.dense", "aln": "attention.output.LayerNorm", "fi": "intermediate.dense",
-    "fo": "output.dense", "oln": "output.LayerNorm",
-}  # fmt: skip
+_MODULES = packaged(__package__, "e5.toml", dict[str, str])
 
 
 def transformers_folder(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.base import (
-    Fields,
+    FIELDS,
     Format,
     Reading,
     Sniff,
@@ -39,7 +39,6 @@ _LABELS = {
     "Subtle Baseless Info": "unverified",
 }
 _LABEL_OF = {"contradicted": "Evident Conflict", "unverified": "Evident Baseless Info"}
-_TASKS = {"qa": Task.QA, "summary": Task.SUMMARIZATION, "summarization": Task.SUMMARIZATION}
 
 
 def _labelled_spans(sample: Sample, annotator: str | None = None) -> Iterator[tuple[Span, str | None, dict[str, Any]]]:
@@ -64,10 +63,7 @@ class RagTruth(Format):
     summary = "RAGTruth JSONL"
     keys = ("response", "labels", "source_id")
     companions = ("source_info.jsonl",)
-    fields = Fields(
-        response="response", model="model", tasks={**_TASKS, "data2txt": Task.OPEN},
-        needed=("id",), meta=("source_id", "split", "quality"),
-    )  # fmt: skip
+    fields = FIELDS["ragtruth"]
     _passage = re.compile(r"(?:\A|\n+)passage \d+:")
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
@@ -160,11 +156,7 @@ class LettuceDetect(Format):
     containers = ("json", "jsonl", "parquet")
     keys = ("prompt", "answer", "labels")
     confidence = 0.9
-    fields = Fields(
-        response="answer", question="question", evidence="context", language="language", tasks=_TASKS,
-        needed=("prompt",),
-        meta=("split", "dataset", "metadata", "task_type", "context_modality", "category", "subcategory"),
-    )  # fmt: skip
+    fields = FIELDS["lettucedetect"]
 
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:
         """The context, or the prompt of an older row."""
@@ -198,7 +190,9 @@ class LettuceDetect(Format):
                 {"label": type_ or span.type, **label, "start": span.start, "end": span.end}
                 for span, type_, label in _labelled_spans(sample)
             ],
-            "task_type": sample.meta.get("task_type", {task: name for name, task in _TASKS.items()}.get(sample.task)),
+            "task_type": sample.meta.get(
+                "task_type", {task: name for name, task in self.fields.tasks.items()}.get(sample.task)
+            ),
         }
 
 
@@ -211,10 +205,7 @@ class PsiloQa(Format):
 
     summary = "PsiloQA rows"
     keys = ("llm_answer", "wiki_passage")
-    fields = Fields(
-        response="llm_answer", question="question", evidence="wiki_passage", title="wiki_title", url="wiki_url",
-        language="lang", model="llm_checkpoint", task=Task.QA, meta=("golden_answer", "complexity"),
-    )  # fmt: skip
+    fields = FIELDS["psiloqa"]
     _markers = ("[HAL]", "[/HAL]")
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
@@ -253,10 +244,7 @@ class MuShroom(Format):
     companions = ("*.refs.jsonl",)
     keys = ("model_output_text",)
     any_keys = ("hard_labels", "soft_labels", "model_input")
-    fields = Fields(
-        response="model_output_text", question="model_input", language="lang", model="model_id", task=Task.QA,
-        needed=("id",), meta=("model_output_tokens", "model_output_logits", "wikipedia_url"),
-    )  # fmt: skip
+    fields = FIELDS["mushroom"]
 
     def language(self, data: Any, response: str, reading: Reading) -> str | None:
         """What the row says, as it stands where it is not known."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import msgspec
 
 from veriglot.errors import InputError, UsageError
-from veriglot.plugins import Entry, Table
+from veriglot.plugins import Entry, Table, packaged
 from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomy
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from veriglot.formats.containers import Head, Record, Records, Source
 
 __all__ = [
+    "FIELDS",
     "FORMATS",
-    "Fields",
     "FileReport",
     "Format",
     "Losses",
@@ -48,37 +48,11 @@ __all__ = [
 
 T = TypeVar("T")
 
+_TARGETS = packaged(__package__, "formats.toml", dict[str, str])
 FORMATS = Table(
     "format",
     "veriglot.formats",
-    {
-        name: Entry(f"veriglot.formats.{target}")
-        for name, target in {
-            "jsonl": "native:NativeLines",
-            "parquet": "native:NativeParquet",
-            "mfava": "fava:Mfava",
-            "mfava-queries": "fava:MfavaQueries",
-            "xsum": "claims:XsumSpans",
-            "ragtruth": "answers:RagTruth",
-            "mu-shroom": "answers:MuShroom",
-            "wice": "claims:Wice",
-            "fava": "fava:Fava",
-            "halluverse": "claims:HalluVerse",
-            "halomi": "translations:HalOmi",
-            "hat": "translations:Hat",
-            "inline": "fava:Inline",
-            "label-studio": "label_studio:LabelStudio",
-            "lettucedetect": "answers:LettuceDetect",
-            "psiloqa": "answers:PsiloQa",
-            "xcomet": "translations:Xcomet",
-            "token-labels": "translations:TokenLabels",
-            "guerreiro": "translations:Guerreiro",
-            "mlqe": "translations:Mlqe",
-            "mqm": "translations:Mqm",
-            "squad": "answers:Squad",
-            "columns": "columns:Columns",
-        }.items()
-    },
+    {name: Entry(f"veriglot.formats.{target}") for name, target in _TARGETS.items()},
 )
 """Name of a format to its class, imported on use."""
 
@@ -123,6 +97,9 @@ class Fields:
     tasks: Mapping[str, Task] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     meta: tuple[str, ...] = ()
+
+
+FIELDS = packaged(__package__, "fields.toml", dict[str, Fields])
 
 
 class Format:

@@ -20,7 +20,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeAlias, cast
 
-from veriglot.errors import InputError, MissingExtraError
+from veriglot.errors import InputError, needing
 from veriglot.records import decode_json, decode_text
 from veriglot.storage.checkpoint import FailedRow
 
@@ -349,10 +349,8 @@ def parquet_module() -> Any:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    try:
+    with needing("Parquet or Arrow", "parquet"):
         import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("Parquet or Arrow", "parquet") from error
     return pyarrow.parquet
 
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
+from veriglot.plugins import packaged
 from veriglot.records import Span, Unit
 
 if TYPE_CHECKING:
@@ -44,21 +45,7 @@ M = TypeVar("M", Span, Unit)
 # The tags inside FAVA's: `<mark>` holds what was put in, `<delete>` what was taken out.
 _EDITS = ("delete", "mark")
 
-_ALIASES = {
-    "deleted": "delete",
-    "del": "delete",
-    "insert": "mark",
-    "inserted": "mark",
-    "marked": "mark",
-    "contradiction": "contradictory",
-    "contradicts": "contradictory",
-    "unverified": "unverifiable",
-    "invention": "invented",
-    "relational": "relation",
-    "entities": "entity",
-    "opinion": "subjective",
-    "sentence": "contradictory",  # FAVA's older name
-}
+_ALIASES = packaged(__package__, "aliases.toml", dict[str, str])
 _INSIDE = re.compile(r"\s*[-!]*\s*([/\\]?)\s*[-!]*([A-Za-z_]{1,30})[-!]*\s*([/\\]?)\s*")
 _FRAGMENT = re.compile(r"([/\\]?)\s*([A-Za-z]{0,24})")
 _CLOSE_ENOUGH = 0.8

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from veriglot.errors import InputError
 from veriglot.formats.base import (
-    Fields,
+    FIELDS,
     Format,
     Reading,
     Sniff,
@@ -52,10 +52,7 @@ class Hat(Format):
     summary = "HAT JSON, hallucinated spans in translations"
     containers = ("json", "jsonl", "parquet")
     keys = ("srcLocale", "tgtLocale", "target")
-    fields = Fields(
-        response="target", evidence="source", language="tgtLocale", evidence_language="srcLocale",
-        task=Task.TRANSLATION, needed=("source", "id", "srcLocale", "tgtLocale"),
-    )  # fmt: skip
+    fields = FIELDS["hat"]
     _known: ClassVar = {"srcLocale", "tgtLocale", "id", "annotatorID", "source", "target", "errors"}
     _flags: ClassVar = {
         "source_wrong_language": ("wrong language", "wrong_language", "mixed language", "mixed_language"),
@@ -133,10 +130,7 @@ class Xcomet(Format):
 
     summary = "XCOMET rows with error_spans"
     keys = ("mt", "error_spans")
-    fields = Fields(
-        response="mt", evidence="src", language="tgt_lang", evidence_language="src_lang", task=Task.TRANSLATION,
-        meta=("ref",),
-    )  # fmt: skip
+    fields = FIELDS["xcomet"]
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
         """One by a model; `score` or `scores` is a rating."""
@@ -186,10 +180,7 @@ class HalOmi(Format):
     keys = ("mt_text", "hall_spans")
     columns = ("src_lang", "tgt_lang", "src_text", "mt_text", "omit_spans", "hall_spans", "class_hall", "class_omit",
                "data_source")  # fmt: skip
-    fields = Fields(
-        response="mt_text", evidence="src_text", language="tgt_lang", evidence_language="src_lang",
-        task=Task.TRANSLATION, needed=("src_lang", "tgt_lang", "hall_spans"),
-    )  # fmt: skip
+    fields = FIELDS["halomi"]
     _markers = ("<<<", ">>>")
     _meta = ("omit_spans", "data_source", "perturbation", "selection")
 

@@ -27,6 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.session import checked_address
+from veriglot.plugins import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -202,24 +203,7 @@ def internal_error(status: int, code: str, message: str, log: Callable[[str], No
 
 _DISCARDED_BYTES, _DISCARD_SECONDS = 1_000_000, 1.0  # at most, of a body that is refused before it is read
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_OWN = ("script", "style", "font", "connect", "manifest", "worker")
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        *(f"{kind}-src 'self'" for kind in _OWN),
-        "img-src 'self' data:",
-        *(f"{kind} 'none'" for kind in ("base-uri", "form-action", "frame-ancestors", "object-src")),
-    )
-)
-_HEADERS = {
-    "content-security-policy": _POLICY,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # links hold keys; nobody else is told of them
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
-}
+_HEADERS = packaged(__package__, "headers.toml", dict[str, str])
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from veriglot.errors import MissingExtraError, UsageError, VeriglotError
+from veriglot.errors import UsageError, VeriglotError, needing
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
@@ -616,10 +616,8 @@ class Session:
         return text if len(text) <= length else f"{text[:length]} ..."
 
     def _open(self, headers: dict[str, str]) -> httpx2.Client:
-        try:
+        with needing("Talking to a server", "llm"):
             import httpx2
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("Talking to a server", "llm") from error
         return httpx2.Client(
             headers=headers,
             auth=self._secrets.sign if self._secrets else None,  # added at sending: no object of ours holds them

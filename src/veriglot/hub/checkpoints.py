@@ -228,8 +228,13 @@ def loading(what: str, model: str) -> Iterator[None]:
         with without_bars():
             yield
     except _TROUBLE as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise WeightsError(f"The {what} {model!r} cannot be loaded: {reason}", remedy=_remedy(model, error)) from error
+        message = f"The {what} {model!r} cannot be loaded: {first_line(error)}"
+        raise WeightsError(message, remedy=_remedy(model, error)) from error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, or its kind."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _remedy(model: str, error: Exception) -> str:

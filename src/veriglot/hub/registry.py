@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, WeightsError
 from veriglot.records.settings import Record, StrictRecord
@@ -278,13 +279,13 @@ def _read(data: bytes, origin: str) -> _Registry:
         ) from error
     if origin != _SHIPPED and registry.permissive:
         raise InputError("Only the shipped registry says which licences are permissive.", path=origin)
-    named = {name: msgspec.structs.replace(model, name=name, origin=origin) for name, model in registry.models.items()}
+    named = {name: replace(model, name=name, origin=origin) for name, model in registry.models.items()}
     for name, model in named.items():
         if not _NAME.fullmatch(name):
             raise InputError(f"{name!r} is no name for a model: small letters, digits, '.', '_', '-'.", path=origin)
         _check_names(model)
         named[name] = _with_places(model, model.places, origin)
-    return msgspec.structs.replace(registry, models=named)
+    return replace(registry, models=named)
 
 
 def _check_names(model: Model) -> None:
@@ -310,9 +311,9 @@ def _with_places(model: Model, places: tuple[Place, ...], origin: str) -> Model:
                     f"{source.package} of {model.name!r} does not say where {file.name!r} stands.", path=origin
                 )
         if isinstance(source, Local):
-            source = msgspec.structs.replace(source, path=str(Path(origin).parent / Path(source.path).expanduser()))
+            source = replace(source, path=str(Path(origin).parent / Path(source.path).expanduser()))
         absolute.append(source)
-    return msgspec.structs.replace(model, places=tuple(absolute))
+    return replace(model, places=tuple(absolute))
 
 
 def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
@@ -327,7 +328,7 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
         if name not in known:
             raise UnknownNameError("model to mirror", name, known)
         mirrored = _with_places(known[name], places, str(path)).places + known[name].places
-        known[name] = msgspec.structs.replace(known[name], places=mirrored)
+        known[name] = replace(known[name], places=mirrored)
 
 
 # Where models lie on this machine, and whether the network may be used.

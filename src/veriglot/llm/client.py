@@ -79,17 +79,7 @@ class AnswerError(ModelError):
 
 _KEY_VERSION = "1"
 _EXCERPT = 200
-_BOUNDS: dict[str, tuple[float, float, bool]] = {  # lowest, highest, whether the lowest itself is allowed
-    "max_tokens": (1, math.inf, True),
-    "temperature": (0, math.inf, True),
-    "top_p": (0, 1, False),
-    "top_k": (-1, math.inf, True),
-    "min_p": (0, 1, True),
-    "typical_p": (0, 1, False),
-    "repetition_penalty": (0, math.inf, False),
-    "frequency_penalty": (-2, 2, True),
-    "presence_penalty": (-2, 2, True),
-}
+_BOUNDS = packaged("veriglot.llm", "bounds.toml", dict[str, tuple[int | float, int | float, bool]])
 
 
 class Message(Record):

@@ -15,33 +15,14 @@ import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.llm.client import Client, ModelError, Reply, Request
-from veriglot.plugins import Entry, Table
+from veriglot.plugins import Entry, Table, packaged
 from veriglot.storage.cache import Cache
 from veriglot.storage.checkpoint import Usage
 from veriglot.storage.files import Lock
 
 __all__ = ["CLIENTS", "Limits", "connect", "spent_in"]
 
-CLIENTS = Table(
-    "client",
-    "veriglot.llm",
-    {
-        "openai": Entry(
-            "veriglot.llm.openai:OpenAI",
-            extra="llm",
-            summary="any server that speaks OpenAI's API: vLLM, llama.cpp, Ollama, hosted ones",
-        ),
-        "transformers": Entry(
-            "veriglot.llm.transformers:Local",
-            extra="local",
-            summary="a model in this process, by the transformers library",
-        ),
-        "scripted": Entry(
-            "veriglot.llm.scripted:Scripted",
-            summary="replies by rules from a file, for tests and dry runs",
-        ),
-    },
-)
+CLIENTS = Table("client", "veriglot.llm", packaged(__package__, "clients.toml", dict[str, Entry]))
 
 
 def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None = None, **options: Any) -> Client:

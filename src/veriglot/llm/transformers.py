@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import load_pretrained
+from veriglot.hub.checkpoints import first_line, load_pretrained
 from veriglot.llm.client import Client, ModelError, Reply, Request, Settings, Token
 from veriglot.signatures import digest, signature
 
@@ -93,7 +93,7 @@ class Local(Client):
             try:
                 return self._generate(asked, ids, generation)
             except (RuntimeError, ValueError) as error:  # out of memory, or settings that exclude each other
-                raise ModelError(f"{self.model} failed: {_first_line(error)}", remedy="Change the settings.") from error
+                raise ModelError(f"{self.model} failed: {first_line(error)}", remedy="Change the settings.") from error
 
     def _encode(self, request: Request) -> torch.Tensor:
         if request.prompt is not None:
@@ -110,7 +110,7 @@ class Local(Client):
                 text = self._tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
             except Exception as error:  # templates are programs of their authors: they raise what they like
                 raise ModelError(
-                    f"The chat template of {self.model} refuses the messages: {_first_line(error)}"
+                    f"The chat template of {self.model} refuses the messages: {first_line(error)}"
                 ) from error
             # The template has written the special tokens already.
             ids = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
@@ -197,7 +197,3 @@ class Local(Client):
 def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
     places = [position for position in (text.find(stop) for stop in stops) if position >= 0]
     return (text[: min(places)], True) if places else (text, False)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

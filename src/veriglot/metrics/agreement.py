@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.errors import MissingExtraError, UsageError
+from veriglot.errors import UsageError, needing
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
 from veriglot.metrics.scores import ratio
 from veriglot.metrics.spans import MATCHES, unit_marks
@@ -112,10 +112,8 @@ def disorder(annotators: Sequence[Placed]) -> float:
 
 
 def _scipy(name: str) -> Any:
-    try:
+    with needing("Gamma", "stats"):
         return import_module(f"scipy.{name}")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("Gamma", "stats") from error
 
 
 def _dissimilarity(first: Placed, second: Placed) -> Array:

@@ -25,6 +25,7 @@ from veriglot.metrics.spans import (
     sentence_scores,
     unit_probabilities,
 )
+from veriglot.plugins import packaged
 from veriglot.records.settings import Record
 from veriglot.signatures import digest
 
@@ -51,30 +52,9 @@ __all__ = [
 ]
 
 
-# Responses with facts; the share supported by the labels, as marked, and as the scores expect; how far the latter is
-# off; and the products that a correlation of the first with the last takes. The share is that of FActScore (Min et al.
-# 2023), the support rate of Kang et al.
-SUPPORT = ("responses", "gold", "marked", "expected", "off", "gold_squared", "expected_squared", "product")
-
-_CONFUSION, _MATCHED = ("tp", "fp", "fn", "tn"), ("matched", "predicted", "gold")
-
 # Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.
-BLOCKS: dict[str, tuple[str, ...]] = {
-    "unit": _CONFUSION,
-    "typing": ("right", "both"),
-    "exact": _MATCHED,
-    "overlap": _MATCHED,
-    "partial": _MATCHED,
-    "typed_exact": _MATCHED,
-    "typed_overlap": _MATCHED,
-    "iou": ("sum", "responses"),
-    "soft": ("sum", "responses"),
-    "extent": ("marked", "characters"),
-    "fact": _CONFUSION,
-    "support": SUPPORT,
-    "sentence": _CONFUSION,
-    "response": _CONFUSION,
-}
+BLOCKS = packaged(__package__, "blocks.toml", dict[str, tuple[str, ...]])
+SUPPORT = BLOCKS["support"]
 HISTOGRAMS = ("unit", "fact", "sentence", "response")
 
 

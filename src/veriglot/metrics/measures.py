@@ -33,6 +33,7 @@ from veriglot.metrics.estimate import (
     number,
 )
 from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, bin_of, ratio, reliability
+from veriglot.plugins import packaged
 from veriglot.records import Direction
 
 if TYPE_CHECKING:
@@ -81,15 +82,8 @@ class Measure:
 _NO_TYPES = "the types of the data and of the detector cannot be compared, or nothing typed was marked"
 _NO_CONFIDENCES = "the predictions carry no confidences"
 _ONE_CLASS = "the confidences are missing, or the reference marks nothing or everything"
-_WHY = {
-    "precision": "the detector marks nothing",
-    "recall": "the reference marks nothing",
-    "tpr": "the reference marks nothing",
-    "f1": "neither the reference nor the detector marks anything",
-    "fpr": "the reference marks everything",
-    "accuracy": "there is nothing to count",
-    "mcc": "the reference or the detector marks nothing or everything",
-}
+_TEXTS = packaged(__package__, "measures.toml", dict[str, dict[str, str]])
+_WHY = _TEXTS["marks"]
 
 
 def _confusion(level: str, get: Callable[[Sums], Array], *more: str) -> Iterator[Measure]:
@@ -509,14 +503,8 @@ def _at(score: Callable[[Array], Array]) -> Value:
 
 
 def _item_measures() -> Iterator[tuple[str, ItemMeasure]]:
-    for name, summary, why in (
-        ("precision", "share of marked items that are non-factual", "nothing is marked"),
-        ("recall", "share of non-factual items that are marked", "no item is non-factual"),
-        ("f1", "harmonic mean of precision and recall", "nothing is non-factual and nothing marked"),
-        ("mcc", "Matthews correlation coefficient", "the labels or the marks are all the same"),
-        ("accuracy", "share of items judged as labelled", "there are no items"),
-        ("fpr", "share of factual items that are marked", "no item is factual"),
-    ):
+    for name, why in _TEXTS["items"].items():
+        summary = _TEXTS["summaries"][name]
         yield name, ItemMeasure("threshold", summary, why, "nonfactual", _at(COUNT_SCORES[name]), _is, None)
     alike = "all labels are the same"
     no_rates = "the labels do not tell what is unverified, or all items are the same in it"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError, needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -85,10 +85,8 @@ def char_bounds(text: str, language: str | None = None) -> Bounds:  # noqa: ARG0
 
 @lru_cache(maxsize=8)
 def _tokenizer(name: str) -> Any:
-    try:
+    with needing(f"The unit {_PREFIX}{name}", "hf"):
         from tokenizers import Tokenizer
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"The unit {_PREFIX}{name}", "hf") from error
     path = Path(name)
     if path.is_dir():
         path = path / _FILE

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.errors import MissingExtraError, UsageError, VeriglotError
+from veriglot.errors import UsageError, VeriglotError, needing
 from veriglot.http.session import Session
 from veriglot.pipeline.engine import Description, Engine, Refusal, cores, failed_answer, judge, load
 from veriglot.storage.parts import Block, Outcome, Part, PartFolder
@@ -657,10 +657,8 @@ def _connected(processes: int) -> tuple[Any, bool]:
     # Ray reads them at its import; without a token every user of this machine could have the cluster run anything.
     if not (address or "ray" in sys.modules or "RAY_AUTH_MODE" in os.environ):
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-    try:
+    with needing('Ray (--engine ray, or the setting engine = "ray")', "ray"):
         import ray
-    except ModuleNotFoundError as error:
-        raise MissingExtraError('Ray (--engine ray, or the setting engine = "ray")', "ray") from error
     if ray.is_initialized():
         return ray, False
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
+from veriglot.errors import UnknownNameError, UsageError, needing
 from veriglot.rates.estimators import CONFIDENCE, DRAWS, ESTIMATORS, SEED
 from veriglot.rates.proportion import Share, Tallies, detector_rates, error_of, freedom_of
 from veriglot.records import Estimator, Interval, LanguageProfile
@@ -44,10 +44,8 @@ def statistics(what: str) -> Any:
     Raises:
         MissingExtraError: the extra `stats` is not installed.
     """
-    try:
+    with needing(what, "stats"):
         return import_module("scipy.stats")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(what, "stats") from error
 
 
 class Difference(Interval, frozen=True):

@@ -36,12 +36,7 @@ UNDETERMINED = "und"
 
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg"})
-_INCLUDES = {  # ISO 15924 codes that stand for several scripts or for a variety of one
-    "Jpan": ("Hira", "Kana", "Hani", "Hrkt"),
-    "Kore": ("Hang", "Hani"),
-    "Hans": ("Hani",),
-    "Hant": ("Hani",),
-}
+_INCLUDES = packaged(__package__, "scripts.toml", dict[str, tuple[str, ...]])
 
 
 class Language(msgspec.Struct, frozen=True):

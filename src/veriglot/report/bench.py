@@ -12,6 +12,7 @@ from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
+from veriglot.plugins import packaged
 from veriglot.records.languages import language_name
 from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, taken
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
@@ -316,18 +317,7 @@ def _answer_tables(view: View) -> list[Table]:
     ]
 
 
-_SHOWN_STATISTICS = {
-    "length_ratio": "length of responses to evidence",
-    "hallucinated_length_ratio": "of those with marks",
-    "character_rate": "share of characters marked",
-    "sentence_rate": "share of responses with marks",
-    "band_0_5": "of these, up to 5% marked",
-    "band_5_25": "5 to 25% marked",
-    "band_25_100": "over 25% marked",
-    "mean_evidence_units": "words of evidence",
-    "mean_response_units": "words of a response",
-    "support_rate": "share of facts supported",
-}
+_SHOWN_STATISTICS = packaged(__package__, "statistics.toml", dict[str, str])
 
 
 def _statistics_table(view: View) -> Table:

@@ -8,6 +8,7 @@ from veriglot.bench.figures import WITH_PAIRWISE
 from veriglot.bench.leaderboard import LESS_IS_BETTER
 from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES, TYPES
+from veriglot.plugins import packaged
 from veriglot.report.tables import Table, Value
 
 if TYPE_CHECKING:
@@ -211,57 +212,16 @@ def _group(row: Row) -> int:
 # What programs read: every table as rows of plain values.
 
 
-_FIELDS: dict[str, tuple[str, ...]] = {
-    "wins": (
-        "Win rates, with ties credited to all, and means by group of languages",
-        "level measure at scope system wins ties cells played rate low high mean",
-    ),
-    "comparisons": (
-        "Differences from the baseline, by paired bootstrap",
-        "data level measure at system baseline difference low high p adjusted items clusters correction reason",
-    ),
-    "pairs": (
-        "Differences between all systems in the mean over data that none was trained on, by paired bootstrap",
-        "level measure at system baseline difference low high p adjusted items clusters correction reason",
-    ),
-    "answers": (
-        "What systems say of data without labels",
-        "system data level language items clusters coverage flagged flagged_low flagged_high mean mean_low mean_high"
-        " signature",
-    ),
-    "cells": (
-        "What became of every system on every data set, and what it took",
-        "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
-        " cost.tokens_out cost.money seen notes signature",
-        "system data level status reason coverage rows_timed seconds cpu_seconds rows_a_second model_calls tokens_in"
-        " tokens_out money seen notes signature",
-    ),
-    "thresholds": (
-        "Thresholds as tuned on dev, in the systems' own numbers",
-        "system data level measure language value direction reached items positives reason",
-    ),
-    "errors": (
-        "What systems took for what it is not, the surest errors first",
-        "data system level language kind number count id score threshold source question response labelled marked"
-        " notes",
-    ),
-    "systems": (
-        "The systems",
-        "name kind made_by options direction description unavailable signature",
-        "system kind made_by options direction description unavailable signature",
-    ),
-    "figures": (
-        "Every figure with its interval",
-        "system data level language measure at value low high items positives clusters chance coverage p seen reason"
-        " signature",
-    ),
-}
+_FIELDS = packaged(__package__, "bench_tables.toml", dict[str, dict[str, str]])
 
 
 def bench_tables(results: BenchResults) -> dict[str, Table]:
     """Every table of a bench that has rows, by name."""
     view = View(results)
-    of = {name: Table.of(title, getattr(results, name), *fields) for name, (title, *fields) in _FIELDS.items()}
+    of = {
+        name: Table.of(table["title"], getattr(results, name), table["fields"], table.get("heads"))
+        for name, table in _FIELDS.items()
+    }
     wins = of["wins"]
     texts = [(*row, view.texts(win.level, win.scope)) for row, win in zip(wins.rows, results.wins, strict=True)]
     tables = {

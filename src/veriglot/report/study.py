@@ -402,18 +402,18 @@ def leaders(view: View) -> Iterator[str]:
             )
             yield f"{text} (corrected p at most {ceil(1000 * worst) / 1000:.3f})."
         elif sum(rank.rank == top.rank for rank in ranks) == 1:
-            rivals = [rank.model for rank in ranks if rank.model != top.model]
-            rivals = [name for name in rivals if not view.is_clear(rows[name]) or _reaches(ranks, name, top)]
+            rivals = [
+                rank.model
+                for rank in ranks
+                if rank.model != top.model
+                and (not view.is_clear(rows[rank.model]) or rank.low <= top.rank <= rank.high)
+            ]
             text = f"{top.model} has the {'lowest' if low else 'highest'} mean rate{where}{_mean_of(view, top.model)}"
             if rivals:
                 either = " or ".join([", ".join(rivals[:-1]), rivals[-1]] if len(rivals) > 1 else rivals)
                 yield f"{text}, but the data do not exclude that it is {either}."
         if len(ranks) == 2:
             return  # what is said of one is said of both
-
-
-def _reaches(ranks: Sequence[RankInterval], name: str, top: RankInterval) -> bool:
-    return any(rank.model == name and rank.low <= top.rank <= rank.high for rank in ranks)
 
 
 def _mean_of(view: View, model: str) -> str:

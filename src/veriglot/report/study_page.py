@@ -90,7 +90,12 @@ def write_study(results: StudyResults, path: str | Path) -> None:
         tables=tables,
         texts=texts,
         lead=_html("findings", view, *view.judged_of_planned, list(findings(view))),
-        cells=_cell_facts(view),
+        cells={  # what the page shows of the cell at hand, by its place (column-row), as text
+            f"{column}-{row}": _facts(view, cell)
+            for column, name in enumerate(view.models)
+            for row, tag in enumerate(view.languages)
+            if (cell := view.cell(name, tag)) is not None
+        },
         wide=len(view.models) > 6,
     )
 
@@ -119,16 +124,6 @@ def _scale_steps(scale: HeatScale) -> Iterator[tuple[str, int]]:
     borders = (points(index * scale.width, digits) for index in range(scale.classes + 1))
     for index, (low, high) in enumerate(pairwise(borders)):
         yield f"{low}–{high}%", scale.step_of(index)
-
-
-def _cell_facts(view: View) -> dict[str, dict[str, Any]]:
-    """What the page shows of the cell at hand, by its place (column-row), as text."""
-    return {
-        f"{column}-{row}": _facts(view, cell)
-        for column, name in enumerate(view.models)
-        for row, tag in enumerate(view.languages)
-        if (cell := view.cell(name, tag)) is not None
-    }
 
 
 def _facts(view: View, cell: Cell) -> dict[str, Any]:

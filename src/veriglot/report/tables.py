@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
+from veriglot.plugins import packaged
 from veriglot.report.text_layout import printable
 from veriglot.storage.files import write_whole
 
@@ -332,11 +333,7 @@ def _csv_field(value: Value | Cell) -> str:
 
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "\N{MINUS SIGN}": "$-$", "–": "--", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
-}  # fmt: skip
+_LATEX = packaged(__package__, "latex.json", dict[str, str])
 _LATEX_KINDS = {"best": r"\textbf{{{}}}", "doubtful": r"\emph{{{}}}"}
 _OTHER_SCRIPTS = [
     r"% compile with LuaLaTeX, as pdfLaTeX lacks letters for these names: \usepackage[english,bidi=basic]{babel}, then",

@@ -7,6 +7,7 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from veriglot.plugins import packaged
 from veriglot.records.languages import find_language
 
 if TYPE_CHECKING:
@@ -110,57 +111,8 @@ def _without_middle(quoted: str, half: int, mark: str) -> str:
     return " … ".join([quoted[:first].rstrip(), *filter(None, middle), quoted[last:].lstrip()])
 
 
-_STATUSES = {
-    "scored": "checked",
-    "no_evidence": "no evidence was given",
-    "unsupported_language": "the detector cannot judge this language",
-    "too_long": "longer than the detector takes",
-    "nothing_to_compare": "there is nothing to compare",
-    "failed": "it could not be checked",
-}
-_NOTES = (
-    (r"calibration:default", "The confidences are a rough guide: they were not calibrated on this language or script."),
-    (r"calibration:none", "The confidences are the model's own, not calibrated on labels."),
-    (r"language:from_(\w+)", "The language was not given. It was recognised from the {0}."),
-    (r"language:unknown_tag", "The language given is not in Veriglot's table of languages."),
-    (r"language:other_script", "The response is not in the usual script of its language."),
-    (
-        r"evidence:other_(\w+)",
-        "The evidence is in another {0} than the response: little but names and numbers compares.",
-    ),
-    (r"evidence:language_from_text", "The evidence states no language. Its text is in another one than the response."),
-    (
-        r"evidence:language_unsure",
-        "The evidence states no language, and none was recognised. The response's was taken.",
-    ),
-    (r"evidence:(\d+) windows", "The evidence was read in {0} parts, being too long for one."),
-    (r"auto:no reader", "The detector `grounding` judged, because `reader` is not installed."),
-    (r"auto:by figures (.*)", "The detector with the best recorded figures judged {0}."),
-    (r"ensemble:without (.*) \((.*)\)", "The others of the ensemble judged without {0}: {1}."),
-    (r"languages:.*", "The model does not state its languages, so nobody knows how well it does in this one."),
-    (r"prompt:(.*)", "The model was asked in another language: {0}."),
-    (r"words:(\d+) not seen", "The model saw nothing of {0} of the words."),
-    (r"facts:sentences", "Whole sentences were judged: there are no rules that part this language into facts."),
-    (r"facts:(\d+) words in no fact", "{0} of the words belong to no fact that was judged."),
-    (r"labels:contradiction not told apart", "The model does not tell a contradiction from a lack of support."),
-    (r"claim:in pieces", "A sentence or fact was judged in pieces, being too long for the model."),
-    (r"quality:(.*)", "The model rates the whole translation {0}, where 1 is best."),
-    (r"severities:(.*)", "How severe the marked errors are, in order: {0}."),
-    (r"task:(\w+), and .*", "The model was trained on translations, and the task is {0}."),
-    (r"samples:(\d+) of (\d+)", "Only {0} of {1} answers of the judge could be used."),
-    (r"spans:(\d+) below the threshold", "{0} more that the judge named lie below the threshold."),
-    (r"spans:(\d+) crossing.*", "{0} marks that crossed others were parted."),
-    (r"quote:not in the response: (.*)", "The judge quoted what the response does not hold: {0}."),
-    (r"quote:at several places: (.*)", "What the judge quoted stands at several places: {0}."),
-    (r"quote:\w+: (.*)", "The judge quoted with other letters or gaps: {0}."),
-    (r"confidence:verdict", "The judge said yes or no, without confidences."),
-    (r"confidence:token_probabilities", "The confidences are the probabilities of the judge's tokens."),
-    (r"confidence:verbalised", "The confidences are numbers that the judge stated."),
-    (r"reason:(.*)", "The judge's reason: {0}"),
-    (r"confidence:samples", "The confidences are shares of the judge's repeated answers."),
-    (r"units:the detector's own", "The facts are those that the detector itself found."),
-    (r"units:no word confidences", "Sentences and facts have no scores: the detector gives no confidences of words."),
-)
+_SENTENCES = packaged(__package__, "sentences.toml", dict[str, dict[str, str]])
+_STATUSES, _NOTES = _SENTENCES["statuses"], _SENTENCES["notes"]
 
 
 def status_words(status: str) -> str:
@@ -175,7 +127,7 @@ def task_words(task: str) -> str:
 
 def note_words(note: str) -> str:
     """What a note of a prediction says, as a sentence; the note itself where it is none of ours (a plug-in's)."""
-    for pattern, words in _NOTES:
+    for pattern, words in _NOTES.items():
         if match := re.fullmatch(pattern, note, re.DOTALL):
             return words.format(*(_STATUSES.get(part, part) for part in match.groups()))
     return note

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from anyascii import anyascii
 
 from veriglot.judging.base import NotScored, text_language
+from veriglot.plugins import packaged
 from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer
@@ -31,10 +32,7 @@ _STEM = 4  # letters that two forms of one name share at least
 _SHARE = 0.7  # of the shorter form, which both begin with
 _ENDING = 4  # letters by which one form may be longer
 _FEWEST = 3  # consonants that tell a name
-_SOUNDS = (
-    ("sch", "s"), ("ph", "f"), ("ts", "s"), ("tz", "s"), ("sh", "s"), ("ch", "k"), ("ck", "k"), ("x", "ks"),
-    ("q", "k"), ("c", "k"), ("w", "v"), ("z", "s"), ("b", "v"), ("h", ""), ("j", ""),
-)  # fmt: skip
+_SOUNDS = packaged(__package__, "sounds.json", dict[str, str])
 _SILENT = re.compile("(?<=.)[aeiouy]")
 _NO_LETTER = re.compile("[^a-z]")
 _DOUBLED = re.compile(r"(.)\1+")
@@ -165,6 +163,6 @@ def _latin(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _consonants(latin: str) -> str:
-    for old, new in _SOUNDS:
+    for old, new in _SOUNDS.items():
         latin = latin.replace(old, new)
     return _DOUBLED.sub(r"\1", _SILENT.sub("", latin))

@@ -37,6 +37,7 @@ from veriglot.http.server import (
     run_server,
     server_of,
 )
+from veriglot.plugins import packaged
 from veriglot.records import Prediction, Status, Verdict, from_mapping, sample_from
 from veriglot.records.languages import get_language, languages
 from veriglot.report.pages import sample_blocks, sample_page
@@ -578,20 +579,21 @@ class Tally:
 def metrics_text(batcher: Batcher, tally: Tally) -> str:
     """The figures, in the text format of Prometheus; there is no text of users in them."""
     lines = [*_tallied(tally)]
-    for name, kind, meaning, value in (
-        ("batches_total", "counter", "Batches judged.", batcher.batches),
-        ("batch_rows_total", "counter", "Rows of these batches.", batcher.rows),
-        ("worker_deaths_total", "counter", "Processes that died and were replaced.", batcher.service.deaths),
-        ("workers", "gauge", "Processes that are to judge.", batcher.service.jobs),
-        ("workers_ready", "gauge", "Processes that have loaded the detector.", batcher.service.ready),
-        ("rows_waiting", "gauge", "Rows that wait for a process.", batcher.waiting),
-        ("rows_working", "gauge", "Rows that are being judged.", len(batcher.working)),
-        ("calls_queue", "gauge", "Calls of one row that are being answered.", batcher.accepted["queue"]),
-        ("calls_streams", "gauge", "Calls of many rows that are being answered.", batcher.accepted["streams"]),
-        ("request_bytes", "gauge", "Bytes of requests that are not answered yet.", batcher.bytes),
-        ("resident_memory_bytes", "gauge", "Memory of the serving process, without its workers.", _resident()),
-    ):
-        lines += _family(name, kind, meaning, [("", value)])
+    values = {
+        "batches_total": batcher.batches,
+        "batch_rows_total": batcher.rows,
+        "worker_deaths_total": batcher.service.deaths,
+        "workers": batcher.service.jobs,
+        "workers_ready": batcher.service.ready,
+        "rows_waiting": batcher.waiting,
+        "rows_working": len(batcher.working),
+        "calls_queue": batcher.accepted["queue"],
+        "calls_streams": batcher.accepted["streams"],
+        "request_bytes": batcher.bytes,
+        "resident_memory_bytes": _resident(),
+    }
+    for name, (kind, meaning) in packaged(__package__, "metrics.toml", dict[str, tuple[str, str]]).items():
+        lines += _family(name, kind, meaning, [("", values[name])])
     return "\n".join([*lines, ""])
 
 
@@ -634,7 +636,7 @@ class LettuceRequest(msgspec.Struct, frozen=True):
 
 def open_api(offers: Sequence[Offer]) -> dict[str, Any]:
     """The calls described, for the detectors that can be asked for."""
-    document: dict[str, Any] = msgspec.json.decode(files("veriglot.server").joinpath("openapi.json").read_bytes())
+    document = packaged("veriglot.server", "openapi.json", dict[str, Any])
     kinds = (Prediction, ErrorAnswer, Offer)
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     answer = {**schemas.pop("Prediction"), "title": "Answer"}

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.signatures import file_sha256
@@ -568,7 +569,7 @@ class Checkpoint:
 
     def fail(self, row: FailedRow) -> None:
         """Add the next row, which could not be read or done."""
-        self.failures.append(msgspec.json.encode(msgspec.structs.replace(row, row=self.tally.rows)))
+        self.failures.append(msgspec.json.encode(replace(row, row=self.tally.rows)))
         self.tally.failed += 1
         self._note_time()
 
@@ -670,7 +671,7 @@ class Checkpoint:
         if before.finished and self.output.exists() and not intact:
             raise UsageError(f"{self.output} was changed after it was finished.", remedy=_RESTART)
         # Said before anything is cut off: a kill in between would leave what looks changed by somebody else.
-        write_json(self.progress, msgspec.structs.replace(before, finished=False, output_bytes=0))
+        write_json(self.progress, replace(before, finished=False, output_bytes=0))
         self.rows.repair()
         self.failures.repair()
         if self.retry:
@@ -710,7 +711,7 @@ class Checkpoint:
     def _save(self, *, finished: bool) -> None:
         assert self._manifest is not None
         self._saved = time.monotonic()
-        self._manifest = msgspec.structs.replace(
+        self._manifest = replace(
             self._manifest,
             **self.tally.counts(),
             finished=finished,
@@ -766,7 +767,7 @@ def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) 
     """`result`, if it belongs to the row that is due; a failed row gets that row's id."""
     got = getattr(result, "id", None)
     if got is None and isinstance(result, FailedRow) and isinstance(due, str):
-        return msgspec.structs.replace(result, id=due)
+        return replace(result, id=due)
     if due is None or got != due:
         raise VeriglotError(f"A stage gave a record for {got!r} where one for {due!r} was due.")
     return result

@@ -12,6 +12,7 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import UsageError
 from veriglot.storage.checkpoint import FailedRow, JsonLines, Manifest, Tally
@@ -115,7 +116,7 @@ class _Part:
     def whole(self) -> Manifest:
         """The manifest of the same run without shards."""
         options = {name: value for name, value in self.manifest.options.items() if name != SHARD}
-        return msgspec.structs.replace(self.manifest, options=options)
+        return replace(self.manifest, options=options)
 
     def rows(self, lines: Callable[[Path], Iterator[bytes]]) -> Iterator[bytes | FailedRow]:
         """Its rows in order."""
@@ -209,7 +210,7 @@ def merge(
     for part in parts:
         tally.add_counts(part.manifest.statuses, part.manifest.verdicts, part.manifest.failed)
     with Lock(output):
-        whole = msgspec.structs.replace(parts[0].whole, finished=False, output_bytes=0)
+        whole = replace(parts[0].whole, finished=False, output_bytes=0)
         if not overwrite and (before := Manifest.load(output)) is not None:
             if differences := before.differences(whole, maker="detector"):
                 raise UsageError(f"{output} was made differently: {'; '.join(differences)}.", "Add --overwrite.")
@@ -231,7 +232,7 @@ def _write(rows: Iterator[bytes | FailedRow], output: Path, finish: Callable[[Pa
         for number, row in enumerate(rows):
             if isinstance(row, FailedRow):
                 failed += 1
-                failed_file.write(msgspec.json.encode(msgspec.structs.replace(row, row=number)) + b"\n")
+                failed_file.write(msgspec.json.encode(replace(row, row=number)) + b"\n")
             else:
                 file.write(row + b"\n")
     if not failed:
@@ -245,7 +246,7 @@ def _write(rows: Iterator[bytes | FailedRow], output: Path, finish: Callable[[Pa
 def _merged(parts: Sequence[_Part], tally: Tally, output: Path) -> Manifest:
     """The manifest that a run without shards has at its end."""
     seconds = [part.manifest.seconds for part in parts]
-    return msgspec.structs.replace(
+    return replace(
         parts[0].whole,
         **tally.counts(),
         output_bytes=output.stat().st_size,

@@ -46,6 +46,7 @@ from veriglot.studio.tables import (
     Purpose,
     Refused,
     Role,
+    RowId,
     State,
 )
 from veriglot.studio.texts import item_view, sample_of
@@ -598,17 +599,14 @@ router = Router()
 _Limit = Annotated[int, Query(ge=1, le=500)]
 
 
-_Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-
-
 class AdjudicationBody(StrictRecord):
     """The `item` that a lead settles; or the one `after` which the next disagreement is wanted.
 
     With `release` they let go of that item, if they have changed nothing.
     """
 
-    item: _Number | None = None
-    after: _Number | None = None
+    item: RowId | None = None
+    after: RowId | None = None
     release: bool = False
 
 

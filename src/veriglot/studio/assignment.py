@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Select, and_, case, exists, or_, select
 
 from veriglot.errors import UsageError
@@ -153,7 +154,7 @@ def _append(
     if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
         raise Refused("An item is left out for a reason.", remedy="Send a layer with the reason in `skip`.")
     if new.kind == "comment":
-        new = msgspec.structs.replace(new, layer=None, comment=written(new.comment))
+        new = replace(new, layer=None, comment=written(new.comment))
     assignment = tx.assignment(assignment_id, lock=True)
     if assignment.person_id != person_id:
         raise NotFound("assignment")
@@ -188,7 +189,7 @@ def _append(
     changes = _changes(assignment, new, target or assignment.state, seconds)
     tx.change(assignment, new.kind, changes, payload=comment or None, **sent)
     layer = {} if new.layer is None else {"layer": new.layer}
-    changed = msgspec.structs.replace(assignment, **changes | layer)
+    changed = replace(assignment, **changes | layer)
     if after is not None:
         after(tx, changed)
     return EventResult(changed.version, changed.state, repeated=False)
@@ -235,7 +236,7 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     its gold layer. Layers are taken as checked (`layers.check`).
     """
     if new.kind == "confirm":
-        new = msgspec.structs.replace(new, layer=_reviewed_layer(store, assignment_id, new.layer))
+        new = replace(new, layer=_reviewed_layer(store, assignment_id, new.layer))
 
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
         if assignment.purpose is Purpose.EXAM and new.kind == "skip":

@@ -33,6 +33,7 @@ from veriglot.studio.tables import (
     Person,
     Purpose,
     Refused,
+    RowId,
     State,
 )
 from veriglot.studio.texts import Direction, direction
@@ -52,7 +53,6 @@ router = Router()
 assignment_row, item_row = t.assignments.c, t.items.c  # in statements
 
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
-_Id = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 _ItemState = Literal["free", "open", "returned", "submitted", "accepted", "skipped"]
 _Order = Literal["position", "key", "language", "priority", "done", "changed"]
 _PURPOSES = (Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE, Purpose.ADJUDICATE)
@@ -124,9 +124,7 @@ class ItemsBody(StrictRecord):
     """
 
     action: Literal["assign", "release", "priority", "wanted", "exclude", "include"]
-    items: Annotated[list[Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]], msgspec.Meta(max_length=1000)] | None = (
-        None
-    )
+    items: Annotated[list[RowId], msgspec.Meta(max_length=1000)] | None = None
     where: ItemFilter = ItemFilter()
     person: _Name | None = None
     value: Annotated[int, msgspec.Meta(ge=-100, le=100)] | None = None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction
 
-__all__ = ["ProjectRates", "languages_with_enough", "measure_rates", "router"]
+__all__ = ["languages_with_enough", "measure_rates", "router"]
 
 _STEP = 100  # labels
 _HALF_WIDTH = 0.02  # where the project asks for none

@@ -40,6 +40,7 @@ from veriglot.studio.tables import (
     Purpose,
     Refused,
     Role,
+    RowId,
     State,
 )
 from veriglot.studio.web import Lead, LeadWriter, Number, Router, view
@@ -220,15 +221,21 @@ def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | No
 
 def final_layers(tx: ReadTransaction, project_id: int) -> Callable[[Assignment], Layer]:
     """`final_layer` of any annotation of a project, which reads the reviews once."""
-    reviews: dict[int | None, list[Assignment]] = {}
-    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, state=State.SUBMITTED):
-        reviews.setdefault(review.subject_id, []).append(review)
+    reviews = _reviews(tx, project_id)
 
     def final(annotation: Assignment) -> Layer:
         passed = _since_submission(annotation, reviews.get(annotation.id, ()))
         return passed[-1].layer if passed else annotation.layer
 
     return final
+
+
+def _reviews(tx: ReadTransaction, project_id: int) -> dict[int | None, list[Assignment]]:
+    """The reviews of a project that were handed in, by the annotation that they are of."""
+    reviews: dict[int | None, list[Assignment]] = {}
+    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, state=State.SUBMITTED):
+        reviews.setdefault(review.subject_id, []).append(review)
+    return reviews
 
 
 def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str], int]:
@@ -239,9 +246,7 @@ def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str]
     reviewer too, in the same way. What is sent back counts each time, for its annotator and for whoever had passed it.
     """
     counts = Counter(_sent_back(tx, project_id))
-    reviews: dict[int | None, list[Assignment]] = {}
-    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, state=State.SUBMITTED):
-        reviews.setdefault(review.subject_id, []).append(review)
+    reviews = _reviews(tx, project_id)
     if reviews:
         for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=State.ACCEPTED):
             counts.update(_verdicts_on(subject, _since_submission(subject, reviews.get(subject.id, ()))))
@@ -585,7 +590,7 @@ class Conversation(Record):
 class CommentBody(StrictRecord):
     """What a lead writes about an annotation."""
 
-    assignment: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    assignment: RowId
     text: Annotated[str, msgspec.Meta(max_length=10_000)]
 
 

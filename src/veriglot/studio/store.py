@@ -45,7 +45,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.schema import CreateColumn
 
-from veriglot.errors import MissingExtraError, UsageError
+from veriglot.errors import UsageError, needing
+from veriglot.plugins import packaged
 from veriglot.records import Sample, from_mapping, sample_from
 from veriglot.studio import tables
 from veriglot.studio.layers import Layer
@@ -508,19 +509,7 @@ class WriteTransaction(ReadTransaction):
 
 
 _LOCK_KEY = 0x7665_7269  # "veri", so that no two processes make the tables of one PostgreSQL database at once
-_ONLY_ADDED = {  # by database: the triggers that keep events from being changed
-    "sqlite": [
-        f"CREATE TRIGGER events_no_{word} BEFORE {word} ON events"
-        " BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END"
-        for word in ("update", "delete")
-    ],
-    "postgresql": [
-        "CREATE FUNCTION veriglot_events_only_added() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE EXCEPTION 'events are only ever added'; END $$",
-        "CREATE TRIGGER events_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON events"
-        " FOR EACH STATEMENT EXECUTE FUNCTION veriglot_events_only_added()",
-    ],
-}
+_ONLY_ADDED = packaged(__package__, "triggers.toml", dict[str, list[str]])
 
 
 def _search_text(key: str, sample: dict[str, Any]) -> str:
@@ -700,10 +689,8 @@ def open_store(database: str | Path, *, create: bool = True) -> Store:
     url = _url(str(database))
     if url.get_backend_name() == "sqlite":
         _check_file(Path(str(url.database)), create)
-    try:
+    with needing("PostgreSQL", "postgres"):
         engine = _engine(url)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("PostgreSQL", "postgres") from error
     store = Store(engine)
     try:
         for turn in range(_TRIES):  # two that make one file at once

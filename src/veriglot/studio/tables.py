@@ -74,6 +74,9 @@ __all__ = [
 ]
 
 
+RowId = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+
 class StoreError(VeriglotError):
     """The database cannot be used: it is not there, damaged, newer than this version, or not for this project."""
 

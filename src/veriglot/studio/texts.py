@@ -32,7 +32,8 @@ from veriglot.report import text_layout
 from veriglot.studio.project import LANGUAGE_TAG, Project, TaskKind
 from veriglot.studio.web import Router, SignedIn, Studio, Studios, Tag, view
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import sentences, word_bounds
+from veriglot.text.segmentation import sentences
+from veriglot.text.segmentation import words as word_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,15 +152,11 @@ def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
             )
             for passage in sample.evidence
         ],
-        words=_words(sample.response, sample.language),
+        words=word_ranges(sample.response, sample.language),
         sentences=sentences(sample.response, sample.language),
         units=form.units_of(sample),
         original=sample.evidence_text if form.task is TaskKind.PAIRS else None,
     )
-
-
-def _words(text: str, language: str | None) -> list[tuple[int, int]]:
-    return [(start, end) for start, end in word_bounds(text, language).tolist()]
 
 
 def _web_address(url: str | None) -> str | None:
@@ -175,12 +172,12 @@ def _shared_words(sample: Sample) -> SharedView:
     """The words of a response that occur in its evidence too, without regard to case, accents and such."""
     places: dict[str, list[Pointer]] = {}
     for passage in sample.evidence:
-        for start, end in _words(passage.text, passage.language or sample.language):
+        for start, end in word_ranges(passage.text, passage.language or sample.language):
             same = places.setdefault(fold(passage.text[start:end]), [])
             if len(same) < _MAX_PLACES:
                 same.append(Pointer(passage.id or "", start, end))
-    words = _words(sample.response, sample.language)
-    matches = ((start, end, places.get(fold(sample.response[start:end]))) for start, end in words)
+    ranges = word_ranges(sample.response, sample.language)
+    matches = ((start, end, places.get(fold(sample.response[start:end]))) for start, end in ranges)
     return SharedView([SharedWord(start, end, same) for start, end, same in matches if same])
 
 

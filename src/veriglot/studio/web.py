@@ -44,6 +44,7 @@ from veriglot.http.server import (
     internal_error,
     json_response,
 )
+from veriglot.plugins import packaged
 from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
@@ -595,22 +596,7 @@ class Rates:
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., Any]")
-_MEANINGS = {
-    200: "Done",
-    202: "It is being made; ask again.",
-    400: "The request makes no sense.",
-    401: "Nobody is signed in.",
-    403: "The link, the origin or the CSRF token does not hold.",
-    404: "There is no such thing, or it is somebody else's.",
-    405: "There is no such call.",
-    409: "It was changed elsewhere; what was sent is kept.",
-    413: "This is too large.",
-    415: "This is no JSON.",
-    422: "What was sent does not fit.",
-    429: "Too often; wait as long as Retry-After says.",
-    503: "The database does not answer.",
-    507: "The disk of the server is full.",
-}
+_MEANINGS = packaged(__package__, "meanings.json", dict[int, str])
 _described: dict[str, Any] = {}
 
 

@@ -6,13 +6,12 @@ Each sentence is made from the study's own record: what was not done is not told
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from veriglot.plugins import packaged
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Kind, Reliability
 from veriglot.records.languages import language_name
@@ -71,7 +70,7 @@ def bibtex(results: StudyResults) -> str:
 
 @cache
 def _known_references() -> dict[str, dict[str, str]]:
-    return tomllib.loads((files("veriglot.study") / "references.toml").read_text("utf-8"))
+    return packaged(__package__, "references.toml", dict[str, dict[str, str]])
 
 
 class _Citations:
@@ -127,15 +126,11 @@ def _detection(results: StudyResults, judging: Judging, estimated: Estimated, *,
         f"Its error rates were measured on {count:,} responses in {_count(len(profile.languages), 'language')} with"
         f" {profile.data.kind} labels (SHA-256 of the data {profile.data.sha256[:12]})."
     )
-    pooled = _pooled(judging, results.languages)
+    pooled = [language_name(tag) for tag in results.languages if judging.of(tag)[1] == "pooled"]
     if pooled:
         yield f"In {_and(pooled)}, where these are too few, its error rates over all of these languages were used."
     if judging is estimated.judgings[-1] and len(estimated.judgings) > 1:
         yield f"A rate is the mean over the {len(estimated.judgings)} detectors, and so is the width of its interval."
-
-
-def _pooled(judging: Judging, languages: Sequence[str]) -> list[str]:
-    return [language_name(tag) for tag in languages if judging.of(tag)[1] == "pooled"]
 
 
 def _estimation(results: StudyResults, config: Config, estimated: Estimated, cite: _Citations) -> Iterator[str]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.plugins import packaged
 from veriglot.records import (
     Detector,
     Direction,
@@ -67,21 +68,8 @@ def ordinary_samples() -> list[Sample]:
 
 def hostile_samples() -> list[Sample]:
     """Samples that are empty, odd or huge. Each has to come back, scored or with a reason."""
-    responses = {
-        "empty": "",
-        "blank": " \t\n\u3000\u200b ",
-        "marks only": "?!… — «» 🙂",
-        "emoji": "The mill 👩\u200d👩\u200d👧\u200d👦 was 🇪🇪 built 👍🏽 in 1874 🏴\U000e0067\U000e0062\U000e007f.",
-        "combining": "The mi\u0301ll wa\u0308s\u0301 bui\u0300lt in 18\u20df74, Z\u0351\u036b\u0343algo.",
-        "decomposed": "Nai\u0308ve cafe\u0301 \u1100\u1161\u11a8 \u0915\u094d\u0937\u093f.",
-        "bidirectional": "The mill \u202ewas built\u202c in \u2067١٨٧٤\u2069 של טחנה.",
-        "controls": "The mill\x00 was\x07 built\x1b[0m in\x7f 1874.\ufeff",
-        "half a pair": f"The mill {_HALF} was built.",
-        "line ends": "The mill\r\nwas built\u2028in\u20291874\x85by\xa0Jonas\vReed.",
-        "special tokens": "[CLS] The mill [SEP] was </s> built <|endoftext|> <s> in <pad> [MASK] 1874.",
-        "markup": '<entity>The mill</entity> ${question} {evidence} %s %(x)d {{0}} \\n "was" built.',
-        "beyond the basic plane": "𝕿𝖍𝖊 𝖒𝖎𝖑𝖑 𠮷野家 𐍈𐌰𐌹 was built.",
-        "unknown script": "ᚠᚢᚦᚨᚱᚲ ᚷᚹᚺᚾ",
+    odd = packaged(__package__, "hostile.toml", dict[str, str])
+    responses = {name: text.replace("HALF", _HALF) for name, text in odd.items()} | {
         "one long word": "mill" * 2000,
         "many words": " ".join(f"The mill number {number} was built in {1000 + number}." for number in range(250)),
     }

@@ -81,13 +81,7 @@ def letter_forms() -> dict[str, str]:
 
 
 _CACHED_FORMS = 100_000
-_JAMO_THAT_JOIN = ((0x1160, 0x1200), (0xD7B0, 0xD800))  # Hangul vowels and finals compose with what stands before
-_SEMITIC_MARKS = (
-    (0x0591, 0x05BE), (0x05BF, 0x05C0), (0x05C1, 0x05C3), (0x05C4, 0x05C6), (0x05C7, 0x05C8),  # niqqud, cantillation
-    (0x0610, 0x061B), (0x0640, 0x0641), (0x064B, 0x0660), (0x0670, 0x0671),  # tashkeel and tatweel
-    (0x06D6, 0x06DD), (0x06DF, 0x06E5), (0x06E7, 0x06E9), (0x06EA, 0x06EE),
-    (0x0898, 0x08A0), (0x08CA, 0x08E2), (0x08E3, 0x0900),
-)  # fmt: skip
+_MARKS = packaged(__package__, "marks.toml", dict[str, list[tuple[int, int]]])
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,7 @@ class _Forms(dict[str, str]):
 
     def _char(self, char: str) -> str:
         code, category = ord(char), unicodedata.category(char)
-        if any(first <= code < last for first, last in _SEMITIC_MARKS):
+        if any(first <= code < last for first, last in _MARKS["semitic"]):
             return ""
         if category == "Cf" or 0xFE00 <= code < 0xFE10 or code == 0x034F:
             return ""
@@ -139,7 +133,7 @@ _forms = lru_cache(maxsize=8)(_Forms)
 def _joins(char: str) -> bool:
     """Whether normalisation may compose or reorder `char` with what stands before it."""
     first = unicodedata.normalize("NFKC", char)[0]
-    return unicodedata.category(first)[0] == "M" or any(a <= ord(first) < b for a, b in _JAMO_THAT_JOIN)
+    return unicodedata.category(first)[0] == "M" or any(a <= ord(first) < b for a, b in _MARKS["jamo_that_join"])
 
 
 def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Normalised:

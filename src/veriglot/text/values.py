@@ -544,18 +544,12 @@ _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 COMPUTED = 2  # verdict on a value that can be computed from others
 
 
-_FACTORS = {
-    "second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86400),
-    "week": ("time", 604800), "month": ("time", 2629746), "year": ("time", 31556952), "age": ("time", 31556952),
-    "millimeter": ("length", 0.001), "centimeter": ("length", 0.01), "meter": ("length", 1),
-    "kilometer": ("length", 1000), "mile": ("length", 1609.344), "foot": ("length", 0.3048),
-    "gram": ("mass", 0.001), "kilogram": ("mass", 1), "tonne": ("mass", 1000), "pound": ("mass", 0.45359237),
-    "milliliter": ("volume", 0.001), "liter": ("volume", 1),
-}  # fmt: skip
+_FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
 _LONG = 200  # years that nothing lasts
+_TIMES = ("倍", "배")  # what says that a number is a ratio
 _TELLING = 2  # digits that a number with its decimal point moved must have to be known again
 _FEW = 12  # numbers of the evidence that are added and subtracted
 
@@ -566,9 +560,9 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
     Returns:
         One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date,
         or a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the years between two of
-        its years, or the difference of two numbers that follow each other; 0 where it may be computed in other ways (a
-        sum, the rest of a percentage) or is too small to tell; -1 where it is absent. A part of a date that contradicts
-        the date of the evidence that shares most with it is absent, even if it stands by itself.
+        its years, the difference of two numbers that follow each other, or a ratio ("4倍"); 0 where it may be computed
+        in other ways (a sum, the rest of a percentage) or is too small to tell; -1 where it is absent. A part of a date
+        that contradicts the date of the evidence that shares most with it is absent, even if it stands by itself.
     """
     evidence = _Evidence(evidence_values)
     verdicts: dict[tuple[object, ...], int] = {}
@@ -692,16 +686,27 @@ class _Evidence:
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
     def _differs(self, value: Value) -> bool:
-        """Whether the value is the time between two years, or the difference of neighbours."""
+        """Whether the value is the time between two years, the difference of neighbours, or a ratio."""
         amount = value.amounts[0]
         if value.unit == "year" and amount < _LONG:
             return any(year + amount in self.years for year in self.years)
-        return value.kind == "number" and amount >= 10 and not self._differences.isdisjoint(value.amounts)
+        if value.kind != "number":
+            return False
+        if value.counted[:1] in _TIMES:
+            return any(other * amount in self.amounts for other in self.amounts if other)
+        thing = None if amount >= 10 else _thing(value)  # small ones must be of the same
+        return not self._differences.get(thing, set()).isdisjoint(value.amounts)
 
     @cached_property
-    def _differences(self) -> set[float]:
+    def _differences(self) -> dict[str | None, set[float]]:
+        """Of neighbours in one unit, by what the first is a number of; under None all."""
         plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
-        return {abs(a.amounts[0] - b.amounts[0]) for a, b in pairwise(plain) if a.unit == b.unit}
+        differences = defaultdict[str | None, set[float]](set)
+        for first, second in pairwise(plain):
+            if first.unit == second.unit:
+                for key in {None, _thing(first) if _thing(first) == _thing(second) else None}:
+                    differences[key].add(abs(first.amounts[0] - second.amounts[0]))
+        return differences
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
@@ -737,6 +742,11 @@ class _Evidence:
                     if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
                         return True
         return False
+
+
+def _thing(value: Value) -> str | None:
+    """What a value is a number of, as far as it tells; particles follow counters of one character."""
+    return value.unit or (value.counted[:1] if value.counted > "\u3000" else value.counted) or None
 
 
 def _digits_of(amount: float) -> str:

@@ -40,6 +40,7 @@ from veriglot.judging.classifiers import label_aliases, normalised_label
 from veriglot.judging.nli import load_entailment
 from veriglot.metrics.estimate import Resampling, estimated
 from veriglot.metrics.reference import reference, response_label
+from veriglot.plugins import packaged
 from veriglot.records import Sample
 from veriglot.records.settings import (
     Record,
@@ -64,11 +65,7 @@ __all__ = ["plan", "read_config", "train"]
 
 Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 LABELS = {3: ("entailment", "neutral", "contradiction"), 2: ("entailment", "not_entailment")}
-_TRAINING = {
-    "num_train_epochs": 2, "learning_rate": 5e-5, "weight_decay": 0.01, "per_device_train_batch_size": 32,
-    "warmup_steps": 0.1, "logging_steps": 20, "save_strategy": "steps",
-    "save_steps": 200, "save_total_limit": 1, "report_to": [], "disable_tqdm": True,
-}  # fmt: skip
+_TRAINING = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])["nli"]
 _RESAMPLES = 1000
 _SORTED = 50  # batches whose rows are sorted by length together
 

@@ -50,6 +50,7 @@ from veriglot.hub.checkpoints import (
     HEADS,
     agree,
     checkpoint,
+    first_line,
     hub_options,
     load_pretrained,
     loading,
@@ -58,6 +59,7 @@ from veriglot.hub.checkpoints import (
 )
 from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import reference
+from veriglot.plugins import packaged
 from veriglot.records import Sample, Span
 from veriglot.records.languages import base_tag
 from veriglot.records.settings import (
@@ -84,14 +86,7 @@ _FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
 _IGNORED = -100  # what the loss of transformers passes over
 _BINARY = ("supported", "hallucination")  # as LettuceDetect names them
 _DEFAULT_LENGTH = 4096  # of mFAVA (Table 5), where the model takes as many
-# Of mFAVA (Table 5); names are those of transformers.TrainingArguments and peft.LoraConfig.
-_TRAINING = {
-    "num_train_epochs": 2, "learning_rate": 1e-4, "weight_decay": 0.01, "per_device_train_batch_size": 8,
-    "gradient_accumulation_steps": 8, "warmup_steps": 0.05, "logging_steps": 10, "save_strategy": "steps",
-    "save_steps": 0.1, "save_total_limit": 2, "eval_strategy": "no", "dataloader_pin_memory": False, "report_to": [],
-    "disable_tqdm": True,
-}  # fmt: skip
-_LORA = {"r": 32, "lora_alpha": 32, "lora_dropout": 0.05, "target_modules": "all-linear"}
+_DEFAULTS = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])
 _OURS = ("output_dir", "seed", "data_seed")  # what the file may not set: it follows from the rest
 
 
@@ -436,14 +431,14 @@ def _with_adapters(config: TokensConfig, network: Any) -> Any:
         network = peft.prepare_model_for_kbit_training(  # type: ignore[no-untyped-call]
             network, use_gradient_checkpointing=recompute
         )
-    settings = {**_LORA, "exclude_modules": list(HEADS), **config.lora}
+    settings = {**_DEFAULTS["lora"], "exclude_modules": list(HEADS), **config.lora}
     with unheeded():
         return peft.get_peft_model(network, peft.LoraConfig(task_type=peft.TaskType.TOKEN_CLS, **settings))
 
 
 def _arguments(config: TokensConfig, folder: Path, seed: int) -> Any:
     """The settings of transformers' trainer."""
-    settings = {**_TRAINING, **config.training}
+    settings = {**_DEFAULTS["tokens"], **config.training}
     if config.patience:
         settings |= {"load_best_model_at_end": True, "metric_for_best_model": "eval_loss"}
         settings |= {"save_strategy": "epoch", "eval_strategy": "epoch"}
@@ -755,7 +750,7 @@ def _export(network: Any, path: Path) -> str:
             expected = network(**given).logits.numpy()
         trouble = "" if np.allclose(exported, expected, atol=1e-3) else "the exported network gives other figures"
     except Exception as error:  # each version of the exporter raises errors of its own
-        trouble = (str(error).strip() or type(error).__name__).splitlines()[0]
+        trouble = first_line(error)
     if trouble:
         path.unlink(missing_ok=True)
     return trouble

@@ -13,6 +13,7 @@ import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.session import HttpError, Response, Session
+from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
@@ -230,18 +231,7 @@ def _add(known: Json, part: Mapping[str, Any]) -> None:
 
 _BATCH = 20  # pages in one request; each page's whole text takes a request of its own anyway (TextExtracts)
 _LISTED = 50  # titles in one request for names only, the most that is allowed without an account
-_CONTENT = {
-    "prop": "extracts|categories|templates|info|revisions|pageprops",
-    "explaintext": "1",
-    "exsectionformat": "wiki",  # headings keep their marks, which shows where the lead ends
-    "exlimit": "1",  # all that TextExtracts gives at once of whole texts
-    "cllimit": "max",
-    "tllimit": "max",
-    "tlnamespace": "10",
-    "inprop": "url",
-    "rvprop": "ids|timestamp|size",
-    "ppprop": "disambiguation|wikibase_item",
-}
+_QUERIES = packaged(__package__, "queries.toml", dict[str, dict[str, str]])
 
 
 class Wikipedia:
@@ -279,7 +269,7 @@ class Wikipedia:
         """
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen: set[int] = set()
-        for batch in self._query({**_CONTENT, **params}, label=f"draw {seed}"):
+        for batch in self._query({**_QUERIES["content"], **params}, label=f"draw {seed}"):
             if batch["pages"] and seen.issuperset(batch["pages"]):
                 return  # the whole order was gone through
             yield from self._new_articles(batch, seen)
@@ -294,7 +284,7 @@ class Wikipedia:
         seen: set[int] = set()
         for title in self._subcategories(name, depth):
             params = {"generator": "categorymembers", "gcmtitle": title, "gcmtype": "page", "gcmnamespace": "0"}
-            for batch in self._query({**_CONTENT, **params, "gcmlimit": str(_BATCH)}):
+            for batch in self._query({**_QUERIES["content"], **params, "gcmlimit": str(_BATCH)}):
                 yield from self._new_articles(batch, seen)
 
     def titles(self, titles: Iterable[str]) -> Iterator[Article | Absent]:
@@ -305,7 +295,7 @@ class Wikipedia:
                 raise UsageError(f"{title!r} cannot be the title of a page.")
         for start in range(0, len(wanted), _BATCH):
             asked = wanted[start : start + _BATCH]
-            for batch in self._query({**_CONTENT, "titles": "|".join(asked), "redirects": "1"}):
+            for batch in self._query({**_QUERIES["content"], "titles": "|".join(asked), "redirects": "1"}):
                 yield from map(self._article, _in_order(asked, batch))
 
     def statistics(self) -> Statistics:
@@ -355,15 +345,8 @@ class Wikipedia:
         names_by_edition: dict[str, set[str]] = defaultdict(set)
         titles = [f"Template:{name}" for name in names]
         for start in range(0, len(titles), _LISTED):
-            params = {
-                "titles": "|".join(titles[start : start + _LISTED]),
-                "redirects": "1",
-                "prop": "langlinks|redirects",
-                "lllimit": "max",
-                "rdlimit": "max",
-                "rdnamespace": "10",
-            }
-            for batch in self._query(params):
+            named = {"titles": "|".join(titles[start : start + _LISTED])}
+            for batch in self._query(named | _QUERIES["template_names"]):
                 for page in batch["pages"].values():
                     if page.get("missing") or page.get("invalid"):
                         continue

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from veriglot.errors import InputError, MissingExtraError
+from veriglot.errors import InputError, needing
 from veriglot.records.languages import get_language
 from veriglot.wikipedia.articles import Absent, Article, FilterChain, draw_rank, split_sections, table, wiki_url
 
@@ -73,11 +73,9 @@ def parse(wikitext: str, wiki: Wiki) -> tuple[str, tuple[str, ...], tuple[str, .
         Plain text whose headings are written `== Heading ==`; categories in order, without namespace and sort key;
         and names of templates without namespace, each once, in order, those inside others' arguments too.
     """
-    try:
+    with needing("Reading a dump", "wikipedia"):
         import mwparserfromhell
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("Reading a dump", "wikipedia") from error
-    variants = _VARIANT_CODES.get(wiki.language, ())
+    variants = table("codes")["variants"].get(wiki.language, ())
     code = mwparserfromhell.parse(_VARIANT_MARKUP.sub(lambda match: _variant(match[1], variants), wikitext))
     reader = _Reader(wiki)
     text = "".join(reader.text_of(code))
@@ -186,12 +184,6 @@ def _tidy(text: str) -> str:
 
 _OPENERS: dict[bytes, Any] = {b"BZh": bz2.open, b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open}
 _SEVEN_ZIP = b"7z\xbc\xaf"
-_VARIANT_CODES = {
-    "zh-Hans": ("zh-hans", "zh-cn", "zh-sg", "zh"),
-    "zh-Hant": ("zh-hant", "zh-tw", "zh-hk", "zh"),
-    "sr-Cyrl": ("sr-ec", "sr-cyrl", "sr"),
-    "sr-Latn": ("sr-el", "sr-latn", "sr"),
-}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from veriglot.http.session import HttpError, Response, Session
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record
 from veriglot.wikipedia.api import AnswerCache, JsonClient
-from veriglot.wikipedia.articles import edition_of, wiki_url
+from veriglot.wikipedia.articles import edition_of, table, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +102,6 @@ _MANY_SITELINKS = 150  # few people have more, so that their slices may be wide
 _LONGEST_ENDING = 3  # digits; a thousandth of a slice that still takes too long is other trouble
 _BATCH = 40  # people described by one query, so that its address stays below 8 kB
 _YEAR = re.compile(r"^([+-]?\d{1,6})-\d\d-\d\d")
-_WIKIDATA_CODES = {"zh-Hans": ("zh-hans", "zh-cn", "zh"), "zh-Hant": ("zh-hant", "zh-tw", "zh"), "no": ("nb", "no")}
 _OCCUPATION, _CITIZENSHIP, _BIRTH = (f"http://www.wikidata.org/prop/direct/P{number}" for number in (106, 27, 569))
 
 
@@ -197,7 +196,8 @@ class Wikidata:
         titles: dict[str, dict[str, str]] = defaultdict(dict)
         for row in self._ask("articles", items=items, wikis=_addresses(editions)):
             titles[_number(row["item"])][tags[row["wiki"]]] = row["title"]
-        codes = {tag: _WIKIDATA_CODES.get(tag, (get_language(tag).base,)) for tag in editions}
+        known = table("codes")["wikidata"]
+        codes = {tag: known.get(tag, (get_language(tag).base,)) for tag in editions}
         wanted = ", ".join(f'"{code}"' for code in dict.fromkeys(chain.from_iterable(codes.values())))
         labels: dict[str, dict[str, str]] = defaultdict(dict)
         for row in self._ask("labels", items=items, languages=wanted):

@@ -25,6 +25,7 @@ from veriglot.datasets.checks.scan import DataFile, Splits, find_files
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
+from veriglot.plugins import packaged
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record, read_toml_records
@@ -485,10 +486,7 @@ def card(
 
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"([\\`*_\[\]<>|#])")
-_SIZES = (
-    (1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"),
-)  # fmt: skip
+_SIZES = packaged(__package__, "sizes.toml", dict[str, int])
 _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _NATIVE = {"jsonl", "parquet", "native"}
 _KINDS_OF = {"human": "people", "model": "model or rule"}
@@ -596,7 +594,7 @@ def _front_matter(card: Card) -> dict[str, Any]:
         "language": tags,
         "multilinguality": [] if not tags else ["multilingual" if len(tags) > 1 else "monolingual"],
         "license": card.given.licence.id or "unknown",
-        "size_categories": [next((name for bound, name in _SIZES if rows < bound), "n>100M")],
+        "size_categories": [next((name for name, bound in _SIZES.items() if rows < bound), "n>100M")],
         "task_categories": ["token-classification"] if spans else [],
         "annotations_creators": ["machine-generated"] if kinds == {"model"} else [],
         "tags": ["hallucination-detection"],

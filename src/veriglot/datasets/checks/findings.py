@@ -40,6 +40,7 @@ class _Check(StrictRecord):
     how: Literal["count", "estimate"]
     cleaning: _CleaningAction
     meaning: str
+    among: str = ""
 
 
 class _Catalogue(StrictRecord):

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from veriglot.datasets.near_duplicates import hash64
 from veriglot.formats.tags import in_order
 from veriglot.metrics.reference import source_flags
+from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, Unit
 from veriglot.records.languages import base_tag, find_language, same_language
 from veriglot.records.taxonomy import taxonomies
@@ -234,10 +235,7 @@ _TOGETHER = ({"Hira", "Kana", "Hani"}, {"Hang", "Hani"})  # scripts of one way o
 _MOST = 0.6  # share of the letters from which a text is in a script
 _FEWEST_LETTERS = 24
 _SURE = 0.9
-_NEIGHBOURS = (  # what identification takes for one another
-    {"id", "ms"}, {"hr", "bs", "sr"}, {"nb", "nn", "no", "da"}, {"cs", "sk"}, {"gl", "pt", "es"}, {"hi", "mr", "ne"},
-    {"fa", "prs", "tg"}, {"bg", "mk"},
-)  # fmt: skip
+_NEIGHBOURS = packaged(__package__, "neighbours.json", list[set[str]])  # what identification takes for one another
 _OWN = 0.1  # share of the letters from which the script of its language makes a text one of it
 _FOREIGN = 0.25  # share of the letters from which a reference is as much in the script of the response as in its own
 _SHORTEST_LOOP = 64  # letters of a response; less is emphasis or a stock phrase

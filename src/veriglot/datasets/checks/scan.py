@@ -19,6 +19,7 @@ from veriglot.errors import InputError
 from veriglot.formats.base import Report, TagReport
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import marked, ranges
+from veriglot.plugins import packaged
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record
@@ -182,11 +183,7 @@ def _entry(name: str) -> Taxonomy:
 # Which split a sample belongs to: by what it says, by the names of its file and folders, or as the user says.
 
 
-_WORDS = {
-    "train": "train", "training": "train",
-    "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "development": "dev",
-    "test": "test", "testing": "test", "eval": "test", "heldout": "test",
-}  # fmt: skip
+_WORDS = packaged(__package__, "splits.toml", dict[str, str])
 _RANKS = {"test": 0, "dev": 1}  # in which split a row stays that stands in several
 _PART = re.compile(r"[^a-z]+")
 _META = ("split", "partition")
@@ -319,13 +316,6 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
 
 
 _OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
-_COULD_HAVE = {  # what rows are counted among, by what they hold
-    "": (*_OF_EVERY_ROW, "broken_characters", "no_language", "copied_row"),
-    "annotations": ("no_response", "no_evidence", "faulty_source"),
-    "response": ("leftover_tags", "looping_response", "wrong_script", "wrong_language", "repeated_text", "near_text"),
-    "evidence": ("garbled_reference", "foreign_reference", "reference_script", "reference_language"),
-    "spans": ("unknown_type", "text_mismatch", "span_edges", "blank_span", "repeated_span", "overlapping_spans"),
-}
 
 
 class FirstPass:
@@ -402,15 +392,15 @@ class FirstPass:
         """Count a sample and keep what later passes need; returns its place."""
         number, split = len(self.files) - 1, self.splits.number(sample, file.split)
         holds = {
-            "": 1,
+            "row": 1,
             "annotations": len(sample.annotations) > 0,
             "response": bool(sample.response.strip()),
             "evidence": len(sample.evidence) > 0,
             "spans": sum(len(annotation.spans or ()) for annotation in sample.annotations),
         }
-        for what, count in holds.items():
-            for check in _COULD_HAVE[what] if count else ():
-                self.tally.looked(check, file.path, count)
+        for name, check in checks().items():
+            if count := holds.get(check.among):
+                self.tally.looked(name, file.path, count)
         file.languages[sample.language or ""] = file.languages.get(sample.language or "", 0) + 1
         file.samples += 1
         file.queries += not (holds["response"] or holds["annotations"])

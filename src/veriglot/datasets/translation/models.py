@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from veriglot.datasets.translation.translators import Translation, TranslationRequest
-from veriglot.errors import MissingExtraError, UsageError, WeightsError
+from veriglot.errors import UsageError, WeightsError, needing
 from veriglot.hub.checkpoints import load_pretrained, pad, positions
 from veriglot.records.languages import get_language, tag_of, translation_codes
 from veriglot.scorers.base import codes_of
@@ -294,10 +294,8 @@ class ConvertedTranslator(_SequenceTranslator):
         device: str = "auto",
         compute: str = "default",
     ) -> None:
-        try:
+        with needing("The translator 'ct2'", "ct2"):
             import ctranslate2
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("The translator 'ct2'", "ct2") from error
         if not Path(model, "model.bin").is_file():
             raise WeightsError(
                 f"{model} holds no model of CTranslate2 (model.bin).",

@@ -14,7 +14,7 @@ from veriglot.datasets.silver.check import reply_fault
 from veriglot.datasets.silver.injection import bare
 from veriglot.formats.tags import with_tags
 from veriglot.llm.client import Answer, Client, Request, Settings, ask_all
-from veriglot.plugins import Entry, Table
+from veriglot.plugins import Entry, Table, packaged
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
@@ -47,45 +47,9 @@ __all__ = [
 # Translators and aligners by name; other packages join by the entry points `veriglot.translators` and `.aligners`.
 
 
-_TRANSLATORS = Table(
-    "translator",
-    "veriglot.translators",
-    {
-        "hf": Entry(
-            "veriglot.datasets.translation.models:LocalTranslator",
-            extra="local",
-            summary="any sequence-to-sequence model of transformers: hf:FOLDER",
-            argument="model",
-        ),
-        "ct2": Entry(
-            "veriglot.datasets.translation.models:ConvertedTranslator",
-            extra="ct2",
-            summary="a model that CTranslate2's converter wrote: ct2:FOLDER",
-            argument="model",
-        ),
-    },
-)
+_TRANSLATORS = Table("translator", "veriglot.translators", packaged(__package__, "translators.toml", dict[str, Entry]))
 
-_ALIGNERS = Table(
-    "aligner",
-    "veriglot.aligners",
-    {
-        "auto": Entry(
-            "veriglot.datasets.translation.projection:best_aligner",
-            summary="vectors of the best encoder that is here, else lexical; signatures say which",
-        ),
-        "lexical": Entry(
-            "veriglot.datasets.translation.projection:LexicalAligner",
-            summary="words that stay as they are, numbers, names by sound, places; no network",
-        ),
-        "vectors": Entry(
-            "veriglot.datasets.translation.projection:vector_aligner",
-            extra="reader",
-            summary="token vectors of an encoder, use-multilingual where none is named: vectors:NAME",
-            argument="encoder",
-        ),
-    },
-)
+_ALIGNERS = Table("aligner", "veriglot.aligners", packaged(__package__, "aligners.toml", dict[str, Entry]))
 
 
 def load_translator(name: str, **options: Any) -> Translator:
@@ -316,11 +280,7 @@ _SURE = 0.9
 _RATIO = 3.5  # times as long, or as short, in code points of an alphabet
 _SLACK = 24
 _FEW = 4  # words: a name may be the same in both languages
-_NEIGHBOURS = (
-    {"id", "ms"}, {"hr", "bs", "sr"}, {"no", "nn", "da"}, {"cs", "sk"}, {"gl", "pt", "es"},
-    {"hi", "mr", "ne", "mai", "bho"}, {"fa", "tg"}, {"bg", "mk"},
-    {"zh", "yue", "wuu", "ja"}, {"zu", "xh"}, {"rw", "rn"},
-)  # fmt: skip
+_NEIGHBOURS = packaged(__package__, "neighbours.json", list[set[str]])
 
 
 def read_translation(

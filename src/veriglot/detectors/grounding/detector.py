@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, cached_property, partial
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
@@ -30,7 +31,9 @@ from veriglot.judging.base import (
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.phrases import exchanged_words, harmless_words, is_refusal, reversed_trends
+from veriglot.judging.contradictions import contradicted_words
+from veriglot.judging.phrases import harmless_words, is_refusal
+from veriglot.judging.relations import Words
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import base_tag
 from veriglot.records.settings import Record
@@ -131,12 +134,13 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 8  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+JUDGING_VERSION = 9  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 # Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
 # words it was 0.92.
 _ABSENT = 0.86
 QUOTED = -6.0  # logit of a quoted word at most
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation
+_FREQUENT = 4.0  # of stems that say nothing of what a sentence is about: two in a thousand words
 
 
 def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str | None) -> Bools:
@@ -246,6 +250,30 @@ def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
     shift = _logit(np.array(wanted)) - _logit(np.array(top))
     moved = np.where(confidences > 0, sigmoid(_logit(confidences) + shift), 0.0)
     return np.where(confidences == top, wanted, np.minimum(moved, wanted))
+
+
+def extended(confidences: Float64s, sentence: Int64s, threshold: float) -> Float64s:
+    """Confidences with marks made whole: "only a few" rather than "only".
+
+    A word beside a mark, in its sentence, reaches the threshold, too, if it is at least half as suspect as the most
+    suspect word of the mark; then the word beside it, and so on.
+
+    Args:
+        confidences: of the words, shape (n,).
+        sentence: the sentence of each word, ascending, shape (n,).
+        threshold: the weights' own.
+    """
+    result = confidences.copy()
+    index = 0
+    for (number, is_marked), words in groupby(zip(sentence.tolist(), (confidences >= threshold).tolist(), strict=True)):
+        start, index = index, index + len(list(words))
+        if is_marked:
+            half = confidences[start:index].max() / 2
+            for step, word in ((-1, start - 1), (1, index)):
+                while 0 <= word < len(result) and sentence[word] == number and half <= result[word] < threshold:
+                    result[word] = threshold
+                    word += step
+    return result
 
 
 def _logit(values: Float64s) -> Float64s:
@@ -411,7 +439,7 @@ class Seen:
         free: words that claim nothing, such as markup, shape (n,).
         quoted: words of sentences that stand word for word in the evidence, shape (n,).
         numbers: of words of numbers and dates what `text.values.support` says of them, else 0, shape (n,).
-        opposite: see `exchanged_words` and `reversed_trends`, shape (n,).
+        opposite: see `contradicted_words`, shape (n,).
         evidence: its sentences.
         whole: a logit that anything in the response is unsupported, where the detector gives one.
         notes: what a reader of the prediction must know.
@@ -474,7 +502,8 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         score = round(score, DIGITS)
         confidences = np.where(free, 0.0, np.maximum(confidences, _SMALLEST))
         # rounded before marking, so that what is shown and what is marked agree
-        confidences = agreed(confidences, score, self._default).round(DIGITS)
+        confidences = agreed(confidences, score, self._default)
+        confidences = extended(confidences, extract.sentence, self._default).round(DIGITS)
         types = sigmoid(result.logits[:, 1:].astype(np.float64))
         uncovered = () if calibration.covers(plan.tag, plan.script) else ("calibration:default",)
         threshold = self._threshold
@@ -707,12 +736,16 @@ class Grounding(WordDetector):
         read = evidence_sentences(extracted, sample, evidence_tag)
         opposite = np.zeros_like(free)
         if base_tag(evidence_tag) == base_tag(resolved.tag):
-            opposite = exchanged_words(
-                (sample.response, extracted.response.bounds, extracted.sentence),
-                ("\n".join(sample.passages), extracted.evidence.bounds, read.of_words),
+            opposite = contradicted_words(
+                self._words_of(extracted.response, sample.response, extracted.sentence, ~free),
+                self._words_of(extracted.evidence, "\n".join(sample.passages), read.of_words),
                 resolved.tag,
+                sample.question,
             )
-            words = extracted.response.bounds
-            opposite |= reversed_trends(sample.response, words, sample.passages, resolved.tag, sample.question)
         types = self._manifest.types
         return Seen(extracted, logits, self.calibration, types, free, verbatim, numbers, opposite, read, notes)
+
+    def _words_of(self, document: Document, text: str, sentence: Int64s, claims: Bools | bool = True) -> Words:
+        """The words of a text for the rules; those are telling that few texts have."""
+        rare = self._lexicon.stem_frequency(document.stem) < _FREQUENT
+        return Words(text, document.bounds, sentence, document.stem, rare & claims)

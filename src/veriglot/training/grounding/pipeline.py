@@ -20,7 +20,7 @@ import torch
 from veriglot.detectors.grounding.detector import FILES, Manifest, ScriptCalibration, response_evidence
 from veriglot.detectors.grounding.document import MEANING, Document, Lexicon
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
-from veriglot.errors import InputError, MissingExtraError, WeightsError
+from veriglot.errors import InputError, WeightsError, needing
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
@@ -106,10 +106,8 @@ class Distilled:
 
 def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
     """Folded words to distil: the commonest of each of the encoder's languages, and what the texts repeat."""
-    try:
+    with needing("Distilling word vectors", "vectors"):
         import wordfreq
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("Distilling word vectors", "vectors") from error
     known = dict.fromkeys(
         fold(word)
         for language in ENCODER_LANGUAGES
@@ -127,10 +125,8 @@ def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
 
 def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     """Embed a vocabulary."""
-    try:
+    with needing("Distilling word vectors", "vectors"):
         from onnxruntime_extensions import get_library_path
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("Distilling word vectors", "vectors") from error
     session = onnx_session(str(encoder), operators=get_library_path())
     document = Document(vocabulary, None)
     whole = np.bincount(document.passage, minlength=len(vocabulary)) == 1

@@ -18,6 +18,7 @@ import numpy as np
 from veriglot.detectors.reader.sequences import shown
 from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
+from veriglot.plugins import packaged
 from veriglot.training.grounding.examples import Example, labels_of, read_labelled
 from veriglot.training.grounding.synthetic_data import (
     answers_across,
@@ -58,20 +59,7 @@ _CLOSE = 0.9  # share of answers in the evidence's language that are read senten
 _TRANSLATIONS = 6000  # made from parallel sets
 _HELD_OUT_SWAPS, _HELD_OUT_CASES = 200, 400  # pairs of swaps, and of facts that train nothing, for the join
 
-# The share of the tokens that each source gives. Twins, pairs and word order teach to read, which takes long to begin;
-# the rest keeps what was good before: injected errors, quotations, answers, other languages, translations, what people
-# labelled.
-SHARES = {
-    "twins": 0.42,
-    "swaps": 0.10,
-    "pairs": 0.12,
-    "answers": 0.14,
-    "silver": 0.06,
-    "articles": 0.05,
-    "across": 0.07,
-    "translations": 0.01,
-    "natural": 0.03,
-}
+SHARES = packaged(__package__, "shares.toml", dict[str, float])
 
 
 @dataclass

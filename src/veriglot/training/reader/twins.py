@@ -37,17 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_case", "facts", "languages", "wordings"]
 
-LISTS = {"A": "people", "B": "people", "C": "people", "P": "places", "Q": "places", "O": "companies", "R": "companies"}
-LISTS |= {"W": "works", "V": "works"}
-EXCHANGED = {"A": "B", "O": "R", "P": "Q", "W": "V"}
-KINDS = ("negation", "contrast", "direction", "quantity", "order", "polarity", "roles", "entity", "crossed", "number")
-TYPES = dict.fromkeys(KINDS, "contradictory") | {
-    "order": "relation",
-    "roles": "relation",
-    "entity": "entity",
-    "crossed": "entity",
-    "number": "entity",
-}
+_KINDS = packaged(__package__, "twins.toml", dict[str, dict[str, str]])
+LISTS, EXCHANGED, TYPES = _KINDS["lists"], _KINDS["exchanged"], _KINDS["types"]
+KINDS = tuple(TYPES)
 SLOT = re.compile(r"\{([A-Za-z])(?::(\w+))?\}")
 STOP = re.compile(r"[.。！!।؟?۔]*$")
 HELD_OUT = 0.2  # share of the facts that trains nothing, in any language

@@ -1,0 +1,422 @@
+"""Who did what to whom: relations of two that a response turns round, such as who succeeded whom.
+
+`templates/` has a file for each language, with templates by which A and B of a relation are read from a text. What no
+template reads is not judged.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from functools import cache, cached_property
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from veriglot.judging.phrases import patterns_of
+from veriglot.plugins import packaged
+from veriglot.records.languages import base_tag
+from veriglot.text.normalization import fold, normalise, plain
+from veriglot.text.segmentation import space_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+    from veriglot.arrays import Bools, Int64s, UInt64s
+
+    Range = tuple[int, int]
+
+__all__ = ["HANGUL", "HIRAGANA", "Words", "turned_names"]
+
+
+class Words(NamedTuple):
+    """The words of a text.
+
+    Attributes:
+        text: the text.
+        bounds: half-open code point ranges in order, shape (n, 2).
+        sentence: the sentence of each word, ascending, shape (n,).
+        stem: equal for words of one stem, shape (n,).
+        telling: those that say what a sentence is about: neither frequent nor harmless, shape (n,).
+    """
+
+    text: str
+    bounds: Int64s
+    sentence: Int64s
+    stem: UInt64s
+    telling: Bools
+
+    def within(self, start: int, end: int) -> slice:
+        """The words in a range of code points, those that it cuts included."""
+        first, last = np.searchsorted(self.bounds[:, 1], start, "right"), np.searchsorted(self.bounds[:, 0], end)
+        return slice(int(first), int(last))
+
+
+_REACH = 60  # code points on either side of a template's words that may belong to what is related
+_LONGEST = 400  # code points that a template's words span at most, with what stands between them
+_BEFORE = 160  # code points before them that may name what a pronoun stands for
+_ENDS = re.compile(r"[.:](?!\d)|[!?;。！？；।۔\n]")
+_NO_END = r"[^.:!?;。！？；।۔\n]"
+_EDGE = r"\s!-/:-@\[-`{-~¡¿।॥·…•。、・「」『』（）【】！？：；，’"  # may stand beside a word of a template
+_ITEM = re.compile(r"^[ \t>*+•·–-]*\(?\d{0,3}[.)．、]?[ \t*]*(.+)$", re.MULTILINE)
+_HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")  # and kana and Thai: words are not parted
+HANGUL = re.compile(r"[\uac00-\ud7af]")
+HIRAGANA = re.compile(r"[\u3040-\u309f]+")
+# Words with the marks that Python's `\w` leaves out: vowel signs of Hebrew, Arabic, the scripts of India, and Thai.
+_LETTERS = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e])+")
+_ENDING = 3  # letters by which forms of one name may differ
+_CANDIDATES = 50  # sentences of the evidence that a relation of the response is compared with
+
+
+def _folded(text: str) -> str:
+    return fold(plain(text))
+
+
+def _first_word(alternative: str, *, spaced: bool) -> str:
+    """Of what may be several words; with `*` where any ending may follow."""
+    first, *others = re.split(rf"[{_EDGE}_]+" if spaced else "_", _folded(alternative.rstrip("*")))
+    return f"{first}*" if spaced and alternative.endswith("*") and not others else first
+
+
+class _Template:
+    """How a language says what A is to B: "A was succeeded by B"; `templates/en.toml` says how it is written."""
+
+    def __init__(self, relation: str, text: str, *, spaced: bool) -> None:
+        pieces = text.split()
+        literal = [index for index, piece in enumerate(pieces) if piece not in {"A", "B", "..."}]
+        self.relation = relation
+        self.before = "".join(pieces[: literal[0]]).replace(".", "")
+        self.behind = "".join(pieces[literal[-1] + 1 :]).replace(".", "")
+        self._pieces = pieces[literal[0] : literal[-1] + 1]
+        self._spaced = spaced
+        self.needed = [[_first_word(word, spaced=spaced) for word in pieces[index].split("|")] for index in literal]
+
+    @cached_property
+    def words(self) -> re.Pattern[str]:
+        """Its words, with what stands between them; slots among them are named groups."""
+        parts, follows = [], False
+        for piece in self._pieces:
+            if piece in {"A", "B"}:
+                parts.append(rf"(?P<{piece}>{_NO_END}{{1,50}}?)")
+            elif piece == "...":
+                parts.append(rf"{_NO_END}{{0,40}}?")
+            else:
+                between = r"[\s,'’-]+" if self._spaced else r"[\s,]*"
+                parts.append(between * follows + self._alternatives(piece))
+            follows = piece not in {"A", "B", "..."}
+        return re.compile("".join(parts))
+
+    def _alternatives(self, piece: str) -> str:
+        """The longest first."""
+        words = []
+        for word in sorted(piece.split("|"), key=len, reverse=True):
+            ending = r"[^\s,.;:!?)\"]*" if word.endswith("*") and self._spaced else ""
+            words.append(re.escape(_folded(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending)
+        any_of = f"(?:{'|'.join(words)})"
+        return rf"(?:(?<=[{_EDGE}])|^){any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
+
+
+class _Relations:
+    """What is known of a language: its templates, how questions ask for an order, and what is glued to names."""
+
+    def __init__(self, base: str, table: dict[str, dict[str, str | list[str]]]) -> None:
+        forms, names, spaced = table["forms"], table.get("names", {}), bool(space_of(base))
+        self.templates = [
+            _Template(relation, " ".join(str(forms.get(piece, piece)) for piece in text.split()), spaced=spaced)
+            for relation, texts in table["relations"].items()
+            for text in texts
+        ]
+        self._spaced = spaced
+        self._by_first = defaultdict[str, list[int]](list)
+        for number, template in enumerate(self.templates):
+            for word in set(template.needed[0]):
+                self._by_first[word].append(number)
+        self.ordered = [_folded(word.rstrip("*")) for word in table["questions"]["in_order"]]
+        patterns = patterns_of(base)
+        self.inflected = patterns is not None and patterns.inflected
+        self.articles = frozenset(names.get("articles", ()))
+        self.prefixes = frozenset(names.get("prefixes", ()))
+        self.particles = re.compile(rf"(?<=..)(?:{'|'.join(names['particles'])})$" if "particles" in names else "(?!)")
+        self.subjects = re.compile(rf"(?:{'|'.join(names['subject'])})(?=\s)" if "subject" in names else "(?!)")
+
+    def possible(self, text: str) -> Iterator[_Template]:
+        """The templates of whose words each may stand in a folded text."""
+        if self._spaced:
+            words = set(re.findall(rf"[^{_EDGE}]+", text))
+            words |= {f"{word[:size]}*" for word in words for size in range(1, len(word) + 1)}
+        else:
+            words = {word for word in self._by_first if word in text}
+        numbers = {number for word in words & self._by_first.keys() for number in self._by_first[word]}
+        for template in (self.templates[number] for number in sorted(numbers)):
+            others = template.needed[1:]
+            if all(any(word in (words if self._spaced else text) for word in any_of) for any_of in others):
+                yield template
+
+
+@cache
+def _relations(base: str) -> _Relations | None:
+    try:
+        table = packaged(__package__, f"templates/{base}.toml", dict[str, dict[str, str | list[str]]])
+    except FileNotFoundError:
+        return None
+    return _Relations(base, table)
+
+
+class _Reading(NamedTuple):
+    """A relation that a text tells.
+
+    Attributes:
+        relation: its name.
+        pairs: where A and B stand, in each way to read them.
+        context: what stands before them, for pronouns.
+        words: by which it is told.
+    """
+
+    relation: str
+    pairs: list[tuple[Range, Range]]
+    context: Range = (0, 0)
+    words: str = ""
+
+
+def _readings(text: str, base: str, wanted: set[str] | None = None) -> Iterator[_Reading]:
+    """The relations that a text tells, of all or of the `wanted` ones."""
+    known = _relations(base)
+    if known is None:
+        return
+    normal = normalise(text, spaces=False)
+    folded = fold(normal.text)
+    matches = [
+        (template, *match.span(), match)
+        for template in known.possible(folded)
+        if wanted is None or template.relation in wanted
+        for match in template.words.finditer(folded)
+    ]
+    spans = defaultdict[str, list[tuple[int, int]]](list)
+    for template, start, end, _ in sorted(matches, key=lambda match: match[1:3]):
+        spans[template.relation].append((start, end))
+    ends = [0, *(end.end() for end in _ENDS.finditer(folded)), len(folded)]
+    pooled = defaultdict[tuple[str, int, int, str], list[tuple[tuple[int, int], tuple[int, int]]]](list)
+    for template, start, end, match in matches:
+        beside = spans[template.relation]
+        near = beside[bisect_left(beside, (start - _LONGEST, 0)) : bisect_right(beside, (start, len(folded)))]
+        if any(end <= high and high - low > end - start for low, high in near):
+            continue  # "succeeded" within "was succeeded by"
+        low = max(start - _REACH, ends[bisect_right(ends, start) - 1])
+        high = min(end + _REACH, ends[bisect_left(ends, end)])
+        inside = {slot: match.span(slot) for slot in template.words.groupindex}
+        before = _parted(folded, low, start, template.before, known.subjects)
+        behind = _parted(folded, end, high, template.behind, known.subjects)
+        for left, right in product(before, behind):
+            both = {**left, **inside, **right}
+            if all(folded[slice(*span)].strip() for span in both.values()):
+                pair = (normal.original(*both["A"]), normal.original(*both["B"]))
+                pooled[template.relation, low, high, match.group()].append(pair)
+    for (relation, low, _, words), pairs in pooled.items():
+        yield _Reading(relation, pairs, normal.original(max(0, low - _BEFORE), low) if low else (0, 0), words)
+
+
+def _parted(text: str, start: int, end: int, slots: str, subjects: re.Pattern[str]) -> list[dict[str, Range]]:
+    """The slots that stand between two places; two of them parted behind a subject, or else in every way."""
+    if len(slots) < len("AB"):
+        return [dict.fromkeys(slots, (start, end))]
+    unspaced = bool(_HAN.search(text, start, end))
+    cuts = [subject.end() for subject in subjects.finditer(text, start, end)]
+    cuts = cuts or [cut for cut in range(start + 1, end) if unspaced or text[cut].isspace()]
+    return [{slots[0]: (start, cut), slots[1]: (cut, end)} for cut in cuts]
+
+
+def _listed(response: str, base: str, question: str | None) -> Iterator[_Reading]:
+    """The items of a list by which the response answers a question for an order."""
+    known, asked = _relations(base), _folded(question or "")
+    edge = r"\b" if space_of(base) else ""
+    if known and any(re.search(edge + re.escape(word), asked) for word in known.ordered):
+        for first, second in pairwise(_ITEM.finditer(response)):
+            yield _Reading("order", [(first.span(1), second.span(1))])
+
+
+Names = frozenset[str]
+
+
+class _Named:
+    """The names in stretches of a response and its evidence; where writing has no capitals, their rarer words."""
+
+    def __init__(self, response: Words, evidence: Words, relations: _Relations) -> None:
+        letters = [character for character in response.text if character.isalpha()]
+        self.cased = 2 * sum(character.isupper() or character.islower() for character in letters) > len(letters)
+        words = {
+            (text.text[start:end], telling)
+            for text in (response, evidence)
+            for (start, end), telling in zip(text.bounds.tolist(), text.telling.tolist(), strict=True)
+        }
+        self._frequent = {fold(word) for word, telling in words if not telling}
+        self._small = {fold(word) for word, _ in words if word.islower()}
+        self._relations = relations
+        endings = relations.inflected and not re.search(r"\w['’]\w", response.text)  # set apart: "Ada'nın"
+        self.inflected = endings and self.cased
+        self.of, self._same = cache(self._of), cache(self._are_same)
+
+    def _of(self, text: str) -> Names:
+        """Folded words; pairs of characters where words are not parted."""
+        names, articles, before = set[str](), self._relations.articles, ""
+        for word in _LETTERS.findall(text):
+            folded = fold(word)
+            if _HAN.match(folded):
+                pairs = {folded[index : index + 2] for index in range(len(folded) - 1)}
+                names |= {pair for pair in pairs if not (HIRAGANA.search(pair) or self._frequent & {pair, *pair})}
+            elif self.cased and not HANGUL.match(folded):
+                if word[0].isupper() and len(folded) > 1 and folded not in self._small and before not in articles:
+                    names.add(folded)
+            elif folded not in self._frequent and len(folded) > 1:
+                names.add(self._relations.particles.sub("", folded))
+            before = folded
+        return frozenset(names)
+
+    def pairs(self, text: str, reading: _Reading) -> list[tuple[Names, Names]]:
+        """The names of A and of B in each way to read them."""
+        return [(self.of(text[slice(*a)]), self.of(text[slice(*b)])) for a, b in reading.pairs]
+
+    def _are_same(self, name: str, other: str) -> bool:
+        """Whether two different words are forms of one name: "Anna" and "Annas"."""
+        short, long = sorted((name, other), key=len)
+        if self._relations.prefixes and long.endswith(short) and len(short) >= _ENDING:
+            return long.removesuffix(short) in self._relations.prefixes
+        common = next((index for index, letter in enumerate(short) if letter != long[index]), len(short))
+        return common >= _ENDING and common >= max(len(long) - _ENDING, 0.6 * len(long))
+
+    def parts(self, name: str) -> set[str]:
+        """What forms of one name share: how they begin, or end where something may be glued before them."""
+        return {name[:2], name[-_ENDING:]} if self._relations.prefixes else {name[:2]}
+
+    def common(self, some: AbstractSet[str], others: AbstractSet[str]) -> int:
+        """How many names are among others, in some form where writing has letters."""
+        formed = [name for name in some - others if not (_HAN.match(name) or HANGUL.match(name))]
+        return len(some & others) + sum(any(self._same(name, other) for other in others) for name in formed)
+
+    def is_part(self, word: str, names: AbstractSet[str]) -> bool:
+        """Whether a word is one of the names, or of the characters of one."""
+        folded = fold(word)
+        if _HAN.match(folded):
+            return folded not in self._frequent and any(folded in name or name in folded for name in names)
+        return bool(self.common(self.of(word), names))
+
+
+class _Compared(NamedTuple):
+    """A relation of the response beside one of the evidence.
+
+    Attributes:
+        alike: names that are in both what they are.
+        turned: names that are A here and B there, or the reverse; 0 where only one of the two has such names.
+        pair: the way to read the response's in which most are.
+        names: the evidence's.
+    """
+
+    alike: int
+    turned: int
+    pair: int
+    names: Names
+
+
+def _compared(
+    named: _Named, ours: list[tuple[Names, Names]], stated: list[tuple[Names, Names]], context: Names
+) -> _Compared:
+    best, common = _Compared(0, 0, 0, frozenset()), named.common
+    for (index, (a, b)), (other_a, other_b) in product(enumerate(ours), stated):
+        first = other_a if common(other_a, a | b) else other_a | context
+        if first is other_a and not common(other_b, a | b):
+            continue
+        straight, crossed = (common(a, first), common(b, other_b)), (common(a, other_b), common(b, first))
+        if all(straight):
+            best = best._replace(alike=max(best.alike, sum(straight)))
+        if all(crossed) and crossed[0] >= straight[0] and crossed[1] >= straight[1] and sum(crossed) > best.turned:
+            best = _Compared(best.alike, sum(crossed), index, first | other_b)
+    return best
+
+
+def turned_names(response: Words, evidence: Words, language: str, question: str | None = None) -> Bools:
+    """The names that are A and B of a relation here, B and A of it in the evidence, and nowhere there as here.
+
+    Args:
+        response: the response.
+        evidence: all passages, a line break between each two.
+        language: BCP 47 tag of both; without a table of its relations nothing is marked.
+        question: the question, if there is one.
+
+    Returns:
+        Shape (n,).
+    """
+    base = "zh" if base_tag(language) == "yue" else base_tag(language)
+    result = np.zeros(len(response.bounds), bool)
+    relations = _relations(base)
+    claims = [*_readings(response.text, base), *_listed(response.text, base, question)]
+    if relations is None or not claims:
+        return result
+    named = _Named(response, evidence, relations)
+    known = _Known(named, evidence, list(_readings(evidence.text, base, {claim.relation for claim in claims})))
+    for claim in claims:
+        against = known.against(claim, named.pairs(response.text, claim))
+        if against is None:
+            continue
+        for span in claim.pairs[against.pair]:
+            inside = response.within(*span)
+            for index, (start, end) in enumerate(response.bounds[inside].tolist(), inside.start):
+                result[index] |= named.is_part(response.text[start:end], against.names)
+    return result
+
+
+class _Known:
+    """The relations that the evidence tells, found by their names."""
+
+    def __init__(self, named: _Named, evidence: Words, readings: list[_Reading]) -> None:
+        self._named, self._evidence = named, evidence
+        self._readings = readings
+        self._sides: list[tuple[list[tuple[Names, Names]], Names]] = []
+        self._places = defaultdict[tuple[str, str], set[int]](set)
+        for number, reading in enumerate(readings):
+            pairs, context = named.pairs(evidence.text, reading), named.of(evidence.text[slice(*reading.context)])
+            self._sides.append((pairs, context))
+            for name in context.union(*(side for pair in pairs for side in pair)):
+                for part in named.parts(name):
+                    self._places[reading.relation, part].add(number)
+
+    def _is_inverted(self, claim: _Reading, ours: list[tuple[Names, Names]], number: int) -> bool:
+        """Whether the same words only stand in another order, where endings say who did what: "Ivana saved Maria"."""
+        reading, (pairs, _) = self._readings[number], self._sides[number]
+        if not self._named.inflected or reading.words != claim.words:
+            return False
+        stated = frozenset[str]().union(*(side for pair in pairs for side in pair))
+        shared = {name for pair in ours for side in pair for name in side if self._named.common({name}, stated)}
+        return shared <= stated
+
+    def against(self, claim: _Reading, ours: list[tuple[Names, Names]]) -> _Compared | None:
+        """What contradicts a relation that the response tells, if anything does and nothing says the same."""
+        every = frozenset[str]().union(*(side for pair in ours for side in pair))
+        parts = {part for name in every for part in self._named.parts(name)}
+        near = Counter(number for part in parts for number in self._places.get((claim.relation, part), ()))
+        compared = [
+            _compared(self._named, ours, *self._sides[number])
+            for number, _ in near.most_common(_CANDIDATES)
+            if not self._is_inverted(claim, ours, number)
+        ]
+        if not any(match.alike or match.turned for match in compared):
+            is_whole = claim.context == (0, 0) and len(ours) == 1  # nothing stands before it
+            (a, b), *_ = ours
+            is_turned = claim.relation == "order" and is_whole and _is_named_first(self._named, b, a, self._evidence)
+            return _Compared(0, 1, 0, a | b) if is_turned else None
+        best = max(compared, key=lambda match: match.turned - match.alike)
+        agrees = any(match.alike > match.turned * self._named.cased for match in compared)
+        return None if agrees or best.turned <= best.alike else best
+
+
+def _is_named_first(named: _Named, a: Names, b: Names, evidence: Words) -> bool:
+    """Whether the evidence names A before it names B; not where they share all their names."""
+    only_a, only_b = ({name for name in ours if not named.common({name}, stated)} for ours, stated in ((a, b), (b, a)))
+    for start, end in evidence.bounds.tolist():
+        word = evidence.text[start:end]
+        if named.is_part(word, only_b):
+            return False
+        if named.is_part(word, only_a):
+            return any(named.is_part(evidence.text[first:last], only_b) for first, last in evidence.bounds.tolist())
+    return False

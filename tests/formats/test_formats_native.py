@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sample_strategies import filled, predictions, samples
 
 import veriglot
-from veriglot.cli.convert import ConvertOptions
+from veriglot.cli.app import load_verb
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, load_format
 from veriglot.formats.reader import read, read_predictions
@@ -143,7 +143,8 @@ def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
         Writer(tmp_path / "rows.csv", format="csv")
     writable = [name for name in FORMATS.names() if load_format(name).writable]
     assert unknown.value.remedy == refused.value.remedy == f"Choose one of {', '.join(writable)}."
-    assert not [name for name in writable if name not in ConvertOptions.declared["to"].help]
+    helps = [parameter.help for parameter in load_verb("convert").params if parameter.name == "to"]
+    assert not [name for name in writable if name not in helps[0]]
     with pytest.raises(UsageError, match="Predictions are written as"):
         Writer(tmp_path / "rows.json", format="hat", kind="predictions")
     with pytest.raises(InputError, match="cannot be written"):

@@ -87,9 +87,10 @@ class _Line(NamedTuple):
 
     def beside(self, low: int, high: int) -> bool:
         """Whether nothing parts two words but parts of a name."""
+        if not 0 <= high - low <= _GAPS or any(self.parted[low : high + 1]):
+            return False
         between = self.words[low:high]
-        names = all(word[0].isupper() for word in between) or (len(between) == 1 and not between[0][0].islower())
-        return 0 <= high - low <= _GAPS and names and not any(self.parted[low : high + 1])
+        return all(word[0].isupper() for word in between) or (len(between) == 1 and not between[0][0].islower())
 
     def key(self, index: int) -> str | None:
         """Of a word; None outside."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from itertools import groupby, product
+from functools import cached_property
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -113,17 +114,15 @@ def _tells(words: list[str]) -> bool:
 
 
 def _lines(words: Words, *, inflected: bool) -> list[_Line]:
-    lines: list[_Line] = []
-    last, number = 0, -1
-    for index, ((start, end), current) in enumerate(zip(words.bounds.tolist(), words.sentence.tolist(), strict=True)):
-        if current != number:
-            lines.append(_Line(index, [], [], [], defaultdict(list)))
-        line, word = lines[-1], words.text[start:end]
-        line.words.append(word)
-        line.keys.append(word.lower()[: max(_STEM - 1, len(word) - 2) if inflected else None])
-        line.places[line.keys[-1]].append(len(line.keys) - 1)
-        line.parted.append(bool(_PARTED.search(words.text, last, start)))
-        last, number = end, current
+    written = [words.text[start:end] for start, end in words.bounds.tolist()]
+    keys = [word.lower()[: max(_STEM - 1, len(word) - 2) if inflected else None] for word in written]
+    marks = np.searchsorted([mark.start() for mark in _PARTED.finditer(words.text)], words.bounds.ravel())
+    parted = (np.diff(marks, prepend=0)[::2] > 0).tolist()
+    cuts = [0, *(np.flatnonzero(np.diff(words.sentence)) + 1).tolist(), len(keys)]
+    lines = [_Line(low, written[low:high], keys[low:high], parted[low:high], {}) for low, high in pairwise(cuts)]
+    for line in lines:
+        for index, key in enumerate(line.keys):
+            line.places.setdefault(key, []).append(index)
     return lines
 
 
@@ -145,9 +144,9 @@ def _exchanged(response: Words, evidence: Words, language: str) -> Bools:
         rare = (key for key in line.places if len(having[key]) <= _OFTEN)
         shared = Counter(number for key in rare for number in having[key])
         others = [lines[number] for number, count in shared.items() if count >= _SHARED]
-        texts = [f" {' '.join(other.keys)} " for other in others]
         for left, right in (pair for other in others for pair in _exchanges(line, other, listing, inflected=inflected)):
-            if not any(f" {' '.join(line.keys[left.end - 1 : right.start + 1])} " in text for text in texts):
+            stretch = f" {' '.join(line.keys[left.end - 1 : right.start + 1])} "
+            if not any(stretch in f" {' '.join(other.keys)} " for other in others):
                 for run in (left, right):
                     result[line.first + run.start : line.first + run.end] = True
     return result
@@ -155,21 +154,32 @@ def _exchanged(response: Words, evidence: Words, language: str) -> Bools:
 
 def _exchanges(line: _Line, other: _Line, listing: set[str], *, inflected: bool) -> Iterator[tuple[_Run, _Run]]:
     """Words before and after the same words, which stand in the other order in the evidence."""
-    runs = _runs(line.keys, other)
-    for run in runs:
+    for left, run, right in _turned(line, other):
         if listing.issuperset(line.keys[run.start : run.end]):
             continue
-        before = [x for x in runs if line.beside(x.end, run.start) and other.beside(run.other_end, x.other_start)]
-        behind = [x for x in runs if line.beside(run.end, x.start) and other.beside(x.other_end, run.other_start)]
-        for left, right in product(before, behind):
-            goes_on = line.key(left.start - 1) == other.key(right.other_start - 1) is not None
-            goes_on |= line.key(right.end) == other.key(left.other_end) is not None
-            gaps = right.start - left.end + left.other_start - right.other_end - 2 * (run.end - run.start)
-            if not _tells(line.words[run.start : run.end]) and (gaps or not goes_on):
-                continue
-            forms = [line.words[x.start : x.end] == other.words[x.other_start : x.other_end] for x in (left, right)]
-            if _alike(line, left, right) and not (inflected and all(forms)):
-                yield left, right
+        goes_on = line.key(left.start - 1) == other.key(right.other_start - 1) is not None
+        goes_on |= line.key(right.end) == other.key(left.other_end) is not None
+        gaps = right.start - left.end + left.other_start - right.other_end - 2 * (run.end - run.start)
+        if not _tells(line.words[run.start : run.end]) and (gaps or not goes_on):
+            continue
+        forms = [line.words[x.start : x.end] == other.words[x.other_start : x.other_end] for x in (left, right)]
+        if _alike(line, left, right) and not (inflected and all(forms)):
+            yield left, right
+
+
+def _turned(line: _Line, other: _Line) -> Iterator[tuple[_Run, _Run, _Run]]:
+    """Three runs that follow each other in a sentence, and the other way round in the other."""
+    runs = _runs(line.keys, other)
+    starting = defaultdict[int, list[_Run]](list)
+    for run in runs:
+        starting[run.start].append(run)
+    behind = defaultdict[_Run, list[_Run]](list)
+    for run in runs:
+        for start in range(run.end, run.end + _GAPS + 1):
+            for after in starting.get(start, ()):
+                if other.beside(after.other_end, run.other_start) and line.beside(run.end, start):
+                    behind[run].append(after)
+    return ((left, run, right) for left in behind for run in behind[left] for right in behind.get(run, ()))
 
 
 def _runs(keys: list[str], other: _Line) -> list[_Run]:
@@ -196,7 +206,8 @@ def _alike(line: _Line, left: _Run, right: _Run) -> bool:
 # Values of another thing: "the museum opened in 1973" where that is when the kiln was built.
 
 
-_PARTS = re.compile(r"[,:](?!\d)|[;،؛、，；：()（）|]|\s[-–—]\s")  # between the parts of a sentence
+_PARTS = r"[,:](?!\d)|[;،؛、，；：()（）|]"  # between the parts of a sentence
+_SAYS = re.compile(r"[^\W\d_\u3040-\u309f]")
 _LABELS, _STOPS = ":：()（）", ";；؛"  # parts that belong to the value beside them, and those that do not
 _SMALL = 10  # numbers below it, without a unit, may count anything
 _BESIDE = 6, 3  # code points between values of the same, "in 1920 and 1921"; where words are not parted
@@ -205,47 +216,52 @@ _OCCURRENCES = 4  # of a word in the evidence; more tell nothing
 
 
 class _Stated(NamedTuple):
-    """A value in a text: what it measures, its amounts, where it stands, and in which sentence and part of it."""
+    """A value in a text: what it measures, its amounts, where it stands, and in which sentence."""
 
     measure: str
     amounts: tuple[float, ...]
     span: Range
     sentence: int
-    part: int
 
 
 class _Values:
     """The values of a text that can belong to one thing or another: years, shares, and numbers of what is counted."""
 
     def __init__(self, words: Words, language: str) -> None:
-        self.words = words
-        patterns = patterns_of(language)
-        listing = patterns.listing if patterns and space_of(language) else ()
-        joined = re.compile("|".join([_PARTS.pattern, *(rf"\s{re.escape(word)}\s" for word in listing)]))
-        self.parts = [match.start() for match in joined.finditer(words.text)]
+        self.words, self._language = words, language
+        values = [(_measure(value, words.text), value) for value in read_values(words.text, language)]
+        last = np.searchsorted(words.bounds[:, 0], [value.end for _, value in values]) - 1
         self.stated = [
-            _Stated(measure, value.amounts, (value.start, value.end), self._sentence(value.end), self.part(value.start))
-            for value in read_values(words.text, language)
-            if (measure := _measure(value, words.text))
+            _Stated(measure, value.amounts, (value.start, value.end), sentence)
+            for (measure, value), sentence in zip(values, words.sentence[np.maximum(last, 0)].tolist(), strict=True)
+            if measure
         ]
-        inside = np.zeros(len(words.bounds), bool)
+        self.reach = _BESIDE[not space_of(language)]
+
+    @cached_property
+    def parts(self) -> list[int]:
+        """Where the parts of sentences end."""
+        patterns = patterns_of(self._language)
+        listing = map(re.escape, patterns.listing if patterns and space_of(self._language) else ())
+        joined = rf"{_PARTS}|\s(?:{'|'.join(['[-–—]', *listing])})\s"
+        return [match.start() for match in re.finditer(joined, self.words.text)]
+
+    @cached_property
+    def telling(self) -> set[int]:
+        """The words that say what a value may be of."""
+        words, inside = self.words, np.zeros(len(self.words.bounds), bool)
         for value in self.stated:
             counted = 1 if value.measure.startswith("number") else 0
             inside[words.within(value.span[0], value.span[1] + 2 * counted)] = True
-        self.reach = _BESIDE[not space_of(language)]
-        says = [
-            bool(re.search(r"[^\W\d_\u3040-\u309f]", words.text[start:end])) for start, end in words.bounds.tolist()
-        ]
-        self.telling = words.telling & ~inside & np.array(says, bool)
-
-    def _sentence(self, end: int) -> int:
-        last = max(int(np.searchsorted(self.words.bounds[:, 0], end)) - 1, 0)
-        return int(self.words.sentence[last])
+        words_left = np.flatnonzero(words.telling & ~inside)
+        bounds = zip(words_left.tolist(), words.bounds[words_left].tolist(), strict=True)
+        return {index for index, span in bounds if _SAYS.search(words.text, *span)}
 
     def key(self, index: int) -> str:
         """By which a word is found: its stem; of a Korean one the beginning, since particles follow."""
-        word = self.words.text[slice(*self.words.bounds[index])]
-        return word[:2] if HANGUL.match(word) else str(self.words.stem[index])
+        start, end = self.words.bounds[index].tolist()
+        korean = HANGUL.match(self.words.text, start)
+        return self.words.text[start : min(start + 2, end)] if korean else str(self.words.stem[index])
 
     def part(self, start: int) -> int:
         """The number of the part in which a code point stands."""
@@ -280,12 +296,16 @@ class _Index:
 
     def __init__(self, values: _Values) -> None:
         self._values = values
-        self._places = defaultdict[str, list[int]](list)
-        for index in np.flatnonzero(values.telling).tolist():
-            self._places[values.key(index)].append(index)
         self._of_sentence = defaultdict[tuple[str, int], list[_Stated]](list)
         for value in values.stated:
             self._of_sentence[value.measure, value.sentence].append(value)
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        places = defaultdict[str, list[int]](list)
+        for index in self._values.telling:
+            places[self._values.key(index)].append(index)
+        return places
 
     def beside(self, keys: list[str], measure: str) -> _Beside:
         """Of a word, or of the words of a name."""
@@ -294,7 +314,7 @@ class _Index:
         for index in places:
             all_of = self._of_sentence.get((measure, int(words.sentence[index])), [])
             part = self._values.part(int(words.bounds[index, 0]))
-            inside = [value for value in all_of if value.part == part]
+            inside = [value for value in all_of if self._values.part(value.span[0]) == part]
             beside = {
                 value.amounts[0]
                 for value in all_of
@@ -360,7 +380,7 @@ def _keys(values: _Values, scope: Range) -> Iterator[list[str]]:
     """Of the telling words of a range; those of a name together."""
     words = values.words
     inside = words.within(*scope)
-    telling = [index for index in range(inside.start, inside.stop) if values.telling[index]]
+    telling = [index for index in range(inside.start, inside.stop) if index in values.telling]
     capital = [words.text[words.bounds[index, 0]].isupper() for index in telling]
     name: list[str] = []
     for number, index in enumerate(telling):

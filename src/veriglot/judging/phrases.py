@@ -202,10 +202,12 @@ class Patterns:
 
     def moves(self, text: str) -> Iterator[tuple[int, int, int]]:
         """Where a sentence says "more" or "rose" (1), or the reverse (-1); nothing if it denies anything."""
-        normal = normalise(text, spaces=False)
-        folded = fold(normal.text)
-        for match in () if self.negation.search(folded) else self._moves.finditer(folded):
-            yield (*normal.original(*match.span()), -1 if self._fall.fullmatch(match.group()) else 1)
+        folded = plain(text)
+        matches = list(self._moves.finditer(folded))
+        if matches and not self.negation.search(folded):
+            normal = normalise(text, spaces=False)
+            for match in matches:
+                yield (*normal.original(*match.span()), -1 if self._fall.fullmatch(match.group()) else 1)
 
     def compared(self, text: str) -> set[float]:
         """The years that a sentence compares with."""

@@ -71,13 +71,9 @@ _ENDING = 3  # letters by which forms of one name may differ
 _CANDIDATES = 50  # sentences of the evidence that a relation of the response is compared with
 
 
-def _folded(text: str) -> str:
-    return fold(plain(text))
-
-
 def _first_word(alternative: str, *, spaced: bool) -> str:
     """Of what may be several words; with `*` where any ending may follow."""
-    first, *others = re.split(rf"[{_EDGE}_]+" if spaced else "_", _folded(alternative.rstrip("*")))
+    first, *others = re.split(rf"[{_EDGE}_]+" if spaced else "_", plain(alternative.rstrip("*")))
     return f"{first}*" if spaced and alternative.endswith("*") and not others else first
 
 
@@ -92,7 +88,7 @@ class _Template:
         self.behind = "".join(pieces[literal[-1] + 1 :]).replace(".", "")
         self._pieces = pieces[literal[0] : literal[-1] + 1]
         self._spaced = spaced
-        self.needed = [[_first_word(word, spaced=spaced) for word in pieces[index].split("|")] for index in literal]
+        self.needed = [{_first_word(word, spaced=spaced) for word in pieces[index].split("|")} for index in literal]
 
     @cached_property
     def words(self) -> re.Pattern[str]:
@@ -114,7 +110,7 @@ class _Template:
         words = []
         for word in sorted(piece.split("|"), key=len, reverse=True):
             ending = r"[^\s,.;:!?)\"]*" if word.endswith("*") and self._spaced else ""
-            words.append(re.escape(_folded(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending)
+            words.append(re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending)
         any_of = f"(?:{'|'.join(words)})"
         return rf"(?:(?<=[{_EDGE}])|^){any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
 
@@ -130,11 +126,13 @@ class _Relations:
             for text in texts
         ]
         self._spaced = spaced
+        self._needed = set[str]().union(*(any_of for template in self.templates for any_of in template.needed))
+        self._sizes = {len(word) - 1 for word in self._needed if word.endswith("*")}
         self._by_first = defaultdict[str, list[int]](list)
         for number, template in enumerate(self.templates):
-            for word in set(template.needed[0]):
+            for word in template.needed[0]:
                 self._by_first[word].append(number)
-        self.ordered = [_folded(word.rstrip("*")) for word in table["questions"]["in_order"]]
+        self.ordered = [plain(word.rstrip("*")) for word in table["questions"]["in_order"]]
         patterns = patterns_of(base)
         self.inflected = patterns is not None and patterns.inflected
         self.articles = frozenset(names.get("articles", ()))
@@ -142,17 +140,18 @@ class _Relations:
         self.particles = re.compile(rf"(?<=..)(?:{'|'.join(names['particles'])})$" if "particles" in names else "(?!)")
         self.subjects = re.compile(rf"(?:{'|'.join(names['subject'])})(?=\s)" if "subject" in names else "(?!)")
 
-    def possible(self, text: str) -> Iterator[_Template]:
-        """The templates of whose words each may stand in a folded text."""
+    def possible(self, text: str, wanted: set[str] | None) -> Iterator[_Template]:
+        """The templates of whose words each may stand in a folded text; see `_readings`."""
         if self._spaced:
             words = set(re.findall(rf"[^{_EDGE}]+", text))
-            words |= {f"{word[:size]}*" for word in words for size in range(1, len(word) + 1)}
+            words |= {f"{word[:size]}*" for word in words for size in self._sizes}
         else:
-            words = {word for word in self._by_first if word in text}
-        numbers = {number for word in words & self._by_first.keys() for number in self._by_first[word]}
+            begins = {*text, *map("".join, pairwise(text))}
+            words = {word for word in self._needed if word[:2] in begins and word in text}
+        words &= self._needed
+        numbers = {number for word in words for number in self._by_first.get(word, ())}
         for template in (self.templates[number] for number in sorted(numbers)):
-            others = template.needed[1:]
-            if all(any(word in (words if self._spaced else text) for word in any_of) for any_of in others):
+            if (wanted is None or template.relation in wanted) and not any(map(words.isdisjoint, template.needed)):
                 yield template
 
 
@@ -190,8 +189,7 @@ def _readings(text: str, base: str, wanted: set[str] | None = None) -> Iterator[
     folded = fold(normal.text)
     matches = [
         (template, *match.span(), match)
-        for template in known.possible(folded)
-        if wanted is None or template.relation in wanted
+        for template in known.possible(folded, wanted)
         for match in template.words.finditer(folded)
     ]
     spans = defaultdict[str, list[tuple[int, int]]](list)
@@ -230,7 +228,7 @@ def _parted(text: str, start: int, end: int, slots: str, subjects: re.Pattern[st
 
 def _listed(response: str, base: str, question: str | None) -> Iterator[_Reading]:
     """The items of a list by which the response answers a question for an order."""
-    known, asked = _relations(base), _folded(question or "")
+    known, asked = _relations(base), plain(question or "")
     edge = r"\b" if space_of(base) else ""
     if known and any(re.search(edge + re.escape(word), asked) for word in known.ordered):
         for first, second in pairwise(_ITEM.finditer(response)):
@@ -244,15 +242,16 @@ class _Named:
     """The names in stretches of a response and its evidence; where writing has no capitals, their rarer words."""
 
     def __init__(self, response: Words, evidence: Words, relations: _Relations) -> None:
-        letters = [character for character in response.text if character.isalpha()]
-        self.cased = 2 * sum(character.isupper() or character.islower() for character in letters) > len(letters)
-        words = {
-            (text.text[start:end], telling)
-            for text in (response, evidence)
-            for (start, end), telling in zip(text.bounds.tolist(), text.telling.tolist(), strict=True)
-        }
-        self._frequent = {fold(word) for word, telling in words if not telling}
-        self._small = {fold(word) for word, _ in words if word.islower()}
+        letters = "".join(filter(str.isalpha, response.text))
+        self.cased = 2 * (sum(map(str.isupper, letters)) + sum(map(str.islower, letters))) > len(letters)
+        self._frequent, self._small = set[str](), set[str]()
+        for text in (response, evidence):
+            folded = fold(text.text)
+            for (start, end), telling in zip(text.bounds.tolist(), text.telling.tolist(), strict=True):
+                if not telling:
+                    self._frequent.add(folded[start:end])
+                if text.text[start:end].islower():
+                    self._small.add(folded[start:end])
         self._relations = relations
         endings = relations.inflected and not re.search(r"\w['’]\w", response.text)  # set apart: "Ada'nın"
         self.inflected = endings and self.cased
@@ -322,7 +321,7 @@ class _Compared(NamedTuple):
 def _compared(
     named: _Named, ours: list[tuple[Names, Names]], stated: list[tuple[Names, Names]], context: Names
 ) -> _Compared:
-    best, common = _Compared(0, 0, 0, frozenset()), named.common
+    best, common = _Compared(0, 0, 0, frozenset()), cache(named.common)
     for (index, (a, b)), (other_a, other_b) in product(enumerate(ours), stated):
         first = other_a if common(other_a, a | b) else other_a | context
         if first is other_a and not common(other_b, a | b):

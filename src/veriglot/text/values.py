@@ -473,7 +473,12 @@ def read_values(text: str, language: str | None) -> list[Value]:
         text: any text.
         language: a BCP 47 tag; None reads what needs no words.
     """
-    words = _words_of((language or "").partition("-")[0].lower())
+    return [*_values(text, (language or "").partition("-")[0].lower())]
+
+
+@lru_cache(maxsize=16)  # one sample asks several times of the same texts
+def _values(text: str, base: str) -> tuple[Value, ...]:
+    words = _words_of(base)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
     result: list[Value] = []
@@ -485,7 +490,7 @@ def read_values(text: str, language: str | None) -> list[Value]:
             for index in range(*match.span())
             if line[index].form and line[index].start not in marks
         ]
-    return result
+    return tuple(result)
 
 
 def _date(items: Sequence[_Item]) -> list[Value]:

@@ -7,10 +7,10 @@ range that it came from.
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -81,6 +81,7 @@ def letter_forms() -> dict[str, str]:
 
 
 _CACHED_FORMS = 100_000
+_JOINS = sys.maxunicode + 1
 _MARKS = packaged(__package__, "marks.toml", dict[str, list[tuple[int, int]]])
 
 
@@ -106,6 +107,14 @@ class _Forms(dict[str, str]):
         super().__init__()
         self._fold_case = fold_case
         self._replaced = letter_forms() | ({"İ": "i", "ı": "i"} if fold_case else {})
+        self._single = np.zeros(sys.maxunicode + 1, np.uint32)
+
+    def single(self, codes: UInt32s) -> UInt32s:
+        """The form of each code point where it is one code point, `_JOINS` where the code point joins another, or 0."""
+        for code in set(codes[self._single[codes] == 0].tolist()):
+            char = chr(code)
+            self._single[code] = _JOINS if _joins(char) else ord(self[char]) if len(self[char]) == 1 else 0
+        return self._single[codes]
 
     def __missing__(self, cluster: str) -> str:
         if len(self) > _CACHED_FORMS:
@@ -136,6 +145,7 @@ def _joins(char: str) -> bool:
     return unicodedata.category(first)[0] == "M" or any(a <= ord(first) < b for a, b in _MARKS["jamo_that_join"])
 
 
+@lru_cache(maxsize=16)  # one sample asks several times of the same texts
 def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Normalised:
     """The text in one form for all its ways of writing, with a map back to the original code points.
 
@@ -165,33 +175,33 @@ def plain(text: str) -> str:
     """`fold` of the text in the form of `normalise` with its spaces as they are, for sentences: without the map."""
     if text.isascii():
         return text.lower()
-    forms = _forms(fold_case=True)
-    first = [index for index, char in enumerate(text) if not (index and _joins(char))]
-    whole = len(first) == len(text)
-    clusters = text if whole else [text[start:end] for start, end in pairwise([*first, len(text)])]
-    return fold("".join(map(forms.__getitem__, clusters)))
+    return text_of(fold_codes(_by_cluster(text, code_points(text), _forms(fold_case=True))[0]))
 
 
 def _by_cluster(text: str, codes: UInt32s, forms: _Forms) -> tuple[UInt32s, Int32s, Int32s]:
     """Each cluster replaced by its form; removed code points fall to the code point before them."""
-    used, inverse = np.unique(codes, return_inverse=True)
-    joins = np.array([_joins(chr(code)) for code in used.tolist()])[inverse]
+    plain = forms.single(codes)
+    if plain.all() and plain.max() < _JOINS:
+        starts = np.arange(len(text), dtype=np.int32)
+        return plain, starts, starts + np.int32(1)
+    joins = plain == _JOINS
     joins[0] = False
-    first = np.flatnonzero(~joins)
-    if len(first) == len(text):
-        pieces = [forms[chr(code)] for code in used.tolist()]
-        lengths = np.array([len(piece) for piece in pieces])[inverse]
-        plain = text.translate(dict(zip(used.tolist(), pieces, strict=True)))
-    else:
-        bounds = zip(first.tolist(), [*first[1:].tolist(), len(text)], strict=True)
-        clusters = [forms[text[start:end]] for start, end in bounds]
-        lengths = np.array([len(piece) for piece in clusters])
-        plain = "".join(clusters)
+    first = np.flatnonzero(~joins).astype(np.int32)
+    last = np.append(first[1:], np.int32(len(text)))
+    plain = plain[first]
+    longer = (plain == 0) | (last - first > 1)
+    longer[0] = True
+    bounds = zip(first[longer].tolist(), last[longer].tolist(), strict=True)
+    pieces = [forms[text[start:end]] for start, end in bounds]
+    lengths = np.ones(len(first), np.int32)
+    lengths[longer] = [len(piece) for piece in pieces]
+    result = np.repeat(plain, lengths)
+    result[np.repeat(longer, lengths)] = code_points("".join(pieces))
     present = lengths > 0
-    first, lengths = first[present].astype(np.int32), lengths[present]
+    first, lengths = first[present], lengths[present]
     last = np.append(first[1:], np.int32(len(text)))[: len(first)]
     first[:1] = 0
-    return code_points(plain), np.repeat(first, lengths), np.repeat(last, lengths)
+    return result, np.repeat(first, lengths), np.repeat(last, lengths)
 
 
 def _single_spaces(codes: UInt32s, starts: Int32s, ends: Int32s) -> tuple[UInt32s, Int32s, Int32s]:

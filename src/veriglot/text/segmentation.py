@@ -62,9 +62,9 @@ def segment_ends(breaker: type[BaseBreaker], text: str, codes: UInt32s, locale: 
 _FULL_STOP = 0x2E
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x85\u2028\u2029")
 _ORDINALS = frozenset("az bs cs da de et eu fi fo hr hu is lb lt lv no nn pl sk sl sr tr".split())  # noqa: SIM905
-_OPENING = frozenset("([{«“„‘‚\"'¿¡—–-")
+_OPENING = "([{«“„‘‚\"'¿¡—–-"
 _CLOSING = frozenset(")]}»”’\"'")
-_UNMARKED = ((0x0E00, 0x0E80), (0x0E80, 0x0F00))  # Thai, Lao
+_UNMARKED = re.compile("[\u0e00-\u0eff]")  # Thai, Lao
 _LOOK_BACK = 200  # code points: where a sentence is longer, only its end is looked at, so that time stays linear
 _MIN_UNMARKED = 60  # code points: a Thai sentence is rarely shorter, and its clauses too are parted by spaces
 
@@ -93,11 +93,12 @@ def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
         if bound < len(text) and not _ends_sentence(text, max(start, bound - _LOOK_BACK), bound, language):
             continue
         end = _without_opening(text, bound)
-        ranges.extend(_parted(text, codes, start, end))
+        ranges.extend(_parted(text, start, end))
         start = end
-    spaces = kinds & Kind.SPACE != 0
-    trimmed = (_trimmed(spaces, first, last) for first, last in ranges)
-    return tuple(span for span in trimmed if span[0] < span[1])
+    solid = np.flatnonzero(kinds & Kind.SPACE == 0)
+    bounds = np.searchsorted(solid, np.array(ranges, np.int64).reshape(-1, 2))
+    low, high = bounds[bounds[:, 0] < bounds[:, 1]].T
+    return tuple(zip(solid[low].tolist(), (solid[high - 1] + 1).tolist(), strict=True))
 
 
 def _missing_spaces(codes: UInt32s, kinds: UInt8s) -> Int64s:
@@ -116,11 +117,6 @@ def _without_opening(text: str, end: int) -> int:
     return end
 
 
-def _trimmed(spaces: Bools, start: int, end: int) -> tuple[int, int]:
-    inside = np.flatnonzero(~spaces[start:end])
-    return (start + int(inside[0]), start + int(inside[-1]) + 1) if inside.size else (start, start)
-
-
 def _ends_sentence(text: str, start: int, end: int, language: str | None) -> bool:
     """Whether a sentence ends at `end`, where UAX 29 sees one that began at `start`."""
     if text[end - 1] in _LINE_ENDS:
@@ -128,24 +124,24 @@ def _ends_sentence(text: str, start: int, end: int, language: str | None) -> boo
     body = text[start:end].rstrip()
     if not body:
         return False
-    if not any(char.isalpha() for char in body):  # `1.` before a list item, or stray punctuation
+    if not any(map(str.isalpha, body)):  # `1.` before a list item, or stray punctuation
         return False
     if not body.endswith("."):
         return True
     if body[-2:-1] == "." or body[-2:-1] in _CLOSING:  # an ellipsis, a closed quotation
         return True
-    if end < len(text) and not text[end - 1].isspace() and _unmarked(text[end]):
+    if end < len(text) and not text[end - 1].isspace() and _UNMARKED.match(text, end):
         return False
     return not _is_short_form(body, language)
 
 
 def _is_short_form(body: str, language: str | None) -> bool:
     """Whether the last word of `body`, which ends in a full stop, is an abbreviation, an initial or an ordinal."""
-    last = body[:-1].split()[-1].lstrip("".join(_OPENING))
+    last = body[:-1].split()[-1].lstrip(_OPENING)
     base = language.split("-")[0].lower() if language else ""
     if last.isdecimal():
         return base in _ORDINALS and len(last) <= 2
-    if sum(char.isalpha() for char in last) == 1 and not any(char.isdecimal() for char in last):
+    if sum(map(str.isalpha, last)) == 1 and not any(map(str.isdecimal, last)):
         return last != "I" or base not in ("", "en")  # an initial, perhaps with vowel signs; in English, the pronoun
     lower = last.lower()
     if lower in _abbreviations()["any"] or lower in _abbreviations().get(base, ()):
@@ -160,20 +156,16 @@ def _abbreviations() -> dict[str, frozenset[str]]:
     return {tag: frozenset(forms.split()) for tag, forms in listed.items()}
 
 
-def _unmarked(char: str) -> bool:
-    return any(first <= ord(char) < last for first, last in _UNMARKED)
-
-
-def _parted(text: str, codes: UInt32s, start: int, end: int) -> list[tuple[int, int]]:
+def _parted(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """A stretch parted at spaces between letters of a script without sentence marks, where it is long."""
-    if end - start < 2 * _MIN_UNMARKED or not ((codes[start:end] >= 0x0E00) & (codes[start:end] < 0x0F00)).any():
+    if end - start < 2 * _MIN_UNMARKED or not _UNMARKED.search(text, start, end):
         return [(start, end)]
     parts = []
     first = start
     for index in range(start + 1, end - 1):
         if text[index] != " " or index - first < _MIN_UNMARKED or end - index < _MIN_UNMARKED // 2:
             continue
-        if _unmarked(text[index - 1]) and _unmarked(text[index + 1]) and text[index + 1] not in "ๆฯ":
+        if _UNMARKED.match(text, index - 1) and _UNMARKED.match(text, index + 1) and text[index + 1] not in "ๆฯ":
             parts.append((first, index))
             first = index
     return [*parts, (first, end)]

@@ -154,7 +154,15 @@ def _exchanged(response: Words, evidence: Words, language: str) -> Bools:
 
 def _exchanges(line: _Line, other: _Line, listing: set[str], *, inflected: bool) -> Iterator[tuple[_Run, _Run]]:
     """Words before and after the same words, which stand in the other order in the evidence."""
-    for left, run, right in _turned(line, other):
+    runs, behind = _runs(line.keys, other), defaultdict[_Run, list[_Run]](list)
+    for number, run in enumerate(runs, 1):
+        for after in runs[number:]:  # by where they begin in the line
+            if after.start > run.end + _GAPS:
+                break
+            if other.beside(after.other_end, run.other_start) and line.beside(run.end, after.start):
+                behind[run].append(after)
+    turned = ((left, run, right) for left in behind for run in behind[left] for right in behind.get(run, ()))
+    for left, run, right in turned:
         if listing.issuperset(line.keys[run.start : run.end]):
             continue
         goes_on = line.key(left.start - 1) == other.key(right.other_start - 1) is not None
@@ -167,30 +175,16 @@ def _exchanges(line: _Line, other: _Line, listing: set[str], *, inflected: bool)
             yield left, right
 
 
-def _turned(line: _Line, other: _Line) -> Iterator[tuple[_Run, _Run, _Run]]:
-    """Three runs that follow each other in a sentence, and the other way round in the other."""
-    runs = _runs(line.keys, other)
-    starting = defaultdict[int, list[_Run]](list)
-    for run in runs:
-        starting[run.start].append(run)
-    behind = defaultdict[_Run, list[_Run]](list)
-    for run in runs:
-        for start in range(run.end, run.end + _GAPS + 1):
-            for after in starting.get(start, ()):
-                if other.beside(after.other_end, run.other_start) and line.beside(run.end, start):
-                    behind[run].append(after)
-    return ((left, run, right) for left in behind for run in behind[left] for right in behind.get(run, ()))
-
-
 def _runs(keys: list[str], other: _Line) -> list[_Run]:
     """The longest runs of words that stand in both."""
     runs = []
-    for i, j in ((i, j) for i, key in enumerate(keys) for j in other.places.get(key, ())):
-        if not i or not j or keys[i - 1] != other.keys[j - 1]:
-            size = 1
-            while i + size < len(keys) and other.key(j + size) == keys[i + size]:
-                size += 1
-            runs.append(_Run(i, i + size, j, j + size))
+    for i, key in enumerate(keys):
+        for j in other.places.get(key, ()):
+            if not i or not j or keys[i - 1] != other.keys[j - 1]:
+                size = 1
+                while i + size < len(keys) and other.key(j + size) == keys[i + size]:
+                    size += 1
+                runs.append(_Run(i, i + size, j, j + size))
     return runs
 
 
@@ -229,14 +223,15 @@ class _Values:
 
     def __init__(self, words: Words, language: str) -> None:
         self.words, self._language = words, language
-        values = [(_measure(value, words.text), value) for value in read_values(words.text, language)]
-        last = np.searchsorted(words.bounds[:, 0], [value.end for _, value in values]) - 1
         self.stated = [
-            _Stated(measure, value.amounts, (value.start, value.end), sentence)
-            for (measure, value), sentence in zip(values, words.sentence[np.maximum(last, 0)].tolist(), strict=True)
-            if measure
+            _Stated(measure, value.amounts, (value.start, value.end), self._sentence(value.end))
+            for value in read_values(words.text, language)
+            if (measure := _measure(value, words.text))
         ]
         self.reach = _BESIDE[not space_of(language)]
+
+    def _sentence(self, end: int) -> int:
+        return int(self.words.sentence[max(np.searchsorted(self.words.bounds[:, 0], end) - 1, 0)])
 
     @cached_property
     def parts(self) -> list[int]:
@@ -253,15 +248,13 @@ class _Values:
         for value in self.stated:
             counted = 1 if value.measure.startswith("number") else 0
             inside[words.within(value.span[0], value.span[1] + 2 * counted)] = True
-        words_left = np.flatnonzero(words.telling & ~inside)
-        bounds = zip(words_left.tolist(), words.bounds[words_left].tolist(), strict=True)
-        return {index for index, span in bounds if _SAYS.search(words.text, *span)}
+        indices = np.flatnonzero(words.telling & ~inside).tolist()
+        return {index for index in indices if _SAYS.search(words.text, *words.bounds[index])}
 
     def key(self, index: int) -> str:
         """By which a word is found: its stem; of a Korean one the beginning, since particles follow."""
-        start, end = self.words.bounds[index].tolist()
-        korean = HANGUL.match(self.words.text, start)
-        return self.words.text[start : min(start + 2, end)] if korean else str(self.words.stem[index])
+        word = self.words.text[slice(*self.words.bounds[index])]
+        return word[:2] if HANGUL.match(word) else str(self.words.stem[index])
 
     def part(self, start: int) -> int:
         """The number of the part in which a code point stands."""

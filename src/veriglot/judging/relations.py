@@ -146,8 +146,7 @@ class _Relations:
             words = set(re.findall(rf"[^{_EDGE}]+", text))
             words |= {f"{word[:size]}*" for word in words for size in self._sizes}
         else:
-            begins = {*text, *map("".join, pairwise(text))}
-            words = {word for word in self._needed if word[:2] in begins and word in text}
+            words = {word for word in self._needed if word[:1] in text and word in text}
         words &= self._needed
         numbers = {number for word in words for number in self._by_first.get(word, ())}
         for template in (self.templates[number] for number in sorted(numbers)):

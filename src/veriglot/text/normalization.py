@@ -159,13 +159,7 @@ def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Norm
         fold_case: full case folding; dotted and dotless i meet at `i`.
         spaces: every run of white space to one space.
     """
-    codes = code_points(text)
-    if text.isascii():
-        result = code_points(text.lower()) if fold_case else codes
-        starts = np.arange(len(codes), dtype=np.int32)
-        ends = starts + np.int32(1)
-    else:
-        result, starts, ends = _by_cluster(text, codes, _forms(fold_case=fold_case))
+    result, starts, ends = _by_cluster(text, _forms(fold_case=fold_case))
     if spaces and result.size:
         result, starts, ends = _single_spaces(result, starts, ends)
     return Normalised(text_of(result), starts, ends)
@@ -175,24 +169,22 @@ def plain(text: str) -> str:
     """`fold` of the text in the form of `normalise` with its spaces as they are, for sentences: without the map."""
     if text.isascii():
         return text.lower()
-    return text_of(fold_codes(_by_cluster(text, code_points(text), _forms(fold_case=True))[0]))
+    return text_of(fold_codes(_by_cluster(text, _forms(fold_case=True))[0]))
 
 
-def _by_cluster(text: str, codes: UInt32s, forms: _Forms) -> tuple[UInt32s, Int32s, Int32s]:
+def _by_cluster(text: str, forms: _Forms) -> tuple[UInt32s, Int32s, Int32s]:
     """Each cluster replaced by its form; removed code points fall to the code point before them."""
-    plain = forms.single(codes)
-    if plain.all() and plain.max() < _JOINS:
-        starts = np.arange(len(text), dtype=np.int32)
-        return plain, starts, starts + np.int32(1)
-    joins = plain == _JOINS
-    joins[0] = False
-    first = np.flatnonzero(~joins).astype(np.int32)
+    plain = forms.single(code_points(text))
+    if ((plain > 0) & (plain < _JOINS)).all():
+        bounds = np.arange(len(text) + 1, dtype=np.int32)
+        return plain, bounds[:-1], bounds[1:]
+    plain[0] = 0
+    first = np.flatnonzero(plain != _JOINS).astype(np.int32)
     last = np.append(first[1:], np.int32(len(text)))
     plain = plain[first]
     longer = (plain == 0) | (last - first > 1)
-    longer[0] = True
-    bounds = zip(first[longer].tolist(), last[longer].tolist(), strict=True)
-    pieces = [forms[text[start:end]] for start, end in bounds]
+    clusters = zip(first[longer].tolist(), last[longer].tolist(), strict=True)
+    pieces = [forms[text[start:end]] for start, end in clusters]
     lengths = np.ones(len(first), np.int32)
     lengths[longer] = [len(piece) for piece in pieces]
     result = np.repeat(plain, lengths)

@@ -26,7 +26,7 @@ from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 if TYPE_CHECKING:
     from icu4py.breakers import BaseBreaker
 
-    from veriglot.arrays import Bools, Int32s, Int64s, UInt8s, UInt32s
+    from veriglot.arrays import Int32s, Int64s, UInt8s, UInt32s
 __all__ = ["clusters", "folded_words", "sentences", "space_of", "word_bounds", "words"]
 
 

@@ -461,7 +461,8 @@ def _symbol(piece: str, words: _Words, distance: int, gap: str) -> tuple[str, st
     return symbol, meaning
 
 
-def read_values(text: str, language: str | None) -> list[Value]:
+@lru_cache(maxsize=16)  # one sample asks several times of the same texts
+def read_values(text: str, language: str | None) -> tuple[Value, ...]:
     """The numbers, dates and periods of a text, in order; those that are part of a date each for itself.
 
     Read in every language: digits of all scripts, decimal and grouping marks of every custom (where a mark may be
@@ -473,12 +474,7 @@ def read_values(text: str, language: str | None) -> list[Value]:
         text: any text.
         language: a BCP 47 tag; None reads what needs no words.
     """
-    return [*_values(text, (language or "").partition("-")[0].lower())]
-
-
-@lru_cache(maxsize=16)  # one sample asks several times of the same texts
-def _values(text: str, base: str) -> tuple[Value, ...]:
-    words = _words_of(base)
+    words = _words_of((language or "").partition("-")[0].lower())
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
     result: list[Value] = []

@@ -169,6 +169,8 @@ def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str
         if wanted.tobytes() not in verbatim:
             first = starts[starts + len(wanted) <= len(evidence)]
             for ahead, word in enumerate(wanted):
+                if not len(first):
+                    break
                 first = first[evidence.word[first + ahead] == word]
             within = evidence.passage[first] == evidence.passage[first + len(wanted) - 1]
             verbatim[wanted.tobytes()] = bool((within & edge[first + len(wanted)]).any())

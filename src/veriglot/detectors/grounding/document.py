@@ -324,7 +324,7 @@ class Lexicon:
         first = document.folded[document.bounds[asked, 0]]
         semitic = (first >= _SEMITIC[0]) & (first < _SEMITIC[1])
         for applies, cuts in ((semitic, _CLITICS), (~semitic, _ENDINGS)):
-            for front, back in cuts:
+            for front, back in cuts if applies.any() else ():
                 lengths = document.lengths[asked]
                 core = lengths - front - back
                 fits = (places < 0) & applies & (core >= np.maximum(_MIN_CORE, _MIN_SHARE * lengths))

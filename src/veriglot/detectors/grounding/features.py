@@ -19,7 +19,7 @@ from veriglot.detectors.grounding.document import (
     slots,
 )
 from veriglot.text.segmentation import sentences
-from veriglot.text.unicode import Kind, alphabet_table, code_points
+from veriglot.text.unicode import Kind, alphabet_table, code_points, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,11 +124,9 @@ def has_swapped_pair(response: Document, known: UInt64s) -> Float32s:
 def number_values(document: Document) -> tuple[Int64s, list[str]]:
     """Words with digits, and the digits of each without thousands marks and the like."""
     words = np.flatnonzero(document.counts_in_words(document.of_kind(Kind.DIGIT)) > 0)
-    values = []
-    for start, end in document.bounds[words].tolist():
-        digits = "".join(chr(c) for c in document.folded[start:end].tolist() if 0x30 <= c <= 0x39)
-        values.append(digits.lstrip("0") or "0")
-    return words, values
+    text = text_of(document.folded)
+    digits = (re.sub("[^0-9]", "", text[start:end]) for start, end in document.bounds[words].tolist())
+    return words, [value.lstrip("0") or "0" for value in digits]
 
 
 def numbers_shared(response: Document, *others: Document) -> list[Float32s]:

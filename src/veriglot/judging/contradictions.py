@@ -231,7 +231,7 @@ class _Values:
         self.reach = _BESIDE[not space_of(language)]
 
     def _sentence(self, end: int) -> int:
-        return int(self.words.sentence[max(np.searchsorted(self.words.bounds[:, 0], end) - 1, 0)])
+        return int(self.words.sentence[max(int(np.searchsorted(self.words.bounds[:, 0], end)) - 1, 0)])
 
     @cached_property
     def parts(self) -> list[int]:

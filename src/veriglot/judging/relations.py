@@ -128,10 +128,6 @@ class _Relations:
         self._spaced = spaced
         self._needed = set[str]().union(*(any_of for template in self.templates for any_of in template.needed))
         self._sizes = {len(word) - 1 for word in self._needed if word.endswith("*")}
-        self._by_first = defaultdict[str, list[int]](list)
-        for number, template in enumerate(self.templates):
-            for word in template.needed[0]:
-                self._by_first[word].append(number)
         self.ordered = [plain(word.rstrip("*")) for word in table["questions"]["in_order"]]
         patterns = patterns_of(base)
         self.inflected = patterns is not None and patterns.inflected
@@ -148,8 +144,7 @@ class _Relations:
         else:
             words = {word for word in self._needed if word[:1] in text and word in text}
         words &= self._needed
-        numbers = {number for word in words for number in self._by_first.get(word, ())}
-        for template in (self.templates[number] for number in sorted(numbers)):
+        for template in self.templates:
             if (wanted is None or template.relation in wanted) and not any(map(words.isdisjoint, template.needed)):
                 yield template
 

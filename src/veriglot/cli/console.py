@@ -14,6 +14,7 @@ import msgspec
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import Bar, say
 from veriglot.records import Prediction, Sample, encode
+from veriglot.records.languages import find_language
 from veriglot.report.text_layout import shortened
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
@@ -181,6 +182,9 @@ class Account:
         counted = Counter[str]()
         for (language, verdict), count in self.tally.verdicts.items():
             counted[language] += count * (verdict != "not_checked")
+        unknown = Counter({language: count for language, count in counted.items() if not find_language(language)})
+        if unknown := +unknown:
+            self.warn(f"rows that state an unknown language: {unknown.total():,} ({listed(unknown)}).")
         shares = [
             f"{language} {self.tally.verdicts[language, 'unsupported']:,} of {count:,}"
             for language, count in counted.most_common()

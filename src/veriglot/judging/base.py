@@ -275,7 +275,10 @@ def admit(sample: Sample) -> ResolvedLanguage | NotScored:
         return NotScored(Status.FAILED, "the response holds half of a surrogate pair")
     if not has_evidence(sample):
         return _NO_EVIDENCE
-    return resolve_language(sample) or UNKNOWN_LANGUAGE
+    named = f"{sample.language!r} is no language; write a tag such as de or zh-Hant, or leave `language` out"
+    return resolve_language(sample) or (
+        NotScored(Status.UNSUPPORTED_LANGUAGE, named) if sample.language else UNKNOWN_LANGUAGE
+    )
 
 
 def without_words(sample: Sample) -> NotScored:

@@ -320,7 +320,7 @@ class Tally:
         verdicts: predictions by language and verdict, likewise.
         failed: rows that could not be read.
         reused: rows that an earlier run had done.
-        reasons: the first reason of each status, of this run.
+        reasons: the first reason of each status, of this run, after the id of its row.
         foreign: predictions of this run whose evidence is in another language than `grounding` can compare.
     """
 
@@ -370,7 +370,7 @@ class Tally:
         status = getattr(record, "status", "done")
         self.statuses[status] += 1
         if reason := getattr(record, "reason", None):
-            self.reasons.setdefault(status, reason)
+            self.reasons.setdefault(status, f"{getattr(record, 'id', '')}: {reason}")
         self.foreign += not _FOREIGN.isdisjoint(getattr(record, "notes", ()))
         verdict = getattr(record, "verdict", None)
         if verdict is not None:

@@ -121,6 +121,8 @@ class Lock:
         try:
             self._lock.acquire(blocking=False)
         except Timeout:
+            if not self._path.exists():
+                raise UsageError(f"{output} cannot be written there.", "Name another output.") from None
             if waiting is None:
                 raise UsageError(
                     f"Another process is writing {output}.", remedy="Wait for it, or name another output."

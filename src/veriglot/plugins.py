@@ -163,7 +163,10 @@ class Table:
         any_other = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         for option, value in options.items():
             if option not in known and not any_other:
-                raise UnknownNameError(f"option of the {self.kind} {name!r}", option, known)
+                error = UnknownNameError(f"option of the {self.kind} {name!r}", option, known)
+                if option == "calibration" and "calibrated" in self:
+                    error.remedy = f"Ask for calibrated:{name}, which has it."
+                raise error
             if option in known and (expected := _expected_kind(known[option], value)):
                 raise UsageError(f"{option!r} of the {self.kind} {name!r} is {expected}, but {value!r} was given.")
         missing = [

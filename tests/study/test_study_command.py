@@ -199,3 +199,14 @@ def test_the_rates_are_those_of_veriglot_estimate(tmp_path: Path, capfd: pytest.
     numbers = ("model", "language", "rate", "low", "high", "units", "responses", "coverage", "status", "reason")
     for one, other in zip(rates, again, strict=True):
         assert {name: one.get(name) for name in numbers} == {name: other.get(name) for name in numbers}
+
+
+def test_a_rehearsal_finds_that_the_labels_make_no_profile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    study = given(tmp_path)
+    row = {"id": "a", "evidence": "It opened in 1897.", "response": "It opened in 1879.", "label": "unsupported"}
+    (tmp_path / "labelled.jsonl").write_text(json.dumps(row) + "\n")
+    study.write_text(study.read_text("utf-8").replace(str(EXAMPLES), "labelled.jsonl"), "utf-8")
+    code, _, err = told(capfd, "study", "run", study, "--dry-run")
+    assert code == 2
+    assert "labelled.jsonl marks no spans" in err
+    assert "estimators = []" in err

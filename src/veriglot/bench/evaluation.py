@@ -277,8 +277,8 @@ class Evaluation:
             raise UsageError(
                 f"There is no error profile: it counts units ({self.counts.unit}), and no response with labelled spans"
                 " was scored.",
-                remedy="Labels of whole responses do not say which words are wrong: mark spans, or estimate without a"
-                " profile (veriglot estimate --estimator raw).",
+                remedy="Labels of whole responses give the figures of responses, not which words are wrong: mark spans"
+                " for a profile, or estimate without it (veriglot estimate --estimator raw).",
             )
         tags = sorted(set(self.counts.languages))
         languages = {tag: language_profile(self.counts, tag) for tag in tags}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.cli.command import command, new_app
 from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import detector_recipe
-from veriglot.errors import EXIT_ROWS_FAILED
+from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import read
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console
@@ -63,6 +63,7 @@ def run(
 
     Exits with 3 if rows failed.
     """
+    from veriglot.metrics.reference import reference
     from veriglot.report.study import render_study
     from veriglot.study.config import Folder, load
     from veriglot.study.responses import rehearse
@@ -70,6 +71,12 @@ def run(
     from veriglot.study.run import run as run_study
 
     config = load(Path(study))
+    for entry in config.detectors:
+        if entry.labelled is not None and not any(map(reference, read(config.place(entry.labelled)))):
+            raise UsageError(
+                f"{entry.labelled} marks no spans, and an error profile counts marked words.",
+                'Mark them, or leave `labelled` out and write estimator = "raw" and estimators = [] under [study].',
+            )
     folder = Folder(Path(output) if output is not None else Path(study).with_suffix(""))
     if dry_run:
         rehearsal = rehearse(config, folder)

@@ -19,7 +19,7 @@ from veriglot import records
 from veriglot.detectors.registry import as_detector, load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
 from veriglot.formats.base import Reading, is_conversation, language_tag, plain_value
-from veriglot.formats.columns import cell_text, read_row, rows_reading
+from veriglot.formats.columns import cell_text, object_passages, read_row, rows_reading
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
 from veriglot.records import Detector, Evidence, JudgedUnit, Sample, Span, Status, Verdict, Word, encode, sample_from
@@ -413,8 +413,11 @@ def _passages(evidence: Any) -> Any:
             f"a text or a list of texts is expected, and this is {type(evidence).__name__}", field="evidence"
         )
     return [
-        msgspec.to_builtins(passage) if isinstance(passage, Evidence)
-        else passage if isinstance(passage, Mapping)
-        else {"text": _document_text(passage)}
+        each
         for passage in passages
+        for each in (
+            [msgspec.to_builtins(passage)] if isinstance(passage, Evidence)
+            else object_passages(passage) if isinstance(passage, Mapping)
+            else [{"text": _document_text(passage)}]
+        )
     ]  # fmt: skip

@@ -15,6 +15,7 @@ import pytest
 
 import veriglot
 from veriglot.cli import main
+from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.columns import _name_likeness, columns_from, presets, read_row
 from veriglot.formats.reader import read_rows
@@ -728,3 +729,58 @@ def test_a_misspelt_file_is_told_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("evidence,response\na,b\n")
     with pytest.raises(InputError, match=r"Did you mean .*answers\.csv"):
         list(veriglot.read(tmp_path / "answers.cvs"))
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        [{"node": {"id_": "n0", "text": EVIDENCE, "metadata": {"page": 1}}, "score": 0.8}],
+        [{"type": "RETRIEVER", "output": [{"pageContent": EVIDENCE}]}],
+        [{"id": "7", "score": 0.8, "payload": {"text": EVIDENCE}}],
+        [{"document": {"page_content": EVIDENCE}, "score": 0.8}],
+    ],
+)
+def test_the_text_of_evidence_is_sought_in_what_wraps_it(evidence: Any) -> None:
+    sample = read_row({"query": QUESTION, "response": RESPONSE, "source_nodes": evidence})
+    assert sample.passages == [EVIDENCE]
+    assert sample_from_row({"response": RESPONSE, "evidence": evidence}, "0").evidence == sample.evidence
+
+
+def test_evidence_without_a_known_text_is_refused() -> None:
+    with pytest.raises(InputError, match="no text under a known key: its keys are name, weight"):
+        read_row({"response": "It weighs 0.8 kg.", "evidence": [{"name": "kettle", "weight": 0.8}]})
+
+
+def test_a_map_takes_the_places_of_a_list() -> None:
+    talk = [{"role": "system", "content": EVIDENCE}, {"role": "user", "content": QUESTION}]
+    choices = [{"message": {"role": "assistant", "content": RESPONSE}}]
+    columns = {"evidence": "messages.0.content", "response": "choices.0.message.content"}
+    sample = read_row({"messages": talk, "choices": choices}, columns=columns)
+    assert (sample.passages, sample.question, sample.response) == ([EVIDENCE], QUESTION, RESPONSE)
+    row = {"messages": [*talk, choices[0]["message"]]}
+    assert read_row(row, columns={"evidence": "messages.0.content"}).response == RESPONSE
+    with pytest.raises(InputError, match=r"no column 'messages\.9\.content'"):
+        read_row(row, columns={"evidence": "messages.9.content"})
+    with pytest.raises(InputError, match=r"no message has the role tool.*evidence=messages\.0\.content"):
+        read_row(row, columns={"evidence": "messages"})
+
+
+def test_rows_are_named_and_unknown_languages_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"evidence": EVIDENCE, "response": RESPONSE}
+    rows = [{**row, "id": "a", "language": "Englisch"}, {**row, "id": "b", "language": "klingon!!"}]
+    as_lines(tmp_path / "a.jsonl", [*rows, {**row, "id": "c", "response": ""}])
+    assert main(["detect", str(tmp_path / "a.jsonl")]) == 3
+    err = capsys.readouterr().err
+    assert "the first failed row: c: the response is empty" in err
+    assert "b: 'klingon!!' is no language" in err
+    assert "unknown language: 1 (Englisch 1)" in err
+
+
+def test_an_output_that_cannot_be_written_and_a_calibration_of_grounding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    as_lines(tmp_path / "a.jsonl", [{"id": "a", "evidence": EVIDENCE, "response": RESPONSE}])
+    assert main(["detect", str(tmp_path / "a.jsonl"), "-o", "/proc/x.jsonl"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert main(["detect", str(tmp_path / "a.jsonl"), "--set", "calibration=x"]) == 2
+    assert "calibrated:grounding" in capsys.readouterr().err

@@ -611,7 +611,8 @@ def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
         return None
     messages = [each for each in _messages(value) if each["role"] in roles]
     if not messages and part != "question":
-        remedy = f"Give it in a column of its own (--map {part}=COLUMN), or in messages with that role."
+        remedy = f"Give it in messages with that role, in a column of its own (--map {part}=COLUMN), or by"
+        remedy += f" its place: --map {part}=messages.0.content for the first message."
         raise InputError(f"no message has the role {roles[0]}", field=part, remedy=remedy)
     return messages
 

@@ -6,13 +6,13 @@ alone, so that all rows of a file are read alike; where two columns could be mea
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from itertools import chain
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -164,14 +164,23 @@ def _normalized(name: str) -> str:
     return ("_" if apart.startswith("_") else "") + re.sub(r"[\W_]+", "_", apart).strip("_").lower()
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a row, and those of the objects in it as `outer.inner`."""
+def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:
+    """The columns of a row, those of the objects in it as `outer.inner`, and what a path leads to that was stated."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         flat[str(key)] = value
         if isinstance(value, Mapping):
             flat.update({f"{key}.{inner}": each for inner, each in value.items()})
+    for path in (each.strip() for column in stated for each in column.split("+")):
+        if path not in flat:
+            with suppress(LookupError, TypeError, ValueError):  # it leads nowhere
+                flat[path] = reduce(_inner, path.split("."), row)
     return flat
+
+
+def _inner(value: Any, key: str) -> Any:
+    value = decoded_value(value)
+    return value[int(key)] if isinstance(value, list) else value[key]
 
 
 @lru_cache(maxsize=256)
@@ -193,9 +202,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
         columns = (own,) if own else _columns_of(part, possible, parts)
-        conversation = parts["response"] if part in {"evidence", "question"} else ()
-        if not columns and [names[key] for key in conversation] == ["messages"]:
-            columns = conversation  # what its tools gave, and its user asked
+        if part == "evidence" and not columns and [names[key] for key in parts["response"]] == ["messages"]:
+            columns = parts["response"]  # what its tools gave
         numbered = len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1  # context_1, context_2
         if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
@@ -242,7 +250,7 @@ def _fits(preset: Preset, names: Mapping[str, str], texts: Mapping[str, str]) ->
 def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The columns that may hold a part, by name; ours alone where it is there, and a single one where order decides."""
     taken = {column for columns in parts.values() for column in columns}
-    names = {key: name for key, name in names.items() if key not in taken}
+    names = {key: name for key, name in names.items() if key not in taken or name == "messages"}
     if part == "label" and any(parts.get(each) for each in ("supported", "unsupported")):
         return ()
     for known in _table().names.get(part, ()):
@@ -274,7 +282,7 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
 
 def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, str]:
     """What was stated, if it is there, and the column that is clearly response, evidence or question, else `COLUMN`."""
-    flat = _flat(row)
+    flat = _flat(row, stated.values())
     result = dict(stated)
     for part in ("evidence", "response"):
         chosen = [column.strip() for column in result.get(part, "").split("+")]
@@ -365,7 +373,7 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
             for each in value:
                 yield from _passages(each) if not isinstance(each, str) else ({"text": each},) if each else ()
     elif isinstance(value, Mapping):
-        yield from _objects(value)
+        yield from object_passages(value)
     elif isinstance(value, str):
         yield {"text": value}
     else:
@@ -373,16 +381,22 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
         raise InputError(f"text is expected, but this is {type(value).__name__}", field="evidence", remedy=remedy)
 
 
-def _objects(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The passage of an object, or passages where its values are lists; an object without text is data, as JSON."""
+def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The passage of an object, or passages where its values are lists; what wraps one is searched.
+
+    Raises:
+        InputError: no key is known to hold its text: as JSON, a score in it would support what nobody wrote.
+    """
     known = _table().objects
     key = next((key for key in known["text"] if isinstance(value.get(key), str | list)), None)
     if key is None:
-        inner = next(iter(value.values()), None)
-        if len(value) == 1 and isinstance(inner, list):  # {"passages": [...]}
-            yield from _passages(inner)
-        else:
-            yield {"text": json.dumps(value, ensure_ascii=False, indent=1, default=str)}
+        wrappers = value if len(value) == 1 else known["wrappers"]  # {"passages": [...]}
+        key = next((key for key in wrappers if isinstance(value.get(key), Mapping | list)), None)
+        if key is None:
+            detail = f"this object has no text under a known key: its keys are {', '.join(map(str, value))}"
+            raise InputError(detail, "Write it under `text`.", field="evidence")
+        inner = value[key]
+        yield from _passages({**value, key: None, **inner} if isinstance(inner, Mapping) else inner)
         return
     if isinstance(value[key], list):
         for index, text in enumerate(value[key]):
@@ -392,7 +406,7 @@ def _objects(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     f"text is expected, but this is {type(text).__name__}", field=f"evidence.{key}[{index}]"
                 )
             one_each = {k: v[index] for k, v in value.items() if isinstance(v, list) and len(v) > index}
-            yield from _objects({**one_each, key: " ".join(text) if sentences else text})
+            yield from object_passages({**one_each, key: " ".join(text) if sentences else text})
         return
     about = value.get("metadata")
     flat = {**(about if isinstance(about, Mapping) else {}), **value}
@@ -600,7 +614,7 @@ def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
 def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     if not isinstance(row, Mapping):
         raise InputError(f"a row is an object, but this is {type(row).__name__}")
-    flat = _flat(row).items()
+    flat = _flat(row, columns.values()).items()
     keys = tuple((key, isinstance(value, Mapping) and not is_conversation(value)) for key, value in flat)
     try:
         return _plan(keys, tuple(columns.items()))
@@ -616,7 +630,7 @@ def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> 
 
 
 def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
-    flat = _flat(row)
+    flat = _flat(row, chain(*plan.parts.values()))
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
     if response is None:

@@ -19,7 +19,7 @@ from veriglot import records
 from veriglot.detectors.registry import as_detector, load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
 from veriglot.formats.base import Reading, is_conversation, language_tag, plain_value
-from veriglot.formats.columns import cell_text, object_passages, read_row, rows_reading
+from veriglot.formats.columns import cell_text, object_passages, read_row, rows_reading, say_in_python
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
 from veriglot.records import Detector, Evidence, JudgedUnit, Sample, Span, Status, Verdict, Word, encode, sample_from
@@ -386,6 +386,7 @@ def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Readin
             })  # fmt: skip
         return read_row(row, id_=id_, reading=reading)
     except InputError as error:
+        say_in_python(error)
         named = path and row.get("id") is not None
         raise error.at(path=f"{path} (id {_id_of(row, id_)!r})" if named else path) from error
 

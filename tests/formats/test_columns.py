@@ -265,16 +265,16 @@ def test_a_shape_is_read_by_the_command_and_by_python(
     ("row", "message", "remedy"),
     [
         ({"q": QUESTION, "antwort": RESPONSE, "kontext": EVIDENCE}, "its keys are q, antwort, kontext",
-         "--map response=antwort,evidence=kontext,question=q "),
+         "--map response=antwort,evidence=kontext,question=q\n"),
         ({"user": QUESTION, "gen": RESPONSE, "ref_passage": EVIDENCE * 3}, "hold the response",
-         "--map response=gen,evidence=ref_passage,question=user "),
+         "--map response=gen,evidence=ref_passage,question=user\n"),
         ({"answer": RESPONSE, "output": "x", "context": EVIDENCE}, "could be in answer or output",
          "--map response=answer or --map response=output"),
         ({"response": RESPONSE, "document": EVIDENCE, "passage": EVIDENCE}, "could be in document or passage",
          "--map evidence=document or --map evidence=passage"),
         ({"question": QUESTION, "answer": RESPONSE}, "hold the evidence", "--map response=answer,evidence=COLUMN"),
         ({"Frage": QUESTION, "Antwort des Bots": RESPONSE, "Quelle": EVIDENCE * 3}, "hold the response",
-         "--map 'response=Antwort des Bots,evidence=Quelle,question=Frage' "),
+         "--map 'response=Antwort des Bots,evidence=Quelle,question=Frage'\n"),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_is_told_its_keys_and_the_map_that_would_do(
@@ -297,7 +297,7 @@ def test_rows_with_one_id_can_be_numbered_as_the_message_says(
     path = tmp_path / "a.csv"
     as_table(path, [{"id": "x", "context": EVIDENCE, "answer": RESPONSE}] * 2)
     assert main(["detect", str(path)]) == 3
-    assert "or number the rows: --map id= " in capsys.readouterr().err
+    assert "or number the rows: --map id=\n" in capsys.readouterr().err
     assert main(["detect", str(path), "--map", "id="]) == 0
 
 
@@ -763,6 +763,18 @@ def test_a_map_takes_the_places_of_a_list() -> None:
         read_row(row, columns={"evidence": "messages.9.content"})
     with pytest.raises(InputError, match=r"no message has the role tool.*evidence=messages\.0\.content"):
         read_row(row, columns={"evidence": "messages"})
+
+
+def test_python_is_told_of_columns_and_the_command_line_of_map(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, row = tmp_path / "a.jsonl", {"a b": "one two three", "xx": "It was opened in 1897, they say."}
+    path.write_text(json.dumps(row) + "\n")
+    for read in (lambda: list(veriglot.read(path)), lambda: list(veriglot.detect_many([row]))):
+        with pytest.raises(InputError, match=r"Add columns=\{'response': 'a b', 'evidence': 'xx'\}$"):
+            read()
+    assert main(["detect", str(path)]) == 1
+    assert "Add --map 'response=a b,evidence=xx'\n" in capsys.readouterr().err
 
 
 def test_rows_are_named_and_unknown_languages_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

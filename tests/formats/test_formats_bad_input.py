@@ -142,7 +142,7 @@ def test_no_such_file_an_empty_one_and_an_unknown_one(tmp_path: Path) -> None:
     other.write_bytes(b'{"a":1,"b":2}\n')
     with pytest.raises(InputError, match="its keys are a, b") as caught:
         list(read_file(other))
-    assert "add --map response=COLUMN" in caught.value.remedy
+    assert "add columns={'response': 'COLUMN'" in caught.value.remedy
     with pytest.raises(InputError, match="no file of this folder"):
         list(read_file(tmp_path))
     with pytest.raises(UnknownNameError, match="mfava"):

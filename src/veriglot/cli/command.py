@@ -10,6 +10,7 @@ not say it. A parameter whose type is a class of `Options` stands for all its fi
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from contextvars import copy_context
 from dataclasses import MISSING, dataclass, field, fields
@@ -175,8 +176,8 @@ def _arguments(nodes: list[Parameter | _Group], values: Mapping[str, Any]) -> di
 
 # What reading says of --map, in a command that lacks it.
 _WITHOUT_MAP = (
-    " This command has no --map. Type `veriglot convert FILE --map ... -o NEW.jsonl` and give it NEW.jsonl;"
-    ' or write columns = {PART = "COLUMN"} into the bench or study file.'
+    " (This command has no --map. Type `veriglot convert FILE --map ... -o NEW.jsonl` and give it NEW.jsonl;"
+    ' or write columns = {PART = "COLUMN"} into the bench or study file.)'
 )
 
 
@@ -212,7 +213,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
         try:
             code = copy_context().run(function, **_arguments(nodes, values))  # prompts of its own end with it
         except InputError as error:
-            if "--map" in error.remedy and "columns" not in values:
+            if re.search("--map|columns=", error.remedy) and "columns" not in values:
                 error.remedy += _WITHOUT_MAP
             raise
         if code:

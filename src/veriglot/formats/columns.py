@@ -138,6 +138,12 @@ def columns_from(pairs: Iterable[str]) -> dict[str, str]:
     return checked(columns)
 
 
+def say_in_python(error: InputError) -> None:
+    """Let a remedy say `columns={...}` where it says `--map`."""
+    pairs = r"--map (?:'([^']*)'|(\w+=(?:[^\s,.;)]|[,.](?=\S))*))"
+    error.remedy = re.sub(pairs, lambda match: f"columns={columns_from([match[1] or match[2]])}", error.remedy)
+
+
 def checked(columns: Mapping[str, str]) -> dict[str, str]:
     """The same columns, if each is the name of one for a part of a sample.
 
@@ -212,7 +218,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         else:
             choices = " or ".join(f"--map {quote(f'{part}={column}')}" for column in columns)
             detail = f"the {part} could be in {' or '.join(columns)}"
-            raise InputError(detail, field=part, remedy=f"Choose with {choices} (columns= in Python).")
+            raise InputError(detail, field=part, remedy=f"Choose with {choices}")
     for part in ("response", "evidence"):
         if not parts[part] and part not in dict(stated):
             raise InputError(f"no column is known to hold the {part}", field=part)
@@ -274,9 +280,9 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
         unclear = " or the ".join(part for part, column in proposed.items() if column == "COLUMN")
         pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
         start = f"No column is clearly the {unclear}: add" if unclear else "Add"
-        remedy = f"{start} --map {quote(pairs)} (columns= in Python)."
+        remedy = f"{start} --map {quote(pairs)}"
         if error.field == "evidence":
-            remedy += " Rows without any evidence: --map evidence= reads them, and all will be not checked."
+            remedy += "; rows without any evidence: --map evidence= reads them, and all will be not checked."
     return InputError(f"{error.detail}: its keys are {', '.join(name[:60] for name in names[:12])}", remedy=remedy)
 
 
@@ -466,7 +472,7 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
         raise _UnclearLabelError(
             f"the label {str(value)[:40]!r} in {column!r} is not known",
             remedy="Write supported or unsupported for it (of NLI: entailment, neutral, contradiction), or add a column"
-            " of 0 and 1 and --map unsupported=COLUMN (or supported=COLUMN); --map label= leaves the labels out.",
+            " of 0 and 1 and --map unsupported=COLUMN or --map supported=COLUMN; --map label= leaves the labels out.",
         )
     if meaning_of_1 is not None:
         return meaning_of_1 if word in words["true"] else 1 - meaning_of_1

@@ -11,7 +11,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
-from veriglot.formats.columns import check_columns, checked
+from veriglot.formats.columns import check_columns, checked, say_in_python
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
@@ -216,10 +216,14 @@ def read(
         path, format=format, strict=strict, max_line_bytes=max_line_bytes, report=report, language=language,
         columns=columns,
     )  # fmt: skip
-    for row in rows:
-        if isinstance(row, FailedRow):
-            raise row.as_error()
-        yield row
+    try:
+        for row in rows:
+            if isinstance(row, FailedRow):
+                raise row.as_error()
+            yield row
+    except InputError as error:
+        say_in_python(error)
+        raise
 
 
 def read_rows(
@@ -256,7 +260,7 @@ def read_rows(
     seen = seen if seen is not None else SeenIds()
     columns = checked(columns or {})
     if columns and format not in {None, "columns"}:
-        raise UsageError(f"The format {format!r} has columns of its own.", remedy="Leave out either --map or --format.")
+        raise UsageError(f"The format {format!r} has columns of its own.", remedy="Leave out either columns or format.")
     for source, guessed in _sources(path, "columns" if columns else format, report):
         file_report = report.files.setdefault(source.path, FileReport(source.path, guessed.format, guessed.why))
         reading = Reading(
@@ -302,7 +306,7 @@ def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow
             line=reading.line or None,
             field="id",
             remedy="Give every sample an id of its own"
-            + (", or number the rows: --map id= (columns= in Python)." if reading.report.format == "columns" else "."),
+            + (", or number the rows: --map id=" if reading.report.format == "columns" else "."),
         )
     )
 

@@ -109,7 +109,7 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     try:
         sample = sample_from_row(data, str(number))
     except InputError as error:
-        if "--map" in error.remedy:
+        if "columns=" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence."
         raise
     _check_size({"evidence": [*sample.evidence], "response": sample.response})  # under whichever names they came

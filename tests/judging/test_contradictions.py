@@ -61,6 +61,7 @@ def test_words_that_changed_places_are_told(
         ("en", "The hill is longer than the lake.", "The lake is shorter than the hill."),
         ("en", "Ada beat Bo in 1990. Bo beat Ada in 1991.", "Bo beat Ada."),  # both are true
         ("es", "El museo se abrió en 2004.", "En 2004 se abrió el museo."),  # another order of the same
+        ("zh", "蓝队以27比24击败红队。", "红队以24比27负于蓝队。"),
         ("de", "Der Hund biss den Mann.", "Den Mann biss der Hund."),
         ("ru", "Мария спасла Ивана.", "Ивана спасла Мария."),
     ],
@@ -122,11 +123,17 @@ def test_a_rise_that_numbers_contradict_is_told(language: str, response: str, wo
         ("ko", "조윤식이 맡았고, 그 뒤로는 한순이가 맡았다.", "조윤식이 한순이의 뒤를 이었다.", None),
         ("ar", "ترأست النقابة سعاد مراد ثم خلفها عادل ناصر.", "عادل ناصر سلم النقابة إلى سعاد مراد.", None),
         ("ja", "会長は石井トメから原田進に代わった。", "石井トメは原田進の後を継いだ。", None),
+        ("en", "The lawyer Ada Bell advised the chairman.", "The chairman advised the lawyer.", ["chairman", "lawyer"]),
+        ("fr", "La présidente Delorme engagea l'entraîneur.", "La présidente a été engagée par l'entraîneur.", None),
+        ("ko", "박만수는 서정민에게 청화 기법을 가르쳤다.", "서정민은 박만수에게 청화 기법을 가르쳤습니다.", None),
+        ("zh", "邓水生曾状告魏德厚污染溪水。", "魏德厚状告邓水生污染溪水。", None),
         # right ones
         ("en", "Ada Bell was succeeded by Bo Hahn in 1950.", "Bo Hahn took over from Ada Bell in 1950.", []),
         ("en", "Ada beat Bo in 1990. Bo beat Ada in 1991.", "Ada lost to Bo.", []),
         ("en", "Ada Bell succeeded Bo Hahn. Cy Lund succeeded Ada Bell.", "Cy Lund replaced Ada Bell.", []),
         ("de", "Anna Bell verkaufte Bo Hahn die Mühle.", "Bo Hahn kaufte die Mühle von Anna Bell.", []),
+        ("en", "The lawyer Ada Bell advised the chairman.", "The chairman took the advice of the lawyer.", []),
+        ("ko", "박만수는 서정민에게 청화 기법을 가르쳤다.", "서정민은 박만수에게서 청화 기법을 배웠습니다.", []),
         ("xx", "Ada Bell was succeeded by Bo Hahn.", "Bo Hahn was succeeded by Ada Bell, who came late.", None),
     ],
 )  # fmt: skip
@@ -209,7 +216,8 @@ def test_relations_are_read(language: str) -> None:
 
 
 def test_every_language_of_phrases_has_relations() -> None:
-    assert {row[0] for row in SENTENCES} == set(phrases._wordings())
+    """But for two that have phrases alone."""
+    assert {row[0] for row in SENTENCES} == set(phrases._wordings()) - {"ka", "sw"}
 
 
 def test_odd_input() -> None:

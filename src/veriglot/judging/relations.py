@@ -61,7 +61,7 @@ _BEFORE = 160  # code points before them that may name what a pronoun stands for
 _ENDS = re.compile(r"[.:](?!\d)|[!?;。！？；।۔\n]")
 _NO_END = r"[^.:!?;。！？；।۔\n]"
 _EDGE = r"\s!-/:-@\[-`{-~¡¿।॥·…•。、・「」『』（）【】！？：；，’"  # may stand beside a word of a template
-_ITEM = re.compile(r"^[ \t>*+•·–-]*\(?\d{0,3}[.)．、]?[ \t*]*(.+)$", re.MULTILINE)
+_ITEM = re.compile(r"^[ \t>*+•·–-]*\(?\d{0,3}[.)．、]?[ \t*]*(.{1,60}(?<![:：]))$", re.MULTILINE)
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")  # and kana and Thai: words are not parted
 HANGUL = re.compile(r"[\uac00-\ud7af]")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
@@ -233,9 +233,13 @@ Names = frozenset[str]
 
 
 class _Named:
-    """The names in stretches of a response and its evidence; where writing has no capitals, their rarer words."""
+    """The names in stretches of a response and its evidence; where writing has no capitals, their rarer words.
 
-    def __init__(self, response: Words, evidence: Words, relations: _Relations) -> None:
+    With `nouns` the longer of the rarer words count everywhere: "the lawyer".
+    """
+
+    def __init__(self, response: Words, evidence: Words, relations: _Relations, *, nouns: bool = False) -> None:
+        self.nouns = nouns
         letters = "".join(filter(str.isalpha, response.text))
         self.cased = 2 * (sum(map(str.isupper, letters)) + sum(map(str.islower, letters))) > len(letters)
         self._frequent, self._small = set[str](), set[str]()
@@ -260,7 +264,9 @@ class _Named:
                 pairs = {folded[index : index + 2] for index in range(len(folded) - 1)}
                 names |= {pair for pair in pairs if not (HIRAGANA.search(pair) or self._frequent & {pair, *pair})}
             elif self.cased and not HANGUL.match(folded):
-                if word[0].isupper() and len(folded) > 1 and folded not in self._small and before not in articles:
+                is_name = word[0].isupper() and len(folded) > 1 and folded not in self._small
+                is_noun = self.nouns and len(folded) > _ENDING and folded not in self._frequent
+                if (is_name and before not in articles) or is_noun:
                     names.add(folded)
             elif folded not in self._frequent and len(folded) > 1:
                 names.add(self._relations.particles.sub("", folded))
@@ -323,7 +329,8 @@ def _compared(
         straight, crossed = (common(a, first), common(b, other_b)), (common(a, other_b), common(b, first))
         if all(straight):
             best = best._replace(alike=max(best.alike, sum(straight)))
-        if all(crossed) and crossed[0] >= straight[0] and crossed[1] >= straight[1] and sum(crossed) > best.turned:
+        outweighed = crossed[0] >= straight[0] and (crossed[1] >= straight[1] or not (named.cased or straight[0]))
+        if all(crossed) and outweighed and sum(crossed) > best.turned and not (named.nouns and any(straight)):
             best = _Compared(best.alike, sum(crossed), index, first | other_b)
     return best
 
@@ -346,16 +353,22 @@ def turned_names(response: Words, evidence: Words, language: str, question: str 
     claims = [*_readings(response.text, base), *_listed(response.text, base, question)]
     if relations is None or not claims:
         return result
-    named = _Named(response, evidence, relations)
-    known = _Known(named, evidence, list(_readings(evidence.text, base, {claim.relation for claim in claims})))
-    for claim in claims:
-        against = known.against(claim, named.pairs(response.text, claim))
-        if against is None:
-            continue
-        for span in claim.pairs[against.pair]:
-            inside = response.within(*span)
-            for index, (start, end) in enumerate(response.bounds[inside].tolist(), inside.start):
-                result[index] |= named.is_part(response.text[start:end], against.names)
+    readings = list(_readings(evidence.text, base, {claim.relation for claim in claims}))
+    for nouns in (False, True):  # "the lawyer" where no name decides
+        named = _Named(response, evidence, relations, nouns=nouns)
+        known, silent = _Known(named, evidence, readings), list[_Reading]()
+        for claim in claims:
+            match = known.match(claim, named.pairs(response.text, claim))
+            if match is None:
+                silent.append(claim)
+            elif match.turned > match.alike:
+                for span in claim.pairs[match.pair]:
+                    inside = response.within(*span)
+                    for index, (start, end) in enumerate(response.bounds[inside].tolist(), inside.start):
+                        result[index] |= named.is_part(response.text[start:end], match.names)
+        if not (silent and named.cased) or relations.inflected:
+            break
+        claims = silent
     return result
 
 
@@ -383,8 +396,8 @@ class _Known:
         shared = {name for pair in ours for side in pair for name in side if self._named.common({name}, stated)}
         return shared <= stated
 
-    def against(self, claim: _Reading, ours: list[tuple[Names, Names]]) -> _Compared | None:
-        """What contradicts a relation that the response tells, if anything does and nothing says the same."""
+    def match(self, claim: _Reading, ours: list[tuple[Names, Names]]) -> _Compared | None:
+        """What the evidence says of a relation that the response tells; None where it says nothing of it."""
         every = frozenset[str]().union(*(side for pair in ours for side in pair))
         parts = {part for name in every for part in self._named.parts(name)}
         near = Counter(number for part in parts for number in self._places.get((claim.relation, part), ()))
@@ -396,11 +409,12 @@ class _Known:
         if not any(match.alike or match.turned for match in compared):
             is_whole = claim.context == (0, 0) and len(ours) == 1  # nothing stands before it
             (a, b), *_ = ours
-            is_turned = claim.relation == "order" and is_whole and _is_named_first(self._named, b, a, self._evidence)
+            is_listed = claim.relation == "order" and is_whole and not self._named.nouns
+            is_turned = is_listed and _is_named_first(self._named, b, a, self._evidence)
             return _Compared(0, 1, 0, a | b) if is_turned else None
         best = max(compared, key=lambda match: match.turned - match.alike)
         agrees = any(match.alike > match.turned * self._named.cased for match in compared)
-        return None if agrees or best.turned <= best.alike else best
+        return _Compared(1, 0, 0, frozenset()) if agrees else best
 
 
 def _is_named_first(named: _Named, a: Names, b: Names, evidence: Words) -> bool:

@@ -55,6 +55,7 @@ _LONGEST = 8  # words that change places together
 _SHARED = 3  # words that two sentences have in common at least
 _GAPS = 2  # words of longer names that may stand between: "by [Louis] Fabre"
 _OFTEN = 200  # sentences of the evidence: a word in more of them finds none
+_SCORE = set("比对対대")
 _SHORT = 3  # letters of words that mean little by themselves
 _PARTED = re.compile(r"[^\w\s'’\"“”«»()\[\]（）-]")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
@@ -163,7 +164,9 @@ def _exchanges(line: _Line, other: _Line, listing: set[str], *, inflected: bool)
                 behind[run].append(after)
     turned = ((left, run, right) for left in behind for run in behind[left] for right in behind.get(run, ()))
     for left, run, right in turned:
-        if listing.issuperset(line.keys[run.start : run.end]):
+        between = line.keys[run.start : run.end]
+        is_score = _SCORE.issuperset(between) and line.kind(left.start, left.end) == "number"  # "27比24"
+        if is_score or listing.issuperset(between):
             continue
         goes_on = line.key(left.start - 1) == other.key(right.other_start - 1) is not None
         goes_on |= line.key(right.end) == other.key(left.other_end) is not None
@@ -204,7 +207,7 @@ _PARTS = r"[,:](?!\d)|[;،؛、，；：()（）|]"  # between the parts of a se
 _SAYS = re.compile(r"[^\W\d_\u3040-\u309f]")
 _LABELS, _STOPS = ":：()（）", ";；؛"  # parts that belong to the value beside them, and those that do not
 _SMALL = 10  # numbers below it, without a unit, may count anything
-_BESIDE = 6, 3  # code points between values of the same, "in 1920 and 1921"; where words are not parted
+_REACH = 6, 3  # code points between values of the same, "in 1920 and 1921"; where words are not parted
 _SHORT_EVIDENCE = 12  # sentences: in a longer one a word may tell of many things, and two must agree
 _OCCURRENCES = 4  # of a word in the evidence; more tell nothing
 
@@ -228,7 +231,7 @@ class _Values:
             for value in read_values(words.text, language)
             if (measure := _measure(value, words.text))
         ]
-        self.reach = _BESIDE[not space_of(language)]
+        self.reach = _REACH[not space_of(language)]
 
     def _sentence(self, end: int) -> int:
         return int(self.words.sentence[max(int(np.searchsorted(self.words.bounds[:, 0], end)) - 1, 0)])

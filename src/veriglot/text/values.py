@@ -441,9 +441,9 @@ def _line(text: str, words: _Words) -> list[_Item]:
 
 
 @lru_cache(1 << 14)
-def _known(base: str, word: str, stems: bool) -> tuple[str, str]:
+def _known(base: str, word: str, stems: bool, glued: bool) -> tuple[str, str]:
     forms = _words_of(base).forms
-    shortest = max(len(word) - _LONGEST_ENDING, 2 if base == "ko" else 4) if stems else len(word)
+    shortest = max(len(word) - _LONGEST_ENDING, 2 - glued if base == "ko" else 4) if stems else len(word)
     parts = (word[:size] for size in range(len(word) - 1, shortest - 1, -1))  # without the endings of cases
     return forms.get(word) or next((forms[part] for part in parts if part in forms), ("w", ""))
 
@@ -451,7 +451,7 @@ def _known(base: str, word: str, stems: bool) -> tuple[str, str]:
 def _symbol(piece: str, words: _Words, distance: int, gap: str) -> tuple[str, str]:
     """The symbol of a word and its meaning, for its distance from the number before it and the gap before the word."""
     word, glued = piece.casefold(), distance == 2 and gap in _ATTACHED
-    symbol, meaning = _known(words.base, word, distance <= 2 * _BESIDE)
+    symbol, meaning = _known(words.base, word, distance <= 2 * _BESIDE, glued)
     if symbol == "E":
         symbol = "Z" if glued or (distance == 2 and words.base in _WITHOUT_SPACES) else "E" if len(word) > 2 else "s"
     elif symbol == "M" and word in _ALSO_VERBS and piece.islower() and "of" in words.forms:
@@ -550,6 +550,7 @@ _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never round
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
 _LONG = 200  # years that nothing lasts
+_LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added: the birthday is still to come
 _TIMES = ("倍", "배")  # what says that a number is a ratio
 _TELLING = 2  # digits that a number with its decimal point moved must have to be known again
 _FEW = 12  # numbers of the evidence that are added and subtracted
@@ -589,7 +590,7 @@ class _Evidence:
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
         self.years = {year for year, _, _ in self.dates if year}
-        spans = {value.amounts[0] for value in values if value.unit in ("year", "age") and value.amounts[0] < _LONG}
+        spans = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
         self.lasting = self.years | spans
         self._rounded: dict[int, set[float]] = {}
 
@@ -602,6 +603,8 @@ class _Evidence:
             return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
+        if value.unit in _LASTING and self._differs(value):
+            return COMPUTED
         if value.amounts[0] in self._likeliest:
             return 1
         if value.amounts[0] < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
@@ -677,20 +680,20 @@ class _Evidence:
         alike = self._alike.get((value.kind, value.unit), set())
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
-        elif value.kind == "year" or (value.unit in ("year", "age") and amount < _LONG):
+        elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
             alike = self.lasting
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return False
         else:
             alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
-        sums = (amount, amount + 1) if value.unit == "age" else (amount,)  # the birthday is still to come
+        sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
     def _differs(self, value: Value) -> bool:
         """Whether the value is the time between two years, the difference of neighbours, or a ratio."""
         amount = value.amounts[0]
-        if value.unit == "year" and amount < _LONG:
-            return any(year + amount in self.years for year in self.years)
+        if value.unit in _LASTING and amount < _LONG:
+            return any(year + amount + later in self.years for year in self.years for later in _LASTING[value.unit])
         if value.kind != "number":
             return False
         if value.counted[:1] in _TIMES:

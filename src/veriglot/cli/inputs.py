@@ -53,6 +53,9 @@ class Input:
     relative_path: PurePath
 
 
+_ROWS = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx"}  # files of rows: none goes unchecked in silence
+
+
 def find_inputs(
     names: Sequence[str], *, skipped: Callable[[str], None], format_name: str | None = None, columns: Sequence[str] = ()
 ) -> list[Input]:
@@ -125,9 +128,12 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
         if names.isdisjoint(_made_of(path)):
             inputs.append(Input(source.path, path.relative_to(folder)))
         else:
-            unread[source.path] = "an earlier run made it of files of this folder"
+            skipped(f"{path} is left aside: an earlier run made it of files of this folder")
     for name, why in unread.items():
-        skipped(f"{name} is left aside: {why}")
+        if Path(name).suffix.lower() in _ROWS:  # refused when it is read, as if it had been named
+            inputs.append(Input(name, Path(name).relative_to(folder)))
+        else:
+            skipped(f"{name} is left aside: {why}")
     if not inputs:
         raise InputError("this folder holds no file that can be read", "Check the path.", path=str(folder))
     return inputs

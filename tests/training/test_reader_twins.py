@@ -114,3 +114,27 @@ def test_a_draw_is_repeated_by_its_seed() -> None:
 def test_a_changed_number_keeps_its_last_digit_where_nouns_depend_on_it() -> None:
     rng = Random(0)
     assert {twins._changed(125, rng, last=False) % 10 for _ in range(50)} == {5}
+
+
+def test_written_twins_differ_where_the_wrong_one_is_marked() -> None:
+    articles = [article for held_out in (False, True) for article in twins._articles(held_out)]
+    assert len({article.article for article in articles}) == len(articles)
+    rng = Random(0)
+    for article in articles:
+        for item in article.items:
+            right, wrong, *further = twins._rows_of(article, item, rng)
+            assert not right.example.marks
+            assert wrong.example.marks
+            assert right.twin == wrong.twin is not None
+            assert not any(row.unsupported or row.twin for row in further)
+            for row in (right, wrong, *further):
+                assert not re.search(r"\[\[|\]\]", row.example.response)
+            assert all(wrong.example.response[mark.start : mark.end].strip() for mark in wrong.example.marks)
+
+
+def test_written_articles_train_or_are_held_out() -> None:
+    training, held_out = ({article.article for article in twins._articles(which)} for which in (False, True))
+    assert not training & held_out
+    assert 0.1 < len(held_out) / len(training | held_out) < 0.3
+    drawn = {row.example.group.split(":")[1] for seed in range(50) for row in twins.draw_written(Random(seed))}
+    assert drawn <= training

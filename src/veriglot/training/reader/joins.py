@@ -72,7 +72,7 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
     return [
         row
         for (source, _), some in by_source.items()
-        for row in (some if source == "twins" else rng.sample(some, min(len(some), _A_SOURCE)))
+        for row in (some if source in ("twins", "written") else rng.sample(some, min(len(some), _A_SOURCE)))
     ]
 
 

@@ -31,12 +31,11 @@ from veriglot.training.grounding.synthetic_data import (
 )
 from veriglot.training.reader.network import Lesson
 from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
-from veriglot.training.reader.swaps import Swaps
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
-from veriglot.training.reader.twins import draw_case, facts, languages, wordings
+from veriglot.training.reader.twins import draw_case, draw_written, facts, languages, wordings, written_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.encoders.e5 import Tokeniser
@@ -57,7 +56,7 @@ _ACROSS = 0.1  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _CLOSE = 0.9  # share of answers in the evidence's language that are read sentence by sentence, as `detect` does
 _TRANSLATIONS = 6000  # made from parallel sets
-_HELD_OUT_SWAPS, _HELD_OUT_CASES = 200, 400  # pairs of swaps, and of facts that train nothing, for the join
+_HELD_OUT_CASES = 400  # of facts that train nothing, for the join
 
 SHARES = packaged(__package__, "shares.toml", dict[str, float])
 
@@ -87,7 +86,6 @@ class Material:
     sources: dict[str, Source]
     held_out: list[Row]
     left_out: dict[str, int]
-    swaps: Swaps
 
 
 def is_held_out(row: Row) -> bool:
@@ -156,21 +154,13 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     held_out = [row for some in aside.values() for row in some]
     if not any(row.located for row in held_out):
         raise InputError("There is too little data: none was left for calibration.", remedy="Give more samples.")
-    swaps = _swaps_of(aside)
-    for _ in range(_HELD_OUT_SWAPS):
-        held_out += swaps.draw(rng)
+    held_out += written_rows(rng)
     for _ in range(_HELD_OUT_CASES):
         held_out += _case(rng, held_out=True)
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
-    swaps = _swaps_of(training)
     training["pairs"] += list(_across(training["pairs"], rng))
     sources = {name: Source(name, some) for name, some in training.items() if some}
-    return Material(sources, held_out, dict(+labelled.left_out), swaps)
-
-
-def _swaps_of(rows: Mapping[str, list[Row]]) -> Swaps:
-    passages = (row for name, some in rows.items() if name not in ("pairs", "translations") for row in some)
-    return Swaps(passages, rows["pairs"])
+    return Material(sources, held_out, dict(+labelled.left_out))
 
 
 def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:
@@ -235,7 +225,7 @@ class Chunks:
     def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
         self._tokens, self._batch = tokens, batch
-        self._drawn = {"twins": _case, "swaps": material.swaps.draw}
+        self._drawn = {"twins": _case, "written": draw_written}
         self._names = [name for name in SHARES if name in self._drawn or name in material.sources]
         self._lengths = {name: self._length(name) for name in self._names if name in material.sources}
 
@@ -283,22 +273,31 @@ class Chunks:
         while left > 0 and (rows := draw(rng)):
             state = rng.random()
             asked = Random(state)  # noqa: S311  a seeded draw, not a secret
-            pair: list[Lesson] = []
+            twins: list[list[Lesson]] = []
             for row in rows:
                 draws = Random(state) if row.twin else asked  # noqa: S311  twins are asked alike
                 lessons = lessons_of(row, self._tokeniser, draws)
                 left -= sum(len(lesson.pair.ids) for lesson in lessons)
-                if row.twin and len(lessons) == 1:
-                    lesson = replace(lessons[0], twin=bool(pair))
-                    if rows[1].example.kind in slow:
-                        lesson = replace(lesson, weight=np.zeros_like(lesson.weight), unsupported=None)
-                    pair += [lesson]
+                if row.twin:
+                    twins.append(lessons)
                 else:
                     yield from ([lesson] for lesson in lessons)
-            if len(pair) == 2:
-                yield pair
-            else:
-                yield from ([replace(lesson, twin=False)] for lesson in pair)
+            yield from _paired(*twins, only_difference=rows[1].example.kind in slow)
+
+
+def _paired(right: list[Lesson], wrong: list[Lesson], *, only_difference: bool) -> Iterator[list[Lesson]]:
+    """The sentences of twins: those that differ in pairs, where both have as many."""
+    if len(right) != len(wrong):
+        yield from ([lesson] for lesson in (*right, *wrong))
+        return
+    for first, second in zip(right, wrong, strict=True):
+        if not second.unsupported:
+            yield [first]
+            continue
+        pair = [first, replace(second, twin=True)]
+        if only_difference:
+            pair = [replace(lesson, weight=np.zeros_like(lesson.weight), unsupported=None) for lesson in pair]
+        yield pair
 
 
 def _case(rng: Random, *, held_out: bool = False) -> list[Row]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "1.4"
+REVISION = "1.5"
 _RATE = 2e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
@@ -161,7 +161,7 @@ def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
         seed=seed,
         sources="\n".join(f"| {name} | {len(source.rows)} | {SHARES[name]:.2f} |" for name, source in sources),
         twins=f"{SHARES['twins']:.2f}",
-        swaps=f"{SHARES['swaps']:.2f}",
+        written=f"{SHARES['written']:.2f}",
         left_out=", ".join(f"{why} {count}" for why, count in sorted(material.left_out.items())) or "nothing",
         fitted="\n".join(f"| {relation} | {count} |" for relation, count in sorted(fitted.items())),
     )

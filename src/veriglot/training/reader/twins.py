@@ -28,6 +28,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veriglot.plugins import packaged
+from veriglot.records.settings import StrictRecord
 from veriglot.training.grounding.examples import Example, Mark, share_of
 from veriglot.training.reader.sources import Row
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-__all__ = ["draw_case", "facts", "languages", "wordings"]
+__all__ = ["draw_case", "draw_written", "facts", "languages", "wordings", "written_rows"]
 
 _KINDS = packaged(__package__, "twins.toml", dict[str, dict[str, str]])
 LISTS, EXCHANGED, TYPES = _KINDS["lists"], _KINDS["exchanged"], _KINDS["types"]
@@ -409,3 +410,61 @@ def _joined(parts: Sequence[Text], space: str) -> Text:
         after = part.after(whole.text + space)
         whole = Text(after.text, (*whole.marks, *after.marks))
     return whole
+
+
+# Answers that were written one by one.
+
+
+class _Item(StrictRecord):
+    """A question with its answers: a wrong one that is a right one but for what stands between [[ and ]]."""
+
+    kind: str
+    question: str
+    right: str
+    wrong: str
+    other: str | None = None  # right, too, in other words
+    lang: str | None = None  # where it is not the evidence's
+
+
+class _Article(StrictRecord):
+    lang: str
+    article: str
+    evidence: tuple[str, ...]
+    items: tuple[_Item, ...]
+
+
+@cache
+def _articles(held_out: bool) -> tuple[_Article, ...]:
+    """Those of `written.json` that train, or those that train nothing."""
+    articles = packaged(__package__, "written.json", tuple[_Article, ...])
+    return tuple(article for article in articles if (share_of(article.article) < HELD_OUT) == held_out)
+
+
+def draw_written(rng: Random, *, held_out: bool = False) -> list[Row]:
+    """A right and a wrong answer that were written one by one, and at times a further right one."""
+    article = rng.choice(_articles(held_out))
+    return _rows_of(article, rng.choice(article.items), rng)
+
+
+def written_rows(rng: Random) -> list[Row]:
+    """The answers to all articles that train nothing."""
+    return [row for article in _articles(True) for item in article.items for row in _rows_of(article, item, rng)]
+
+
+def _rows_of(article: _Article, item: _Item, rng: Random) -> list[Row]:
+    group = f"written:{article.article}:{item.question}"
+    texts = [(item.kind, item.right), (item.kind, item.wrong), ("clean", item.other if rng.random() < 0.5 else None)]
+    rows = []
+    for kind, written in texts:
+        if written is not None:
+            text, marks = "", []
+            for number, part in enumerate(re.split(r"\[\[(.*?)\]\]", written, flags=re.DOTALL)):
+                if number % 2:
+                    marks.append(Mark(len(text), len(text) + len(part), TYPES.get(kind, "invented")))
+                text += part
+            example = Example(
+                kind, "written", group, item.lang or article.lang, text, article.evidence, item.question, tuple(marks),
+                evidence_language=article.lang if item.lang not in (None, article.lang) else None,
+            )  # fmt: skip
+            rows.append(Row(example, bool(marks), True, None if kind == "clean" else group))
+    return rows

@@ -13,6 +13,9 @@ label (`sha256sum answer_set/*.toml | sha256sum` names the state that figures ar
 
 prints what a threshold costs: a row each, with word F1 (mean over languages) on other labelled data beside it.
 
+`--articles long` takes 792 answers to other articles instead, in `answer_set_long/`: four times as much evidence,
+answers twice as long, in words further from it. A language model wrote them, and alone read them a second time.
+
 A quarter of the articles is there to be looked at (`--part look`); figures come from the rest. *Marked* is the share of
 answers in which anything is marked: false alarms among right answers. *At the place* is the share of wrong answers with
 a mark that touches the wrong words. Intervals of a kind are Wilson's; those of all answers draw articles again.
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
 
 HERE = Path(__file__).resolve().parent
-AUTHORING = HERE / "answer_set"
+AUTHORING = {"short": HERE / "answer_set", "long": HERE / "answer_set_long"}
 
 sys.path.insert(0, str(HERE.parent / "examples"))
 
@@ -53,14 +56,15 @@ WRONG = (
 )
 
 
-def read_answers() -> list[Sample]:
-    """Every answer; `meta` has its `kind`, its `article` and its `part` (`look` or `report`).
+def read_answers(articles: str = "short") -> list[Sample]:
+    """Every answer to the `short` or `long` articles; `meta` has its `kind`, its `article` and its `part` (`look` or
+    `report`).
 
     Raises:
         ValueError: a kind is unknown, a right answer has marks, or a wrong one has none.
     """
     samples = []
-    for order, path in enumerate(sorted(AUTHORING.glob("*.toml"))):
+    for order, path in enumerate(sorted(AUTHORING[articles].glob("*.toml"))):
         data = tomllib.loads(path.read_text("utf-8"))
         for place, article in enumerate(data["article"]):
             passages = tuple(Evidence(text=text, title=article["title"]) for text in article["evidence"])
@@ -161,6 +165,7 @@ def main() -> None:
     """Judge, count, print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--detector", nargs="+", default=["grounding"], help="names of detectors, a table for each")
+    parser.add_argument("--articles", choices=["short", "long"], default="short", help="how long the evidence is")
     parser.add_argument("--part", choices=["look", "report"], default="report")
     parser.add_argument("--thresholds", nargs="+", type=float, help="a table of these thresholds instead, 0 to 1")
     parser.add_argument("--data", type=Path, help="labelled data for the word F1 of that table; default: none")
@@ -168,7 +173,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
-    samples = [sample for sample in read_answers() if sample.meta["part"] == options.part]
+    samples = [sample for sample in read_answers(options.articles) if sample.meta["part"] == options.part]
     for name in options.detector:
         if options.thresholds:
             show(name, curve(name, options.thresholds, samples, options.data), as_json=options.json, notes=[])

@@ -620,7 +620,7 @@ CONTINUED = "德国外长表示，各国将继续推进明斯克协议的执行�
 def test_a_column_is_proposed_only_if_its_text_fits_and_no_other_does(row: dict[str, Any], proposed: str) -> None:
     with pytest.raises(InputError) as error:
         read_row(row)
-    assert f"--map {proposed} (columns=" in error.value.remedy
+    assert error.value.remedy.partition("; ")[0].endswith(f"--map {proposed}")
 
 
 def test_a_map_that_was_refused_is_not_proposed() -> None:

@@ -86,7 +86,7 @@ def test_two_processes_write_the_bytes_and_count_the_rows_of_one(tmp_path: Path)
             tally = run_jobs([OutputJob(lambda: rows_of(source), checkpoint)], engine)
         made.append((checkpoint.rows.path.read_bytes(), checkpoint.failures.path.read_bytes(), tally))
     assert made[0] == made[1]
-    assert made[0][2].reasons == {"no_evidence": "the sample has no evidence"}
+    assert made[0][2].reasons == {"no_evidence": "s15: the sample has no evidence"}
 
 
 def test_a_line_counts_as_its_record_does(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_line_counts_as_its_record_does(tmp_path: Path) -> None:
         checkpoint.complete()
         made.append((checkpoint.output.read_bytes(), checkpoint.tally))
     assert made[0] == made[1]
-    assert (made[0][1].foreign, made[0][1].reasons) == (1, {"failed": "why"})
+    assert (made[0][1].foreign, made[0][1].reasons) == (1, {"failed": "b: why"})
 
 
 def test_every_row_is_in_one_of_the_two_files(tmp_path: Path) -> None:

@@ -625,10 +625,10 @@ def test_a_column_is_proposed_only_if_its_text_fits_and_no_other_does(row: dict[
 
 def test_a_map_that_was_refused_is_not_proposed() -> None:
     row = {"article": EVIDENCE, "pages": [EVIDENCE], "summary_sentences": [{"sentence": RESPONSE}]}
-    columns = {"response": "summary_sentences.0.sentence", "evidence": "article + pages"}
-    with pytest.raises(InputError, match=r"no column 'summary_sentences\.0\.sentence'") as error:
+    columns = {"response": "summary_sentences.1.sentence", "evidence": "article + pages"}
+    with pytest.raises(InputError, match=r"no column 'summary_sentences\.1\.sentence'") as error:
         read_row(row, columns=columns)
-    assert "--map 'response=COLUMN,evidence=article + pages' (" in error.value.remedy
+    assert "--map 'response=COLUMN,evidence=article + pages'" in error.value.remedy
     with pytest.raises(InputError, match="but this is list of 1"):
         read_row(row, columns={**columns, "response": "summary_sentences"})
 

@@ -217,7 +217,7 @@ def test_labels_of_whole_responses_make_no_profile(evaluate: Callable[..., Outco
     outcome = evaluate(data, *DETECTOR, "-o", profile)
     assert (outcome.code, profile.exists()) == (2, False)
     assert "2 samples are labelled as a whole" in outcome.out, "the figures of responses are shown"
-    assert "no response with labelled spans was scored.\n  Labels of whole responses do not say which" in outcome.err
+    assert "no response with labelled spans was scored.\n  Labels of whole responses give the figures of" in outcome.err
     assert "veriglot estimate --estimator raw" in outcome.err
 
 

@@ -17,8 +17,8 @@ import veriglot
 from veriglot.cli import main
 from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.columns import _name_likeness, columns_from, presets, read_row
-from veriglot.formats.reader import read_rows
+from veriglot.formats.columns import _name_likeness, presets, read_row
+from veriglot.formats.reader import columns_from, read_rows
 from veriglot.records import Task
 from veriglot.storage.checkpoint import FailedRow
 

@@ -11,8 +11,7 @@ from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
-from veriglot.formats.columns import columns_from
-from veriglot.formats.reader import SeenIds, read_rows
+from veriglot.formats.reader import SeenIds, columns_from, read_rows
 from veriglot.pipeline.progress import Watch
 from veriglot.report.tables import Table, open_console, write_csv
 from veriglot.storage.files import write_json

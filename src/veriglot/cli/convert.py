@@ -12,8 +12,7 @@ from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 from veriglot.formats.base import Losses, Report, TagReport
-from veriglot.formats.columns import columns_from
-from veriglot.formats.reader import SeenIds, read_rows
+from veriglot.formats.reader import SeenIds, columns_from, read_rows
 from veriglot.formats.writer import Writer
 from veriglot.records import Sample, encode
 from veriglot.storage.checkpoint import FailedRow

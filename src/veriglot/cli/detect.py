@@ -454,7 +454,7 @@ def _checkpoint(
 
 def _stated(options: DetectOptions, detector: Description) -> dict[str, bool | int | float | str | None]:
     """The options that change the rows, as a manifest has them."""
-    from veriglot.formats.columns import columns_from
+    from veriglot.formats.reader import columns_from
 
     columns = sorted(columns_from(options.columns).items())
     return {

@@ -13,7 +13,7 @@ from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.reader import read_predictions
+from veriglot.formats.reader import columns_from, read_predictions
 from veriglot.records import Estimator, Prediction, Rate, Sample
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import by_wording, shortened
@@ -119,7 +119,6 @@ def _tally(
 
 
 def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
-    from veriglot.formats.columns import columns_from
     from veriglot.study.responses import rows_of
 
     tag, columns = known_tag(options.language), columns_from(options.columns)

@@ -74,7 +74,7 @@ def find_inputs(
         InputError: a file does not exist, or a folder holds none.
         UsageError: standard input is named twice, or `columns` cannot be understood.
     """
-    from veriglot.formats.columns import columns_from
+    from veriglot.formats.reader import columns_from
 
     if columns_from(columns):
         format_name = format_name or "columns"
@@ -224,8 +224,7 @@ def rows_of(
         columns: which column holds which part of a sample, as --map has it.
         labelled: refuse labels that cannot be understood.
     """
-    from veriglot.formats.columns import columns_from
-    from veriglot.formats.reader import read_rows
+    from veriglot.formats.reader import columns_from, read_rows
 
     alone = len(inputs) == 1 if alone is None else alone
     for source in inputs:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.containers import Head, Records
 
-__all__ = ["columns_from", "read_row", "rows_reading"]
+__all__ = ["read_row", "rows_reading"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -84,8 +84,7 @@ def presets() -> tuple[Preset, ...]:
 
 
 _PARTS = ("unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label")
-_SENSES = {"supported": 0, "unsupported": 1}
-_LABEL_PARTS = ("unsupported", "supported", "spans", "label")
+_SENSES, _LABEL_PARTS = {"supported": 0, "unsupported": 1}, ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
@@ -115,33 +114,6 @@ class _Plan(NamedTuple):
         if "label" in self.parts and (meaning := _meaning(self.parts["label"][0])) is not None:
             names[list(self.parts).index("label")] += f" (1 is {'unsupported' if meaning else 'supported'})"
         return f"{f'{self.preset.name} rows, ' if self.preset else ''}{', '.join(names)}"
-
-
-def columns_from(pairs: Iterable[str]) -> dict[str, str]:
-    """Part of a sample to column, from texts such as `response=answer,evidence=contexts`.
-
-    Raises:
-        UsageError: a text is no such list, or names a part twice.
-        UnknownNameError: no such part.
-    """
-    columns: dict[str, str] = {}
-    for text in pairs:
-        for pair in re.split(r",(?=\s*\w+=)", text):
-            part, equals, column = pair.partition("=")
-            part = part.strip()
-            if not equals or part in columns:
-                raise UsageError(
-                    f"{pair!r} maps nothing." if not equals else f"{part} is mapped twice.",
-                    remedy="Write --map PART=COLUMN,PART=COLUMN, such as response=answer,evidence=contexts.",
-                )
-            columns[part] = column.strip()
-    return checked(columns)
-
-
-def say_in_python(error: InputError) -> None:
-    """Let a remedy say `columns={...}` where it says `--map`."""
-    pairs = r"--map (?:'([^']*)'|(\w+=(?:[^\s,.;)]|[,.](?=\S))*))"
-    error.remedy = re.sub(pairs, lambda match: f"columns={columns_from([match[1] or match[2]])}", error.remedy)
 
 
 def checked(columns: Mapping[str, str]) -> dict[str, str]:
@@ -200,8 +172,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     texts = {key: names[key] for key, is_object in keys if not is_object}
     parts = dict(_stated(stated, names))
     preset = next((preset for preset in presets() if _fits(preset, names, texts)), None)
-    unclear = ""
-    labelled = any(part in _LABEL_PARTS for part, _ in stated)
+    unclear, labelled = "", any(part in _LABEL_PARTS for part, _ in stated)
     for part in _PARTS:
         if part in parts or (part in _LABEL_PARTS and labelled):
             continue
@@ -216,9 +187,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         elif part in _LABEL_PARTS:
             unclear = f"labels could be in {' or '.join(columns)}: choose with --map {quote(f'label={columns[0]}')}"
         else:
-            choices = " or ".join(f"--map {quote(f'{part}={column}')}" for column in columns)
-            detail = f"the {part} could be in {' or '.join(columns)}"
-            raise InputError(detail, field=part, remedy=f"Choose with {choices}")
+            remedy = " or ".join(f"--map {quote(f'{part}={column}')}" for column in columns)
+            raise InputError(f"the {part} could be in {' or '.join(columns)}", f"Choose with {remedy}", field=part)
     for part in ("response", "evidence"):
         if not parts[part] and part not in dict(stated):
             raise InputError(f"no column is known to hold the {part}", field=part)
@@ -401,8 +371,7 @@ def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if key is None:
             detail = f"this object has no text under a known key: its keys are {', '.join(map(str, value))}"
             raise InputError(detail, "Write it under `text`.", field="evidence")
-        inner = value[key]
-        yield from _passages({**value, key: None, **inner} if isinstance(inner, Mapping) else inner)
+        yield from _passages(value[key] if isinstance(value[key], list) else {**value, key: None, **value[key]})
         return
     if isinstance(value[key], list):
         for index, text in enumerate(value[key]):
@@ -713,10 +682,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 
 
 class Columns(Format):
-    """Rows under any usual names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders that `datasets` saved.
-
-    See the head of this page.
-    """
+    """Rows under any usual names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders that `datasets` saved."""
 
     summary = "rows under any names; `--map` states them"
     containers = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -11,7 +12,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
-from veriglot.formats.columns import check_columns, checked, say_in_python
+from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, Sample, from_mapping
@@ -19,17 +20,19 @@ from veriglot.storage.checkpoint import FailedRow, without_traces
 from veriglot.storage.parts import finished_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 __all__ = [
     "SeenIds",
+    "columns_from",
     "files_in",
     "guess",
     "read",
     "read_predictions",
     "read_rows",
     "readable_files",
+    "say_in_python",
 ]
 
 
@@ -146,6 +149,33 @@ def readable_files(folder: Path, unread: dict[str, str], named: str | None = Non
             yield source, _as_named(source, named) if named else _guess_source(source)
         except InputError as error:
             unread[str(file)] = error.detail
+
+
+def columns_from(pairs: Iterable[str]) -> dict[str, str]:
+    """Part of a sample to column, from texts such as `response=answer,evidence=contexts`.
+
+    Raises:
+        UsageError: a text is no such list, or names a part twice.
+        UnknownNameError: no such part.
+    """
+    columns: dict[str, str] = {}
+    for text in pairs:
+        for pair in re.split(r",(?=\s*\w+=)", text):
+            part, equals, column = pair.partition("=")
+            part = part.strip()
+            if not equals or part in columns:
+                raise UsageError(
+                    f"{pair!r} maps nothing." if not equals else f"{part} is mapped twice.",
+                    remedy="Write --map PART=COLUMN,PART=COLUMN, such as response=answer,evidence=contexts.",
+                )
+            columns[part] = column.strip()
+    return checked(columns)
+
+
+def say_in_python(error: InputError) -> None:
+    """Let a remedy say `columns={...}` where it says `--map`."""
+    pairs = r"--map (?:'([^']*)'|(\w+=(?:[^\s,.;)]|[,.](?=\S))*))"
+    error.remedy = re.sub(pairs, lambda match: f"columns={columns_from([match[1] or match[2]])}", error.remedy)
 
 
 class SeenIds:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-__all__ = ["draw_case", "draw_written", "facts", "languages", "wordings", "written_rows"]
+__all__ = ["draw_case", "draw_written", "facts", "languages", "wordings"]
 
 _KINDS = packaged(__package__, "twins.toml", dict[str, dict[str, str]])
 LISTS, EXCHANGED, TYPES = _KINDS["lists"], _KINDS["exchanged"], _KINDS["types"]
@@ -444,11 +444,6 @@ def draw_written(rng: Random, *, held_out: bool = False) -> list[Row]:
     """A right and a wrong answer that were written one by one, and at times a further right one."""
     article = rng.choice(_articles(held_out))
     return _rows_of(article, rng.choice(article.items), rng)
-
-
-def written_rows(rng: Random) -> list[Row]:
-    """The answers to all articles that train nothing."""
-    return [row for article in _articles(True) for item in article.items for row in _rows_of(article, item, rng)]
 
 
 def _rows_of(article: _Article, item: _Item, rng: Random) -> list[Row]:

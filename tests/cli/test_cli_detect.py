@@ -145,6 +145,17 @@ def test_many_files_and_folders_go_to_a_folder(veriglot: Command, tmp_path: Path
     assert "all of them had been done by an earlier run" in again.err
 
 
+def test_a_file_of_rows_in_a_folder_that_cannot_be_read_is_not_passed_over(veriglot: Command, tmp_path: Path) -> None:
+    write_rows(tmp_path / "nightly.jsonl", 3)
+    (tmp_path / "source_info.jsonl").write_text("{}\n")  # belongs to a format: read beside its files, if at all
+    limit = ("--fail-on", "not-checked")
+    assert veriglot("detect", tmp_path, *WORD_ABSENCE, "--to", "json", *limit).code == 0
+    (tmp_path / "table.csv").write_text("Frage,Antwort\nWo?,Im Tal.\n", "utf-8")
+    outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--to", "json", *limit)
+    assert (outcome.code, "1 could not be read" in outcome.err) == (4, True)
+    assert "source_info.jsonl is left aside" in outcome.err
+
+
 def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_is_not(
     veriglot: Command, tmp_path: Path
 ) -> None:

@@ -118,6 +118,7 @@ def require_files(paths: Iterable[str]) -> None:
 
 
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
+    from veriglot.formats.base import FORMATS, load_format
     from veriglot.formats.reader import files_in, readable_files
 
     names = {path.name for path in files_in(folder)}
@@ -130,7 +131,8 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
         else:
             skipped(f"{path} is left aside: an earlier run made it of files of this folder")
     for name, why in unread.items():
-        if Path(name).suffix.lower() in _ROWS:  # refused when it is read, as if it had been named
+        is_companion = any(load_format(owner).reads_beside(Path(name)) for owner in FORMATS.names())
+        if Path(name).suffix.lower() in _ROWS and not is_companion:  # refused when it is read, as if it had been named
             inputs.append(Input(name, Path(name).relative_to(folder)))
         else:
             skipped(f"{name} is left aside: {why}")

@@ -82,7 +82,7 @@ def measure(repeats: int) -> list[dict[str, Any]]:
     return [
         *rows,
         {"what": "heavy modules that the import loads", "measured": len(heavy_modules()), "bound": "0"},
-        {"what": "core install, MB", "measured": core_bytes() / 1e6, "bound": "260"},
+        {"what": "core install, MB", "measured": core_bytes() / 1e6, "bound": "270"},
     ]
 
 

@@ -39,7 +39,7 @@ def test_files_are_held_against_the_detector_alone() -> None:
     for row in table["rows"]:
         whole = row["ratio with start"] * row["detector ms"]
         assert whole == pytest.approx(row["from file to file ms"] + 1000 * row["start s"] / 4)
-        assert whole > row["detector ms"] > 0
+        assert min(row["detector ms"], row["from file to file ms"], row["start s"]) > 0
 
 
 @pytest.mark.slow

@@ -49,9 +49,12 @@ def no_reader() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=["grounding", "reader", "auto"])
+@pytest.fixture(scope="module", params=["grounding", "reader"])
 def load(request: pytest.FixtureRequest) -> Load:
-    """Makes one of our detectors, with options: what each of them has to keep to whatever its weights say."""
+    """Makes one of our detectors, with options: what each of them has to keep to whatever its weights say.
+
+    Not `auto`, which gives samples to the reader: what it adds is tested by itself.
+    """
     if request.param != "grounding":
         request.getfixturevalue("reader_here")
     return partial(load_detector, request.param)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from detector_contract import check_contract, check_pointer, check_processes, judged
 from many_languages import TEXTS
@@ -33,20 +35,40 @@ def samples() -> list[Sample]:
     return [*list(read(EXAMPLES))[::5], *told, *unscored]
 
 
-@pytest.mark.slow  # a minute with the reader
-def test_the_contract_is_kept(load: Load, samples: list[Sample]) -> None:
-    check_contract(load, samples)
+@pytest.fixture(scope="module")
+def few(samples: list[Sample]) -> list[Sample]:
+    """A quarter of what can be scored, in seven languages, and all that cannot."""
+    return [*samples[:-3:4], *samples[-3:]]
+
+
+@pytest.mark.slow  # the contract asks eighteen times about each sample
+def test_the_contract_is_kept(load: Load, few: list[Sample]) -> None:
+    check_contract(load, few)
 
 
 @pytest.mark.slow  # loads each detector in new processes
-def test_new_processes_say_the_same(load: Load, samples: list[Sample]) -> None:
-    check_processes(load(words=True), samples[::4])
+def test_new_processes_say_the_same(load: Load, few: list[Sample]) -> None:
+    check_processes(load(words=True), few[::2])
 
 
 @pytest.mark.slow  # loads each detector twice
-def test_two_detectors_say_the_same(load: Load, samples: list[Sample]) -> None:
+def test_two_detectors_say_the_same(load: Load, few: list[Sample]) -> None:
     one, other = load(words=True), load(words=True)
-    assert [judged(one, s) for s in samples] == [judged(other, s) for s in reversed(samples)][::-1]
+    assert [judged(one, s) for s in few] == [judged(other, s) for s in reversed(few)][::-1]
+
+
+@pytest.mark.slow
+def test_auto_keeps_the_contract(stand_in: None, few: list[Sample]) -> None:
+    """What it adds to its detector, whichever that is; the reader itself keeps the contract above."""
+    check_contract(partial(load_detector, "auto"), few)
+
+
+@pytest.mark.slow
+def test_auto_with_the_reader_says_the_same_in_new_processes(reader_here: None, few: list[Sample]) -> None:
+    auto, reader = load_detector("auto", words=True), load_detector("reader", words=True)
+    told = [msgspec.structs.replace(one, signature=auto.signature) for one in reader.predict(few[::4])]
+    assert auto.predict(few[::4]) == told
+    check_processes(auto, few[::4])
 
 
 def test_words_point_at_their_stem_in_the_evidence(samples: list[Sample]) -> None:

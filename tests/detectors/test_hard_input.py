@@ -33,11 +33,11 @@ TRICKY = {
     "markup": "<b>It was</b> opened &amp; in 1907 <script>by</script> nobody.",
     "a lone high surrogate": json.loads('"It was \\ud800 opened in 1907 by nobody."'),
     "a lone low surrogate": json.loads('"It was opened\\udfff in 1907 by nobody. \\udc80"'),
-    "one long word": "x" * 100_000,
-    "one long ideographic run": "桥" * 5_000,  # a reader across languages takes 3 ms a word
-    "one long number": "1" * 50_000,
-    "many marks": "It was opened in 1907" + "!" * 50_000,
-    "many lines": "It was opened in 1907.\n" * 2000,
+    "one long word": "x" * 50_000,
+    "one long ideographic run": "桥" * 1_500,  # a reader across languages takes 3 ms a word
+    "one long number": "1" * 20_000,
+    "many marks": "It was opened in 1907" + "!" * 20_000,
+    "many lines": "It was opened in 1907.\n" * 500,
 }
 
 
@@ -103,7 +103,7 @@ def test_control_characters_in_the_evidence_support_all_the_same(finder: Detecto
 
 @pytest.mark.slow
 @pytest.mark.fuzz
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     response=st.text(st.characters(), max_size=60),
     evidence=st.lists(st.text(st.characters(), max_size=60), max_size=3),
@@ -134,27 +134,27 @@ def peak_of(detector: Detector, evidence: str) -> int:
 
 @pytest.mark.slow
 def test_memory_grows_with_the_evidence_and_no_faster(detector: Detector) -> None:
-    sizes = (250_000, 1_000_000) if detector.name.startswith("grounding") else (50_000, 200_000)
-    filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(30_000))
-    small, large = (peak_of(detector, filler[: size - 500] + ". " + ENGLISH.evidence) for size in sizes)
+    filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(6_000))
+    small, large = (peak_of(detector, filler[: size - 500] + ". " + ENGLISH.evidence) for size in (50_000, 200_000))
     assert large < 5 * small
-    assert large < 500e6
+    assert large < 80e6  # the square of its sentences would be 80 MB by itself
 
 
 @pytest.mark.slow
 def test_a_sentence_is_found_in_a_book(finder: Detector) -> None:
-    filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(20_000))
-    book = [filler[:400_000], filler[400_000:] + " " + ENGLISH.evidence]
+    filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(6_000))
+    book = [filler[:120_000], filler[120_000:] + " " + ENGLISH.evidence]
     assert detect(book, response=ENGLISH.sentence, language="en", detector=finder).spans == ()
 
 
 @pytest.mark.slow
 def test_a_long_response_without_stops_is_held_in_bounded_memory(detector: Detector) -> None:
-    text = " ".join(f"w{i}" for i in range(6000))
+    detect(ENGLISH.evidence, response=ENGLISH.sentence, language="en", detector=detector)  # loads what it needs
+    text = " ".join(f"w{i}" for i in range(2000))
     tracemalloc.start()
     found = detect(text, response=text, language="en", detector=detector)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     check(found.record, text)
-    # The square of its words would be 72 MB for one of the arrays alone, and 144 MB as similarities.
-    assert peak < (60e6 if detector.name.startswith("grounding") else 150e6)
+    # The square of its words would be 8 MB for one of the arrays alone; that of the reader's tokens more than 100 MB.
+    assert peak < (10e6 if detector.name.startswith("grounding") else 60e6)

@@ -16,7 +16,7 @@ from veriglot.detectors.ensemble import Ensemble, Member, Mix, Stacked, Stacking
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
 from veriglot.records import DataSource, Status
-from veriglot.testing import check_detector
+from veriglot.testing import check_detector, ordinary_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -223,7 +223,7 @@ def test_it_travels_and_keeps_the_contract() -> None:
 
 @pytest.mark.slow
 def test_grounding_and_reader_keep_the_contract(reader_here: None) -> None:
-    check_detector(partial(Ensemble, "grounding+reader"))
+    check_detector(partial(Ensemble, "grounding+reader"), ordinary_samples()[::4])
 
 
 def test_it_is_found_by_name() -> None:

@@ -41,7 +41,7 @@ demo: $(VENV)/.installed-demo  ## set up, judge labelled answers in five scripts
 
 test: lint check-format types unit  ## ruff, mypy and the quick tests
 
-test-slow: $(TESTED)  ## what takes long, needs PyTorch, a browser or a real model; and 100 cases of each property
+test-slow: $(TESTED)  ## what takes long, needs PyTorch, a browser or a real model; and 50 cases of each property
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "slow or fuzz"
 
 lint: $(TESTED)  ## ruff check

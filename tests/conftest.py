@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 settings.register_profile(
     "veriglot",
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "50")),
     deadline=None,  # the machines are shared: a time bound would test them, not us
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -82,6 +82,9 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             opened.close()
 
 
+# Folders with files that take minutes. One process has a file to itself, so these files begin before all others.
+_LONGEST = {"detectors", "training"}
+
 # Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.
 _SLOW_FIXTURES = {"browser", "use_multilingual", "universal_file"}
 
@@ -100,7 +103,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if getattr(getattr(item, "function", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.fuzz)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, item.path.parent.name not in _LONGEST))
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
 
 FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-MANY = settings(FEW, max_examples=150)
+MANY = settings(FEW, max_examples=60)
 
 
 # The sentences of each page, as written.

@@ -38,7 +38,7 @@ def rows_done(path: Path) -> int:
 @pytest.mark.parametrize(("name", "jobs"), [("out.jsonl", 1), ("out.jsonl", 2), ("out.parquet", 2)])
 def test_kill_9_at_random_moments_loses_and_redoes_nothing(process: Any, tmp_path: Path, name: str, jobs: int) -> None:
     source = tmp_path / "in.jsonl"
-    write_input(source, 1600)
+    write_input(source, 1000)
     undisturbed, output = tmp_path / "undisturbed" / name, tmp_path / "killed" / name
     words = ("detect", source, *SLOW, "--processes", jobs)
     assert finish(process(*words, "-o", undisturbed)) == 3
@@ -46,7 +46,7 @@ def test_kill_9_at_random_moments_loses_and_redoes_nothing(process: Any, tmp_pat
     draw = random.Random(name + str(jobs))
     kept: list[bytes] = []
     kills = 0
-    while kills < 6:
+    while kills < 4:
         running = process(*words, "-o", output, start_new_session=True)
         begun, before = time.monotonic(), rows_done(rows)
         while rows_done(rows) == before and running.poll() is None and time.monotonic() - begun < 60:
@@ -62,7 +62,7 @@ def test_kill_9_at_random_moments_loses_and_redoes_nothing(process: Any, tmp_pat
         whole = rows.read_bytes().splitlines(keepends=True) if rows.exists() else []
         assert whole[: len(kept)] == kept  # what was finished stays, as it is
         kept = [line for line in whole if line.endswith(b"\n")]
-    assert kills >= 3
+    assert kills >= 2
     assert finish(process(*words, "-o", output)) == 3
     assert output.read_bytes() == undisturbed.read_bytes()
     failed = name + ".failed.jsonl"
@@ -102,7 +102,7 @@ def has_children(pid: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delay", [0.02 * step for step in range(13)], ids="{:.2f}s".format)
+@pytest.mark.parametrize("delay", [0.04 * step for step in range(7)], ids="{:.2f}s".format)
 def test_ctrl_c_while_the_workers_start_is_quiet_too(process: Any, tmp_path: Path, delay: float) -> None:
     source = tmp_path / "in.jsonl"
     write_input(source, 900)

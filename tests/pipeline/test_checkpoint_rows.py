@@ -279,7 +279,7 @@ def test_kill_9_at_random_moments_loses_and_repeats_nothing(tmp_path: Path) -> N
     code = KILLED.format(tests=str(Path(__file__).parent), log=str(log), path=str(path))
     draw = random.Random(5)
     kills = 0
-    while kills < 5:
+    while kills < 3:
         before = Progress.of(path).done
         running = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while Progress.of(path).done == before and running.poll() is None:
@@ -290,7 +290,7 @@ def test_kill_9_at_random_moments_loses_and_repeats_nothing(tmp_path: Path) -> N
         os.kill(running.pid, signal.SIGKILL)
         running.communicate()
         kills += 1
-    assert kills >= 3
+    assert kills >= 2
     subprocess.run([sys.executable, "-c", code], check=True)
     assert contents(path) == contents(whole)
     asked = log.read_text().split()

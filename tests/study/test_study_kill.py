@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-KILLS = 20
+KILLS = 10
 QUERIES, SEEDS, MODELS = 60, 3, 2
 CALLS = QUERIES * SEEDS * MODELS
 TRIES = 20  # for moments that are over sooner than they are seen
@@ -104,7 +104,7 @@ def killed(running: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.mark.slow
-def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
+def test_10_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
     start: Callable[..., Any], tmp_path: Path
 ) -> None:
     with ModelServer() as server:

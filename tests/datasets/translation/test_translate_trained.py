@@ -75,7 +75,7 @@ def test_spans_come_back_through_a_real_network(strategy: str, trained: Path, tm
 def test_a_run_that_was_killed_goes_on_and_ends_as_if_it_had_not_been(trained: Path, tmp_path: Path) -> None:
     data = write_rows(tmp_path / "data.jsonl", times=1)
     rows = data.read_bytes().splitlines()
-    many = [line.replace(b'{"id":"', b'{"id":"%d.' % n, 1) for n in range(8) for line in rows]
+    many = [line.replace(b'{"id":"', b'{"id":"%d.' % n, 1) for n in range(2) for line in rows]
     data.write_bytes(b"\n".join(many) + b"\n")
     options = ["dataset", "translate", str(data), "-l", "de", "--translator", f"hf:{trained}",
                "--translator-options", "beams=1",

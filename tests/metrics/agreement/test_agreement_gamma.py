@@ -38,7 +38,7 @@ def continuum(annotators: list[Placed], length: int) -> Continuum:
 def test_observed_disorder_is_that_of_pygamma(number: int) -> None:
     logging.disable(logging.WARNING)
     compared = 0
-    for seed in range(12):
+    for seed in range(6):
         generator = np.random.default_rng([number, seed])
         annotators = [drawn(generator) for _ in range(number)]
         if not any(len(one.spans) for one in annotators):
@@ -46,7 +46,7 @@ def test_observed_disorder_is_that_of_pygamma(number: int) -> None:
         theirs = continuum(annotators, 200).get_best_alignment(CombinedCategoricalDissimilarity()).disorder
         assert disorder(annotators) == pytest.approx(float(theirs), rel=1e-4)
         compared += 1
-    assert compared >= 10
+    assert compared >= 4
 
 
 @pytest.mark.slow

@@ -204,7 +204,7 @@ def test_kill_9_at_random_moments_loses_nothing_and_pays_each_call_once(tmp_path
         code = KILLED.format(tests=folders[0], folder=str(tmp_path), url=server.base_url)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
         kills = 0
-        while kills < 6:
+        while kills < 4:
             before = len(server.paid)
             running = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE)
             while len(server.paid) == before and running.poll() is None:
@@ -215,7 +215,7 @@ def test_kill_9_at_random_moments_loses_nothing_and_pays_each_call_once(tmp_path
             os.kill(running.pid, signal.SIGKILL)
             running.communicate()
             kills += 1
-        assert kills >= 3
+        assert kills >= 2
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
         assert (len(server.paid), server.paid_most()) == (150, 1)
     with ModelServer() as server:

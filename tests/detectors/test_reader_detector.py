@@ -85,7 +85,7 @@ def confidences(prediction: Prediction) -> list[float]:
 @pytest.mark.slow
 def test_the_contract_is_kept(weights: Path) -> None:
     own = [sample(RESPONSE), sample(RESPONSE * 12, EVIDENCE * 30, question="Who bought the mill?"), sample(" ")]
-    check_contract(partial(Reader, weights=str(weights)), [*ordinary_samples(), *own])
+    check_contract(partial(Reader, weights=str(weights)), [*ordinary_samples()[::3], *own])
 
 
 def test_it_travels_and_loads_its_network_there(weights: Path) -> None:

@@ -90,7 +90,7 @@ def test_no_sentence_says_more_than_the_figures_over_random_studies(plan: Plan) 
 
 
 @pytest.mark.slow
-@settings(max_examples=settings.default.max_examples * 5 // 2)
+@settings(max_examples=settings.default.max_examples * 3 // 2)
 @given(plans())
 def test_no_sentence_says_more_than_the_figures_over_many_random_studies(plan: Plan) -> None:
     checked(plan)

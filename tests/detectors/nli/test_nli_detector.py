@@ -52,7 +52,7 @@ def samples() -> list[Sample]:
 
 @pytest.mark.parametrize("claim", ["sentence", "fact"])
 def test_the_contract_is_kept_with_a_network_from_disk(tiny: str, samples: list[Sample], claim: str) -> None:
-    check_contract(partial(load_detector, f"nli:{tiny}", claim=claim, device="cpu"), samples)
+    check_contract(partial(load_detector, f"nli:{tiny}", claim=claim, device="cpu"), samples[::3])
 
 
 @pytest.mark.parametrize("claim", ["sentence", "fact"])

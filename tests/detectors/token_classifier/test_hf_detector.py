@@ -51,7 +51,7 @@ def test_every_architecture_keeps_the_contract(
     names = {0: "O", 1: "B-contradiction", 2: "I-contradiction", 3: "B-baseless info", 4: "I-baseless info"}
     folder = write_random(tmp_path / kind, kind, texts, names=names)
     load = partial(load_detector, f"hf:{folder}", device="cpu")
-    check_contract(load, samples, tolerance=1e-5)
+    check_contract(load, [*samples[:-2:4], *samples[-2:]], tolerance=1e-5)
     found = load(words=True, threshold=0.0).predict(samples)
     assert load().taxonomy == "support"
     assert len({word.confidence for one in found for word in one.words or ()}) > 50, "a network that looks"

@@ -12,7 +12,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
 from veriglot.scorers.nli import NLI
 from veriglot.scorers.registry import load_scorer
-from veriglot.testing import check_scorer
+from veriglot.testing import check_scorer, ordinary_samples
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_pairwise_by_name(tiny: str) -> None:
 
 @pytest.mark.parametrize("claim", ["sentence", "fact"])
 def test_the_contract_of_scorers_is_kept(tiny: str, claim: str) -> None:
-    check_scorer(partial(load_scorer, f"nli:{tiny}", claim=claim, device="cpu"))
+    check_scorer(partial(load_scorer, f"nli:{tiny}", claim=claim, device="cpu"), ordinary_samples()[::3])
 
 
 def test_batches_and_travel(tiny: str) -> None:

@@ -28,7 +28,7 @@ from veriglot.detectors.grounding.detector import (
     WordDetector,
     pool,
 )
-from veriglot.detectors.reader.sequences import Shown, shown
+from veriglot.detectors.reader.sequences import CLOSE, Shown, shown
 from veriglot.encoders.e5 import E5Reader, Tokeniser
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
@@ -63,7 +63,7 @@ _SHARP = 20.0  # inverse temperature: how soft "the place that a token comes clo
 _LEAST = 1e-3  # share of what is asked below which all is one
 _SAY = 0.5  # what `Answers` counts in the logit of the response
 _PLAIN = -2.0  # logit of an ordinary supported word
-_SHOWN_VERSION = 4  # of what the network is shown of a sample: it changes predictions
+_SHOWN_VERSION = 5  # of what the network is shown of a sample: it changes predictions
 _DIGIT = re.compile(r"\d")
 
 
@@ -162,7 +162,8 @@ class Network:
             if self._answers is not None and len(sequences) == 1:
                 by_tokens, passages = self._answers.read(sequences[0].pair, lines, self._tokeniser)
                 answers, relation = _means(by_tokens, sequences[0].bounds, bounds), "across asked"
-        words = self.words(sample.response, bounds, language, question, passages, close=relation == "same asked")
+        close = CLOSE if relation == "same asked" else 0
+        words = self.words(sample.response, bounds, language, question, passages, close=close)
         if answers is not None:
             more = np.float32(_SAY * (answers[:, 0].max() - answers[:, 2].min()))
             words = replace(words, answers=answers, response=words.response + more)
@@ -176,7 +177,7 @@ class Network:
         question: str | None,
         passages: Sequence[str],
         *,
-        close: bool = False,
+        close: int = 0,
     ) -> Words:
         """Judge the words of a response, half-open code point ranges in order, shape (n, 2); `close`: see `shown`."""
         sequences = shown(self._tokeniser, response, language, question, passages, close=close)

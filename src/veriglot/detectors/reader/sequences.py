@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float64s, Int64s
     from veriglot.encoders.e5 import Pair, Tokeniser
 
-__all__ = ["Shown", "shown"]
+__all__ = ["CLOSE", "Shown", "shown"]
 
 ROOM = 512  # tokens of a sequence
+CLOSE = 128  # tokens of the evidence that a sentence of an answer is held against
 _QUESTION = 48  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
 _RESPONSE = 128  # of a part of the response
 _WINDOW = 24  # tokens of a window of the evidence
 _ASKED = 0.5  # what a token of the question counts, beside one of the response
 _SENTENCE = 96  # tokens of a sentence of the evidence: of a longer one each part is taken for one
-_COVERING = 3  # sentences of the evidence at most that a sentence of the response is held against
-_GAIN = 0.15  # of what the best one covers, which each further one has to add
 _BESIDE = 0.3  # what the better neighbour of a window counts for it
 
 
@@ -47,7 +46,7 @@ def shown(
     passages: Sequence[str],
     room: int = ROOM,
     *,
-    close: bool = False,
+    close: int = 0,
 ) -> list[Shown]:
     """The sequences of a sample, in the order of the response; none where it has no token.
 
@@ -58,14 +57,15 @@ def shown(
         question: the question, or None.
         passages: the evidence.
         room: tokens of a sequence at most.
-        close: whether each sentence is shown by itself, with the few sentences of the evidence that cover it best.
+        close: tokens of the sentences of the evidence that cover it best, beside which each sentence of the response is
+            shown by itself; 0 shows as much of both as there is room for.
     """
     asked = tokeniser.tokens(question)[0][-_QUESTION:] if question else []
-    evidence = _Evidence(tokeniser, passages, language, by_sentence=close)
+    evidence = _Evidence(tokeniser, passages, language, by_sentence=close > 0)
     sequences = []
-    for ids, bounds in _parts(tokeniser, response, language, single=close):
+    for ids, bounds in _parts(tokeniser, response, language, single=close > 0):
         left = room - len(tokeniser.pair(asked, ids, ()).ids)
-        chosen = evidence.covering(ids, asked, left) if close else evidence.chosen(ids, asked, left)
+        chosen = evidence.covering(ids, asked, min(left, close)) if close else evidence.chosen(ids, asked, left)
         sequences.append(Shown(tokeniser.pair(asked, ids, evidence.ids[chosen].tolist()), bounds))
     return sequences
 
@@ -126,21 +126,26 @@ class _Evidence:
         return np.flatnonzero(np.isin(self._window, taken))
 
     def covering(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
-        """The places of the tokens of the few windows that together have most of the response and the question."""
-        if not self._count:
-            return np.zeros(0, np.int64)
+        """The places of the tokens of the windows that together have most of the response and the question.
+
+        First those of which each has something that the ones before it lack, then the others by what they have.
+        """
+        if len(self.ids) <= room:
+            return np.arange(len(self.ids))
         tokens, token, window = self._tokens
         rarity = np.log((self._count + 1) / np.bincount(token))
         worth = rarity * np.maximum(np.isin(tokens, response), _ASKED * np.isin(tokens, question))
-        sizes, taken, enough = np.bincount(self._window), list[int](), 0.0
-        while len(taken) < _COVERING:
+        sizes, taken = np.bincount(self._window), list[int]()
+        while len(taken) < self._count:
             scores = np.bincount(window, worth[token], self._count)
             best = int(np.argmax(scores))
-            if scores[best] <= enough or sizes[taken].sum() + sizes[best] > room:
+            if scores[best] <= 0.0 or sizes[taken].sum() + sizes[best] > room:
                 break
             taken.append(best)
-            enough = enough or float(scores[best]) * _GAIN
             worth[token[window == best]] = 0.0
+        for further in np.argsort(-self._scores(response, question), kind="stable"):
+            if further not in taken and sizes[taken].sum() + sizes[further] <= room:
+                taken.append(int(further))
         return np.flatnonzero(np.isin(self._window, taken)) if taken else self.chosen(response, question, room)
 
     @cached_property

@@ -34,9 +34,9 @@ __all__ = ["Judged", "calibration_rows", "fit_joins", "judge"]
 
 _A_SOURCE = 120  # held-out rows of a source that calibrate
 _A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
-# Share of responses with anything unsupported: a false alarm weighs as much as a miss, but more with evidence in
-# another language, where right and wrong ones so part best, by folds over the articles that calibrate.
-_WRONG, _WRONG_ACROSS = 0.5, 0.4
+# Share of responses with anything unsupported, by relation: a false alarm weighs as much as a miss, but more with
+# evidence in another language, where right and wrong ones so part best, by folds over the articles that calibrate.
+_WRONG = {"same": 0.5, "across": 0.4, "translation": 0.2}
 _NATURAL, _PAIRS = 3.0, 0.3  # what responses of models count for the response score, and bare pairs of sentences
 _PULL = 20.0  # towards the mean of reader and grounding
 
@@ -121,7 +121,7 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
         if not any(row.labels.weight.any() for row in some):
             some = list(judged)
         weights = _weights(some, whole)
-        joins[relation] = Join(tuple(weights.tolist()), _calibration(some, weights))
+        joins[relation] = Join(tuple(weights.tolist()), _calibration(some, weights, _WRONG[relation.split()[0]]))
     return joins
 
 
@@ -134,7 +134,7 @@ def _weights(judged: Sequence[Judged], start: Float64s) -> Float64s:
     return np.asarray(logistic(features, targets, weights, start=start, pull=_PULL * 100))
 
 
-def _calibration(judged: Sequence[Judged], weights: Float64s) -> ScriptCalibration:
+def _calibration(judged: Sequence[Judged], weights: Float64s, share: float) -> ScriptCalibration:
     """Lines by script from words that are labelled, and the response's weights from all rows."""
     words = [
         (row.row.example.language, row.features @ weights, row.labels.target, row.labels.weight)
@@ -143,10 +143,10 @@ def _calibration(judged: Sequence[Judged], weights: Float64s) -> ScriptCalibrati
     ]
     default = Line(1.0, 0.0)
     lines, tags = lines_by_script(words, default, _A_LINE)
-    return ScriptCalibration(lines, tags, default, _response(judged, weights))
+    return ScriptCalibration(lines, tags, default, _response(judged, weights, share))
 
 
-def _response(judged: Sequence[Judged], weights: Float64s) -> tuple[float, ...]:
+def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tuple[float, ...]:
     """Weights of `response_evidence`, with the reader's logit of the response."""
     logits = []
     for row in judged:
@@ -157,7 +157,6 @@ def _response(judged: Sequence[Judged], weights: Float64s) -> tuple[float, ...]:
     evidence = np.array([response_evidence(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     weight = np.array([_weight(row.row.example) for row in judged])
-    share = _WRONG_ACROSS if all(row.relation.startswith("across") for row in judged) else _WRONG
     of_side = np.where(wrong, share / max(1.0, weight[wrong].sum()), (1 - share) / max(1.0, weight[~wrong].sum()))
     return tuple(logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
 

@@ -55,6 +55,7 @@ _SLOW, FIRST_PART = ("roles", "order"), 0.3
 _ACROSS = 0.1  # share of answers in pairs whose evidence is in another language
 _UNASKED = 0.12  # share of rows whose question is left out
 _CLOSE = 0.9  # share of answers in the evidence's language that are read sentence by sentence, as `detect` does
+_VIEWS = (64, 128, 192)  # tokens of the evidence beside such a sentence
 _TRANSLATIONS = 6000  # made from parallel sets
 _HELD_OUT_CASES, _HELD_OUT_WRITTEN = 400, 150  # of facts and of articles that train nothing, for the join
 
@@ -190,8 +191,8 @@ def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:
     """The sequences of a row; the second and further ones only where its words are labelled."""
     example = row.example
     question = None if rng.random() < _UNASKED else example.question
-    close = bool(question) and rng.random() < _CLOSE and not example.evidence_language
-    for closely in (close, False):  # the label of a whole answer is no sentence's
+    close = rng.choice(_VIEWS) if question and rng.random() < _CLOSE and not example.evidence_language else 0
+    for closely in (close, 0):  # the label of a whole answer is no sentence's
         sequences = shown(
             tokeniser, example.response, example.language, question, example.passages, ROOM, close=closely
         )

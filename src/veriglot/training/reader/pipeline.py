@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 __all__ = []
 
 REVISION = "1.5"
-_RATE = 2e-4
+_RATE = 2.5e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and share of it that is left in the end
 _CHUNK = 400_000  # tokens of a chunk
-_BATCH, _BATCH_GPU = 1000, 64_000  # tokens of a batch with their padding
+_BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch with their padding
 _MINUTES = 10.0  # between checkpoints
 _STEPS_A_LINE = 50  # between lines of progress
 
@@ -209,7 +209,7 @@ def fit(
     body = [p for name, p in network.named_parameters() if name.startswith("layers.") and p.requires_grad]
     heads = [values for values in heads if values.requires_grad]
     groups = [{"params": body, "factor": 1.0}, {"params": heads, "factor": _HEADS}]
-    optimizer = torch.optim.AdamW(groups, _RATE, betas=(0.9, 0.98), weight_decay=_DECAY)
+    optimizer = torch.optim.AdamW(groups, _RATE, betas=(0.9, 0.98), weight_decay=_DECAY, fused=True)
     chunk, first, done = _resume(checkpoint, network, optimizer, run)
     begun = saved = time.monotonic()
     start, sums, steps = done, dict[str, float](), 0

@@ -215,6 +215,37 @@ def test_reasons_that_many_cells_share_are_said_once(files: Files, veriglot: Com
     assert f"few in bn, few in de, few in fr, few in nl, fewer in de: {why}" in both
 
 
+def test_columns_that_are_stated_are_those_of_labels_too(files: Files, veriglot: Command) -> None:
+    rows = [{"key": row.id, "said": row.response, "shown": KNOWN, "tongue": "en"} for row in files.rows]
+    marks = [[[span.start, span.end] for span in row.annotations[0].spans or ()] for row in files.rows]
+    texts, labels = files.folder / "texts.jsonl", files.folder / "labels.jsonl"
+    texts.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    gold = [{**row, "wrong": each} for row, each in zip(rows, marks, strict=True)]
+    labels.write_text("\n".join(map(json.dumps, gold[:60])), "utf-8")
+    columns = "id=key,response=said,evidence=shown,language=tongue,spans=wrong"
+    words = ("estimate", files.predictions, "--samples", texts, "--map", columns, "--json", "--labels")
+    own = write_samples(files.folder / "own.jsonl", files.rows[60:80])  # in our format, which has no such columns
+    outcome = veriglot(*words, labels, "--labels", own)
+    assert [rate["estimator"] for rate in rates(outcome)] == ["ppi"]
+    assert "labelled responses" not in outcome.err
+    assert "the id 'careful-en-0' occurred before" in veriglot(*words, labels, "--labels", labels).err
+
+
+def test_labels_of_whole_responses_are_read_as_stated_and_lack_marks(files: Files, veriglot: Command) -> None:
+    rows = [(row.id, "en", " ".join(KNOWN), row.response, "0") for row in files.rows]
+    for name, width in (("labels.csv", 5), ("texts.csv", 4)):
+        with (files.folder / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(
+                row[:width] for row in [("id", "language", "context", "answer", "human_label"), *rows]
+            )
+    words = ("--samples", files.folder / "texts.csv", "--labels", files.folder / "labels.csv")
+    outcome = veriglot("estimate", files.predictions, *words, "--map", "unsupported=human_label")
+    assert outcome.code == 1
+    assert "read as unsupported from human_label" in outcome.err
+    assert "labels are not used" not in outcome.err
+    assert "Mark the unsupported parts of these responses." in outcome.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -13,7 +13,9 @@ from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.reader import columns_from, read_predictions
+from veriglot.formats.columns import LABEL_PARTS
+from veriglot.formats.containers import Source
+from veriglot.formats.reader import SeenIds, columns_from, read_predictions
 from veriglot.records import Estimator, Prediction, Rate, Sample
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import by_wording, shortened
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.rates.plan import Plan
+    from veriglot.storage.checkpoint import FailedRow
     from veriglot.study.rates import Counted, Tallying
 
 
@@ -75,8 +78,9 @@ def estimate(options: EstimateOptions) -> int:
     settings = {name: getattr(options, name) for name in ("confidence", "seed", "draws", "pooled")}
     estimation = Estimation(options.estimator, profile, options.unit, bool(options.labels), **settings)
     unit, estimators = estimation.study.unit, estimation.estimators
-    gold = Gold.read(list(map(Path, options.labels)), unit=unit, annotator=options.annotator)
     account = Account(quiet=options.quiet)
+    path = ", ".join(options.labels) or None
+    gold = Gold.of(_labelled(options, account), unit=unit, annotator=options.annotator, path=path)
     predictions = estimation.watch(chain.from_iterable(map(read_predictions, options.predictions)))
     tallying = _tally(options, unit, predictions, account, ids=bool(gold))
     unused = gold.unused(tallying.groups.values())
@@ -122,8 +126,27 @@ def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
     from veriglot.study.responses import rows_of
 
     tag, columns = known_tag(options.language), columns_from(options.columns)
+    if options.labels and columns:  # of labels --map speaks for --labels
+        columns = {part: each for part, each in columns.items() if part not in LABEL_PARTS} | {"label": ""}
     paths = [Path(each.path) for each in find_inputs(options.samples, skipped=account.warn, columns=options.columns)]
     return account.samples(rows_of(paths, format_name=None, language=tag, columns=columns or None))
+
+
+def _labelled(options: EstimateOptions, account: Account) -> Iterator[Sample | FailedRow]:
+    """The rows of --labels. What --map says of columns that a file lacks is said of the samples or of other labels."""
+    from veriglot.study.responses import rows_of
+
+    stated, seen = columns_from(options.columns), SeenIds()
+    for file in find_inputs(options.labels, skipped=account.warn) if options.labels else ():
+        path = Path(file.path)
+        keys = Source(path).look().keys if path.is_file() else frozenset()
+        there = {
+            part: column
+            for part, column in stated.items()
+            if not column or not keys.isdisjoint({column, *re.split(r"\s*[+.]\s*", column)})
+        }
+        columns = there if any(there.values()) else None
+        yield from rows_of([path], format_name=None, language=None, columns=columns, seen=seen)
 
 
 def _rates(counted: Counted, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:

@@ -84,7 +84,7 @@ def presets() -> tuple[Preset, ...]:
 
 
 _PARTS = ("unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label")
-_SENSES, _LABEL_PARTS = {"supported": 0, "unsupported": 1}, ("unsupported", "supported", "spans", "label")
+_SENSES, LABEL_PARTS = {"supported": 0, "unsupported": 1}, ("unsupported", "supported", "spans", "label")
 _CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
@@ -172,9 +172,9 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     texts = {key: names[key] for key, is_object in keys if not is_object}
     parts = dict(_stated(stated, names))
     preset = next((preset for preset in presets() if _fits(preset, names, texts)), None)
-    unclear, labelled = "", any(part in _LABEL_PARTS for part, _ in stated)
+    unclear, labelled = "", any(part in LABEL_PARTS for part, _ in stated)
     for part in _PARTS:
-        if part in parts or (part in _LABEL_PARTS and labelled):
+        if part in parts or (part in LABEL_PARTS and labelled):
             continue
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
@@ -184,7 +184,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         numbered = len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1  # context_1, context_2
         if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
-        elif part in _LABEL_PARTS:
+        elif part in LABEL_PARTS:
             unclear = f"labels could be in {' or '.join(columns)}: choose with --map {quote(f'label={columns[0]}')}"
         else:
             remedy = " or ".join(f"--map {quote(f'{part}={column}')}" for column in columns)
@@ -645,7 +645,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         reading.report.notes["labels_not_used"] += 1
         unclear: list[_UnclearLabelError] = reading.once("unclear", list)
         unclear += [error] if isinstance(error, _UnclearLabelError) and error.remedy else []
-        data["meta"] |= {column: flat.get(column) for part in _LABEL_PARTS for column in plan.parts.get(part, ())}
+        data["meta"] |= {column: flat.get(column) for part in LABEL_PARTS for column in plan.parts.get(part, ())}
     sample = sample_from(data)
     if annotation is not None:
         sample = msgspec.structs.replace(sample, annotations=(*sample.annotations, annotation))

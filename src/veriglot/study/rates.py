@@ -40,8 +40,7 @@ from veriglot.storage.files import write_whole
 from veriglot.study.responses import Plan, pairs, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
     from veriglot.arrays import Bools, Float64s, Int32s
     from veriglot.pipeline.engine import Description
@@ -210,20 +209,6 @@ class Gold:
     kinds: frozenset[Kind] = frozenset()
 
     @classmethod
-    def read(
-        cls,
-        paths: Sequence[Path],
-        *,
-        unit: str,
-        annotator: str | None = None,
-        format_name: str | None = None,
-        columns: Mapping[str, str] | None = None,
-    ) -> Gold:
-        """The labels in files of labelled samples; errors as for `of`, and of files that cannot be read."""
-        rows = rows_of(paths, format_name=format_name, language=None, columns=columns) if paths else ()
-        return cls.of(rows, unit=unit, annotator=annotator, path=str(paths[0]) if paths else None)
-
-    @classmethod
     def of(
         cls,
         rows: Iterable[Sample | FailedRow],
@@ -252,7 +237,7 @@ class Gold:
                 counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
         if row is not None and not counts:
             what = "no row has labelled spans, and labels of whole responses do not say which words are wrong"
-            raise InputError(what, path=path, field="annotations")
+            raise InputError(what, "Mark the unsupported parts of these responses.", path=path, field="annotations")
         return cls(counts, frozenset(kinds))
 
     def __bool__(self) -> bool:
@@ -730,7 +715,8 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     gold = Gold()
     if entry is not None:
         paths = config.places(entry.path)
-        gold = Gold.read(paths, unit=unit, annotator=entry.annotator, format_name=entry.format, columns=entry.columns)
+        rows = rows_of(paths, format_name=entry.format, language=None, columns=entry.columns)
+        gold = Gold.of(rows, unit=unit, annotator=entry.annotator, path=", ".join(map(str, paths)))
     passes = []
     for judging in judgings:
         tallying = Tallying(unit, ids=bool(gold))

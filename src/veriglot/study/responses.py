@@ -52,7 +52,12 @@ def all_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def rows_of(
-    paths: Sequence[Path], *, format_name: str | None, language: str | None, columns: Mapping[str, str] | None = None
+    paths: Sequence[Path],
+    *,
+    format_name: str | None,
+    language: str | None,
+    columns: Mapping[str, str] | None = None,
+    seen: SeenIds | None = None,
 ) -> Iterator[Sample | FailedRow]:
     """The rows of files and folders in any readable format; those that cannot be read come as `FailedRow`.
 
@@ -61,11 +66,12 @@ def rows_of(
         format_name: their format; None to recognise it.
         language: of samples that state none.
         columns: part of a sample to the column that holds it, where any are stated.
+        seen: ids that may not occur again.
 
     Raises:
         InputError: a file cannot be read at all.
     """
-    seen = SeenIds()
+    seen = seen or SeenIds()
     for path in paths:
         for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen, columns=columns):
             if isinstance(row, Sample) and row.language != (tag := tag_of(row.language)):

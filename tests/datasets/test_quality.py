@@ -56,6 +56,20 @@ def test_where_no_language_can_be_told_none_is_named() -> None:
     assert (found.detectable, found.most_frequent_language, found.right_language) == (0, None, None)
 
 
+def test_only_responses_of_a_stated_language_can_be_in_another() -> None:
+    tally = QualityTally()
+    for row in answers(GERMAN, ENGLISH, language=None):
+        tally.add(row)
+    unstated = tally.quality()
+    assert unstated is not None
+    assert (unstated.detectable, unstated.right_language) == (1, None)
+    for row in answers(GERMAN, ENGLISH, GERMAN, GERMAN):
+        tally.add(row)
+    mixed = tally.quality()
+    assert mixed is not None
+    assert mixed.right_language == 3 / 4
+
+
 def test_models_and_languages_stand_apart() -> None:
     rows = [*answers(GERMAN), *answers(ENGLISH, language="en"), *answers(GERMAN, language=None)]
     rows.append(msgspec.structs.replace(rows[0], generator=None))

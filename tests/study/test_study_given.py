@@ -56,6 +56,7 @@ def test_responses_that_state_no_language_are_counted_under_the_one_they_are_in(
     counted = {tag: sum(c.coverage.answered for c in results.cells if c.language == tag) for tag in LANGUAGES}
     assert all(count > 20 for count in counted.values())
     assert sum(one.coverage.answered for one in results.cells) == 80
+    assert not any("another language than" in line for line in results.warnings)  # nobody asked for one
     some = make(write_study(tmp_path, text, study='languages = ["de"]'), tmp_path / "some").results
     assert {one.language for one in some.cells} == {"de"}
     assert sum(one.coverage.answered for one in some.cells) == counted["de"]

@@ -122,8 +122,8 @@ class Quality(Record):
         sentences: mean sentences per response.
         detectable: share whose language could be identified (Kang et al.: Valid %).
         most_frequent_language: the tag of most of the detectable ones (Kang et al.: FLang.); None where none is.
-        right_language: share of the detectable ones in the language that was asked for (Kang et al.: Acc.), in whatever
-            script; None where none is detectable.
+        right_language: share of the detectable ones that state which language was asked for, in that one (Kang et al.:
+            Acc.), in whatever script; None where there are none.
         refused: share that declines to answer, or that the provider held back.
         repetitive: share that repeats itself.
         truncated: share of those whose end is known (`ended`) that were cut at the token limit; None where none is.
@@ -171,7 +171,9 @@ class QualityTally:
         if language is not None:
             counts["detectable"] += 1
             self._languages[language.tag] += 1
-            counts["right"] += sample.language is not None and same_language(language.tag, sample.language)
+            if sample.language is not None:
+                counts["asked"] += 1
+                counts["right"] += same_language(language.tag, sample.language)
 
     def quality(self) -> Quality | None:
         """The account so far; None for no responses."""
@@ -179,13 +181,13 @@ class QualityTally:
         total = counts["responses"]
         if not total:
             return None
-        detectable, ended = counts["detectable"], counts["ended"]
+        asked, ended = counts["asked"], counts["ended"]
         most = min(self._languages.items(), key=lambda item: (-item[1], item[0]), default=(None, 0))[0]
         means = ("words", "sentences", "detectable", "refused", "repetitive", "empty")
         return Quality(
             responses=total,
             most_frequent_language=most,
-            right_language=counts["right"] / detectable if detectable else None,
+            right_language=counts["right"] / asked if asked else None,
             truncated=counts["truncated"] / ended if ended else None,
             ended=ended,
             **{name: counts[name] / total for name in means},

@@ -80,3 +80,16 @@ def test_flagged_samples_are_dropped_before_the_detector_and_told(
     left_out = evaluate(rows, AbsentWords(), drop_flags=("source",), resamples=0)
     assert left_out.coverage["en"].samples == 2
     assert left_out.figures == evaluate(rows[1:], AbsentWords(), drop_flags=("source",), resamples=0).figures
+
+
+def test_predictions_of_other_samples_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = _data(tmp_path / "data.jsonl", "en")
+    marked = tmp_path / "marked.jsonl"
+    renamed = [msgspec.structs.replace(sample, id=f"tm-{number}") for number, sample in enumerate(samples())]
+    marked.write_bytes(b"".join(encode(prediction) + b"\n" for prediction in AbsentWords().predict(renamed)))
+    assert _evaluate(data, "--predictions", marked) == 1
+    outcome = capsys.readouterr()
+    assert outcome.out == ""
+    assert f"marked.jsonl: no prediction is of a sample of {data}\n" in outcome.err
+    assert "rows without an id are called after their file and line, such as answers-12." in outcome.err
+    assert "belong to no sample" not in outcome.err

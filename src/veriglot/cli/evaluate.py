@@ -203,6 +203,13 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
             if prediction is not None:
                 account.add(prediction)
             bar.advance()
+        if options.predictions and not given.used:
+            raise InputError(
+                f"no prediction is of a sample of {', '.join(options.data)}",
+                "Give the data that they were made of, by the same file name: rows without an id are called after their"
+                " file and line, such as answers-12. Or give both files a column of the same ids.",
+                path=", ".join(options.predictions),
+            )
     return evaluator.result(**options.figures)
 
 
@@ -287,7 +294,7 @@ def _refuse_to_lower(predictions: Iterable[Prediction], threshold: float, path: 
 def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, account: Account) -> None:
     """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
     unused = len(given.unused)
-    if unused:
+    if unused and given.used:
         account.warn(f"{unused:,} predictions of {', '.join(options.predictions)} belong to no sample of the data.")
     if spans_alone and options.threshold is not None:
         account.warn(

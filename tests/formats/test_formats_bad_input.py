@@ -88,6 +88,11 @@ def test_byte_order_mark_crlf_and_empty_lines(tmp_path: Path) -> None:
     assert kinds(rows(tmp_path / "rows.jsonl", data)) == ["1", "2"]
 
 
+def test_rows_of_empty_cells_are_no_rows(tmp_path: Path) -> None:
+    data = b'answer;context;id\nYes.;It rains.;a\n;;\nNo.;It snows.;b\n ;"";\n;;;\n'
+    assert kinds(rows(tmp_path / "rows.csv", data)) == ["a", "b"]
+
+
 def test_utf16_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes('{"id":"1","response":"rain"}\n'.encode("utf-16"))

@@ -288,7 +288,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
             yield fault
         elif fault is not None:
             yield _bad(source, line, fault, delimiter.join(row))
-        elif not row or row == [""]:
+        elif not any(map(str.strip, row)):  # Excel leaves rows of nothing but delimiters
             continue
         elif header is None:
             header = None if row == ["sep=", ""] else _unique(row)

@@ -7,7 +7,14 @@ import pytest
 from scripted_nli import FindsWords, Scripted
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import LANGUAGE_FROM_TEXT, LANGUAGE_UNSURE, evidence_language, has_fact_rules
+from veriglot.judging.base import (
+    LANGUAGE_FROM_TEXT,
+    LANGUAGE_UNSURE,
+    ResolvedLanguage,
+    evidence_language,
+    evidence_notes,
+    has_fact_rules,
+)  # fmt: skip
 from veriglot.judging.nli import ClaimReader, claims_of, declared_for, hold, premises_of
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.segmentation import words
@@ -144,6 +151,23 @@ def test_the_language_of_evidence_takes_proof(
 ) -> None:
     sample = Sample(id="1", task=Task.QA, language=language, response=response, evidence=(Evidence(text=text),))
     assert evidence_language(sample, language) == (expected, note)
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "response", "language", "notes"),
+    [
+        (Task.TRANSLATION, ENGLISH, "Młyn jest dziś szkołą.", "pl", ("evidence:other_language",)),
+        (Task.TRANSLATION, ENGLISH, "Kinu ni shule siku hizi.", "sw", ("evidence:other_language",)),
+        (Task.TRANSLATION, ENGLISH, "Мельница сегодня школа.", "ru", ("evidence:other_script",)),
+        (Task.TRANSLATION, ENGLISH, "The mill is a school today.", "en", ()),  # rows that only look like translations
+        (Task.QA, ENGLISH, "Młyn jest dziś szkołą.", "pl", ()),
+    ],
+)
+def test_the_source_of_a_translation_is_known_to_be_in_another_language(
+    task: Task, source: str, response: str, language: str, notes: tuple[str, ...]
+) -> None:
+    sample = Sample(id="1", task=task, response=response, evidence=(Evidence(text=source),))
+    assert evidence_notes(sample, ResolvedLanguage(language, None)) == notes
 
 
 def test_a_given_language_of_evidence_is_believed() -> None:

@@ -125,7 +125,8 @@ def has_fact_rules(tag: str | None) -> bool:
 def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...]:
     """The note that evidence in another language gets: only names, numbers and similar words can be compared then.
 
-    The evidence's language counts where it is given, and else its script.
+    The evidence's language counts where it is given, and else its script. That of a translation's source, which is
+    hardly ever in the response's language, is identified too.
     """
     given = {base_tag(passage.language).lower() for passage in sample.evidence if passage.language is not None}
     if given and base_tag(resolved.tag).lower() not in given:
@@ -134,7 +135,8 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
     evidence_script = _mixed_script(*sample.passages)
     if not given and None not in {response_script, evidence_script} and response_script != evidence_script:
         return ("evidence:other_script",)
-    return ()
+    identified = sample.task is Task.TRANSLATION and not given and evidence_language(sample, resolved.tag)[0]
+    return ("evidence:other_language",) if identified and base_tag(identified) != base_tag(resolved.tag) else ()
 
 
 def _mixed_script(*texts: str) -> str | None:

@@ -28,7 +28,7 @@ from veriglot.detectors.grounding.detector import (
     WordDetector,
     pool,
 )
-from veriglot.detectors.reader.sequences import CLOSE, Shown, shown
+from veriglot.detectors.reader.sequences import Shown, shown
 from veriglot.encoders.e5 import E5Reader, Tokeniser
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
@@ -57,6 +57,7 @@ RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # a
 BY_WORDS = 3  # column of `join_features` with grounding's logit of the word
 WHOLE = 8  # column of `join_features` with the logit of the response
 _HEADS = ("tokens", "response")
+_CLOSE = 128  # tokens of the evidence that a sentence of an answer is held against
 _ANSWERS_ROOM = 360  # tokens of a sequence that `Answers` reads
 _DECIDING, _A_LINE = 2, 24  # lines of evidence in another language that are read, one more for so many tokens
 _SHARP = 20.0  # inverse temperature: how soft "the place that a token comes closest to" is
@@ -162,7 +163,7 @@ class Network:
             if self._answers is not None and len(sequences) == 1:
                 by_tokens, passages = self._answers.read(sequences[0].pair, lines, self._tokeniser)
                 answers, relation = _means(by_tokens, sequences[0].bounds, bounds), "across asked"
-        close = CLOSE if relation == "same asked" else 0
+        close = _CLOSE if relation == "same asked" else 0
         words = self.words(sample.response, bounds, language, question, passages, close=close)
         if answers is not None:
             more = np.float32(_SAY * (answers[:, 0].max() - answers[:, 2].min()))

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float64s, Int64s
     from veriglot.encoders.e5 import Pair, Tokeniser
 
-__all__ = ["CLOSE", "Shown", "shown"]
+__all__ = ["Shown", "shown"]
 
 ROOM = 512  # tokens of a sequence
-CLOSE = 128  # tokens of the evidence that a sentence of an answer is held against
 _QUESTION = 48  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
 _RESPONSE = 128  # of a part of the response
 _WINDOW = 24  # tokens of a window of the evidence

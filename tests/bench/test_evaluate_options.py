@@ -93,3 +93,32 @@ def test_predictions_of_other_samples_are_an_error(tmp_path: Path, capsys: pytes
     assert f"marked.jsonl: no prediction is of a sample of {data}\n" in outcome.err
     assert "rows without an id are called after their file and line, such as answers-12." in outcome.err
     assert "belong to no sample" not in outcome.err
+
+
+def test_the_majority_is_taken_over_the_files_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One person's rows in each file, all called `gold`, with the same ids: texts are joined, as for agreement."""
+    everybody = samples()
+    nobody = [msgspec.structs.replace(row.annotations[0], spans=()) for row in everybody]
+    files = {name: tmp_path / f"{name}.jsonl" for name in ("anna", "ben", "cleo")}
+    for name, path in files.items():
+        labels = nobody if name == "cleo" else [row.annotations[0] for row in everybody]
+        rows = [msgspec.structs.replace(row, annotations=(own,)) for row, own in zip(everybody, labels, strict=True)]
+        path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    marked = tmp_path / "marked.jsonl"
+    marked.write_bytes(b"".join(encode(prediction) + b"\n" for prediction in AbsentWords().predict(samples())))
+    profile = tmp_path / "profile.json"
+    for source in (DETECTOR, ("--predictions", marked)):
+        assert _evaluate(*files.values(), *source, "--annotator", "majority", "-o", profile) == 0
+        assert "|annotator:majority|" in capsys.readouterr().out
+        made = msgspec.json.decode(profile.read_bytes(), type=ErrorProfile)
+        alone = evaluate(samples(), AbsentWords(), resamples=0).profile()
+        counts = {tag: sorted(each.responses) for tag, each in alone.languages.items()}
+        assert {tag: sorted(each.responses) for tag, each in made.languages.items()} == counts
+
+    other = _data(tmp_path / "other.jsonl", "fr")
+    assert _evaluate(files["anna"], other, *DETECTOR, "--annotator", "majority") == 2
+    assert "No text is marked by two annotators" in capsys.readouterr().err
+    rows = files["ben"].read_text("utf-8")
+    files["ben"].write_text(rows + rows.splitlines()[0].replace("en-0", "again") + "\n", "utf-8")
+    assert _evaluate(*files.values(), *DETECTOR, "--annotator", "majority") == 2
+    assert "one stands twice under one name" in capsys.readouterr().err

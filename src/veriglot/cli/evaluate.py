@@ -223,7 +223,11 @@ def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
 
 def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
     """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
-    seen = SeenIds() if options.predictions else None  # which are joined by id
+    from veriglot.metrics.reference import COMBINED
+    from veriglot.studio.agreement import joined
+
+    joining = options.annotator in COMBINED and len(inputs) > 1  # of texts, whose ids recur in people's files
+    seen = SeenIds() if options.predictions and not joining else None  # which are joined by id
     beside = options.output or options.counts
     failures = Path(f"{beside}.failed.jsonl") if beside else None
     tag = known_tag(options.language)
@@ -231,7 +235,8 @@ def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account
         inputs, format_name=options.format_, language=tag, report=account.report, seen=seen, columns=options.columns,
         labelled=True,
     )  # fmt: skip
-    return account.samples(rows, failures, stop=options.on_error == "stop")
+    samples = account.samples(rows, failures, stop=options.on_error == "stop")
+    return iter(joined(samples, lambda: next(reversed(account.report.files)))) if joining else samples
 
 
 _LOOKED_AT = 100_000  # samples without labels, after which the figures themselves say what they lack

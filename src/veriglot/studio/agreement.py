@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 import numpy as np
 
-from veriglot.errors import InputError, UnknownNameError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, agreement_figures
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.metrics.reference import Marks, labelled, majority_type, reference
@@ -57,8 +57,9 @@ class Repeat(Record):
 
 @dataclass(frozen=True)
 class _Labels(Marks):
-    """Marks, and the ranges that were labelled one by one, clean ones too; None where spans were marked."""
+    """Marks, the annotation they are of, and the ranges labelled one by one, clean ones too; None where spans were."""
 
+    annotation: Annotation
     units: frozenset[Range] | None = None
 
     def text(self) -> str:
@@ -205,18 +206,19 @@ def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
     assert alone is not None  # who labelled nothing is not among `_annotations`
     units = annotation.units if unit == "fact" and annotation.spans is None else None
     ranges = None if units is None else frozenset((each.start, each.end) for each in units)
-    return _Labels(alone.marks.spans, alone.marks.types, ranges)
+    return _Labels(alone.marks.spans, alone.marks.types, annotation, ranges)
 
 
 def _join(
     samples: Iterable[Sample], unit: str, where: Callable[[int], str] | None, file: Callable[[int], str] | None
 ) -> _Texts:
-    """Samples with the same response in the same language are one text; of pairs, with the same evidence too."""
+    """Samples with one response in one language are one text; of pairs, with one evidence and question too."""
     texts: dict[str, _Text] = {}
     changed = set()
     repeated = []
     for number, sample in enumerate(samples):
-        key = digest([sample.language or "", sample.response, *([sample.evidence_text] if unit == "pair" else [])])[:16]
+        pair = [sample.evidence_text, sample.question] if unit == "pair" else []
+        key = digest([sample.language or "", sample.response, *filter(None, pair)])[:16]
         for annotation in _annotations(sample, unit):
             labels = _labels_of(sample, annotation, unit)
             text, name = texts.setdefault(key, _Text(sample)), annotation.annotator
@@ -233,6 +235,31 @@ def _join(
     settled = sum(_without_gold(text) for text in texts.values())
     # Texts whatever the order of the samples.
     return _Texts(dict(sorted(texts.items())), len(changed), () if by_file else tuple(repeated), by_file, settled)
+
+
+def joined(samples: Iterable[Sample], file: Callable[[], str]) -> Iterable[Sample]:
+    """Texts with the labels of all annotators, of samples with those of one each; other samples as they are.
+
+    Args:
+        samples: of several files.
+        file: the file of the sample that came last; it stands for an annotator as in `agreement`.
+
+    Raises:
+        UsageError: a text stands twice under one name, or none has the labels of two.
+    """
+    rows = [(sample, file()) for sample in samples]
+    alone = [sample for sample, _ in rows]
+    if any(sum(each.kind is Kind.HUMAN for each in labelled(sample)) > 1 for sample in alone):
+        return alone
+    texts = _join(alone, "pair", None, lambda number: rows[number][1])
+    layers = [(text.sample, [*text.people, *text.models.items()]) for text in texts.by_digest.values()]
+    if texts.repeated or all(len(own) < 2 for _, own in layers):
+        message = "No text is marked by two annotators, or one stands twice under one name."
+        raise UsageError(message, "veriglot studio agreement shows which. Or leave out --annotator.")
+    layers += [(sample, []) for sample in alone if not _annotations(sample, "pair")]
+    replace = msgspec.structs.replace
+    return [replace(sample, annotations=tuple(replace(labels.annotation, annotator=name) for name, labels in own))
+            for sample, own in layers]  # fmt: skip
 
 
 def _named_by_file(texts: Collection[_Text]) -> bool:

@@ -347,7 +347,10 @@ def choice(offers: Sequence[Offer], detector: Any, strictness: Any) -> Offer:
     offer = offers[0] if detector is None else next((offer for offer in offers if offer.name == detector), None)
     if offer is None:
         names = ", ".join(offer.name for offer in offers)
-        raise UsageError(f"The detector {detector!r} is not served here.", f"Served: {names}.")
+        raise UsageError(
+            f"The detector {detector!r} is not served here.",
+            f"Served: {names}; veriglot serve --detectors NAME,NAME serves others.",
+        )
     if strictness not in offer.strictness:
         levels = ", ".join(offer.strictness)
         raise UsageError(f"{offer.name} knows no strictness {strictness!r}.", f"It knows: {levels}.")

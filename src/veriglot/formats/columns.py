@@ -30,6 +30,7 @@ from veriglot.formats.base import (
     language_tag,
     messages_of,
     plain_value,
+    present,
 )  # fmt: skip
 from veriglot.formats.containers import Record, Source
 from veriglot.plugins import packaged
@@ -501,6 +502,19 @@ def _spans(
     return taxonomy or "hat", tuple(sorted(spans, key=lambda span: (span.start, span.end))), others
 
 
+def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]:
+    """Native annotations, of which the kind and, beside spans in any shape, the taxonomy may be missing."""
+    if not _is_native("annotations", items):
+        reading.report.notes["annotations_not_used"] += 1
+        return []
+    layers = [{"kind": "human", **item} for item in items]
+    for index, item in enumerate(layers):
+        if "taxonomy" not in item:
+            where = f"annotations[{index}].spans"
+            item["taxonomy"], item["spans"], _ = _spans(item["spans"], where, response, reading)
+    return layers
+
+
 def _annotation(
     plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]
 ) -> Annotation | None:
@@ -612,10 +626,10 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         raise InputError("the response is missing", field=parts["response"])
     used = {column for columns in plan.parts.values() for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
-    for key, value in ((key, plain_value(value)) for key, value in row.items() if key not in used):
-        if value is None:
-            continue
-        if _is_native(key, value):
+    for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
+        if key == "annotations" and (layers := _layers(value, response, reading)):
+            data[key] = layers
+        elif _is_native(key, value):
             data[key] = {**value, **data["meta"]} if key == "meta" else value
         elif isinstance(value, Mapping):
             rest = {inner: each for inner, each in value.items() if f"{key}.{inner}" not in used}
@@ -669,7 +683,7 @@ def _is_native(key: str, value: Any) -> bool:
         return isinstance(value, str) and value in list(Task)
     if key == "annotations":
         return isinstance(value, list) and all(
-            isinstance(each, dict) and {"annotator", "taxonomy"} <= each.keys() for each in value
+            isinstance(each, dict) and "annotator" in each and {"taxonomy", "spans"} & each.keys() for each in value
         )
     return isinstance(value, dict) and (key == "meta" or (key == "generator" and isinstance(value.get("name"), str)))
 

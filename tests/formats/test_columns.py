@@ -810,7 +810,7 @@ def test_annotations_in_a_simpler_shape_are_read_and_others_counted(tmp_path: Pa
             assert (annotation.annotator, annotation.kind, annotation.taxonomy) == ("a", "human", "hat")
             assert [(span.start, span.end) for span in annotation.spans or ()] == [(17, 21)]
         as_lines(tmp_path / "rows.jsonl", [row | {"annotations": [{"annotator": "a", "spans": [[17, 210]]}]}])
-        with pytest.raises(InputError, match=r"annotations\[0\].spans\[0\]"):
+        with pytest.raises(InputError, match=r"annotations.*spans\[0\]"):
             list(veriglot.read(tmp_path / "rows.jsonl"))
         as_lines(tmp_path / "rows.jsonl", [row | {"annotations": [{"by": "a"}]}])
         report = Report()

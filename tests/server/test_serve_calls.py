@@ -161,7 +161,7 @@ def test_lettuce_detects_calls(served: Loopback) -> None:
             '"remedy":"Send the texts under the keys response and evidence."',
         ),
         ("/v1/detect", {"answer_1": "x", "answer_2": "y", "context": "z"}, 422, "under the keys response and evidence"),
-        ("/v1/detect", {**BRIDGE, "detector": "magic"}, 422, "Served: grounding; veriglot serve --detectors NAME,NAME"),
+        ("/v1/detect", {**BRIDGE, "detector": "magic"}, 422, "; veriglot serve --detectors NAME,NAME serves others."),
         ("/v1/detect", {**BRIDGE, "strictness": "wild"}, 422, "normal"),
         ("/v1/detect", {**BRIDGE, "words": 1}, 422, "true or false"),
         ("/v1/detect?threshold=0.5", BRIDGE, 422, "detector, strictness"),

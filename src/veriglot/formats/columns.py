@@ -508,10 +508,9 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
         reading.report.notes["annotations_not_used"] += 1
         return []
     layers = [{"kind": "human", **item} for item in items]
-    for index, item in enumerate(layers):
+    for item in layers:
         if "taxonomy" not in item:
-            where = f"annotations[{index}].spans"
-            item["taxonomy"], item["spans"], _ = _spans(item["spans"], where, response, reading)
+            item["taxonomy"], item["spans"], _ = _spans(item["spans"], "annotations.spans", response, reading)
     return layers
 
 
@@ -627,7 +626,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     used = {column for columns in plan.parts.values() for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
-        if key == "annotations" and (layers := _layers(value, response, reading)):
+        if key == "annotations" and value and (layers := _layers(value, response, reading)):
             data[key] = layers
         elif _is_native(key, value):
             data[key] = {**value, **data["meta"]} if key == "meta" else value

@@ -257,11 +257,11 @@ def joined(samples: Iterable[Sample], file: Callable[[], str]) -> Iterable[Sampl
         message = "No text is marked by two annotators, or one stands twice under one name."
         raise UsageError(message, "veriglot studio agreement shows which. Or leave out --annotator.")
     layers += [(sample, []) for sample in alone if not _annotations(sample, "pair")]
-    made = (
-        (sample, [msgspec.structs.replace(each.annotation, annotator=name) for name, each in own])
-        for sample, own in layers
-    )
-    return [msgspec.structs.replace(sample, annotations=tuple(own) or sample.annotations) for sample, own in made]
+    replace = msgspec.structs.replace
+    return [
+        replace(row, annotations=tuple(replace(a.annotation, annotator=name) for name, a in own) or row.annotations)
+        for row, own in layers
+    ]
 
 
 def _named_by_file(texts: Collection[_Text]) -> bool:

@@ -124,7 +124,7 @@ def test_an_answer_is_read_sentence_by_sentence(weights: Path, monkeypatch: pyte
     """Only where there is a question, in the language of the evidence; translations never."""
     ways, words = [], Network.words
 
-    def watched(self: Network, *given: Any, close: bool) -> Any:
+    def watched(self: Network, *given: Any, close: int) -> Any:
         ways.append(close)
         return words(self, *given, close=close)
 
@@ -139,7 +139,7 @@ def test_an_answer_is_read_sentence_by_sentence(weights: Path, monkeypatch: pyte
             )
         ]
     )
-    assert ways == [True, False, False, False]
+    assert [way > 0 for way in ways] == [True, False, False, False]
 
 
 def test_a_short_answer_is_held_against_where_evidence_in_another_language_answers(

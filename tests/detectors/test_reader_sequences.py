@@ -138,10 +138,10 @@ def test_a_mark_of_the_tokenizer_ends_no_part(tokeniser: Tokeniser) -> None:
     assert sequence.pair.ids[-1] == END
 
 
-def test_read_closely_each_sentence_stands_beside_the_few_that_cover_it(tokeniser: Tokeniser) -> None:
+def test_read_closely_each_sentence_stands_beside_those_that_cover_it_best(tokeniser: Tokeniser) -> None:
     evidence = ["The river is in the den. No one is there. ", FILLER * 3, "The inn is near. "]
     response = "A river is there. The inn is near."
-    first, second = shown(tokeniser, response, "en", None, evidence, close=True)
+    first, second = shown(tokeniser, response, "en", None, evidence, close=24)
     ids, bounds = tokeniser.tokens(response)
     assert ids_of(first, "response") + ids_of(second, "response") == ids
     assert np.concatenate([first.bounds, second.bounds]).tolist() == bounds.tolist()
@@ -153,11 +153,11 @@ def test_read_closely_each_sentence_stands_beside_the_few_that_cover_it(tokenise
 
 
 def test_read_closely_nothing_is_lost_without_a_shared_word_or_evidence(tokeniser: Tokeniser) -> None:
-    (alone,) = shown(tokeniser, "xyz", "en", None, ["the den in the inn"], close=True)
-    (empty,) = shown(tokeniser, "the den", "en", None, [], close=True)
+    (alone,) = shown(tokeniser, "xyz", "en", None, ["the den in the inn"], close=16)
+    (empty,) = shown(tokeniser, "the den", "en", None, [], close=16)
     assert ids_of(alone, "response")
     assert ids_of(alone, "evidence")
     assert not ids_of(empty, "evidence")
-    long = shown(tokeniser, "in the den " * 100, "en", None, ["the den " * 300], close=True)
+    long = shown(tokeniser, "in the den " * 100, "en", None, ["the den " * 300], close=16)
     assert sum(len(sequence.bounds) for sequence in long) == len(tokeniser.tokens("in the den " * 100)[0])
     assert max(len(sequence.pair.ids) for sequence in long) <= ROOM

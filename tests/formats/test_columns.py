@@ -17,7 +17,6 @@ import veriglot
 from veriglot.cli import main
 from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.base import Report
 from veriglot.formats.columns import _name_likeness, presets, read_row
 from veriglot.formats.reader import columns_from, read_rows
 from veriglot.records import Task
@@ -797,23 +796,3 @@ def test_an_output_that_cannot_be_written_and_a_calibration_of_grounding(
     assert "cannot be written" in capsys.readouterr().err
     assert main(["detect", str(tmp_path / "a.jsonl"), "--set", "calibration=x"]) == 2
     assert "calibrated:grounding" in capsys.readouterr().err
-
-
-def test_annotations_in_a_simpler_shape_are_read_and_others_counted(tmp_path: Path) -> None:
-    """They went to `meta` without a word."""
-    native = {"id": "1", "response": RESPONSE, "evidence": [{"text": EVIDENCE}]}
-    for row in (native, {"answer": RESPONSE, "context": EVIDENCE}):
-        for spans in ([[17, 21]], [{"start": 17, "end": 21}]):
-            as_lines(tmp_path / "rows.jsonl", [row | {"annotations": [{"annotator": "a", "spans": spans}]}])
-            (sample,) = veriglot.read(tmp_path / "rows.jsonl")
-            (annotation,) = sample.annotations
-            assert (annotation.annotator, annotation.kind, annotation.taxonomy) == ("a", "human", "hat")
-            assert [(span.start, span.end) for span in annotation.spans or ()] == [(17, 21)]
-        as_lines(tmp_path / "rows.jsonl", [row | {"annotations": [{"annotator": "a", "spans": [[17, 210]]}]}])
-        with pytest.raises(InputError, match=r"annotations.*spans\[0\]"):
-            list(veriglot.read(tmp_path / "rows.jsonl"))
-        as_lines(tmp_path / "rows.jsonl", [row | {"annotations": [{"by": "a"}]}])
-        report = Report()
-        (sample,) = veriglot.read(tmp_path / "rows.jsonl", report=report)
-        assert "annotations" in sample.meta
-        assert [dict(file.notes) for file in report.files.values()] == [{"annotations_not_used": 1}]

@@ -15,7 +15,7 @@ from sample_strategies import filled, predictions, samples
 import veriglot
 from veriglot.cli.app import load_verb
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.base import FORMATS, load_format
+from veriglot.formats.base import FORMATS, Report, load_format
 from veriglot.formats.reader import read, read_predictions
 from veriglot.formats.writer import Writer, write
 from veriglot.records import Annotation, Generator, Kind, Prediction, Sample, Status
@@ -149,3 +149,24 @@ def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
         Writer(tmp_path / "rows.json", format="hat", kind="predictions")
     with pytest.raises(InputError, match="cannot be written"):
         Writer(tmp_path / "absent" / "rows.jsonl")
+
+
+def test_annotations_in_a_simpler_shape_are_read_and_others_counted(tmp_path: Path) -> None:
+    """They went to `meta` without a word."""
+    response, evidence, path = "It was opened in 1879.", "The bridge was opened in 1897.", tmp_path / "rows.jsonl"
+    native = {"id": "1", "response": response, "evidence": [{"text": evidence}]}
+    for row in (native, {"answer": response, "context": evidence}):
+        for spans in ([[17, 21]], [{"start": 17, "end": 21}]):
+            path.write_text(json.dumps(row | {"annotations": [{"annotator": "a", "spans": spans}]}), "utf-8")
+            (sample,) = veriglot.read(path)
+            (annotation,) = sample.annotations
+            assert (annotation.annotator, annotation.kind, annotation.taxonomy) == ("a", "human", "hat")
+            assert [(span.start, span.end) for span in annotation.spans or ()] == [(17, 21)]
+        path.write_text(json.dumps(row | {"annotations": [{"annotator": "a", "spans": [[17, 210]]}]}), "utf-8")
+        with pytest.raises(InputError, match=r"annotations.*spans\[0\]"):
+            list(veriglot.read(path))
+        path.write_text(json.dumps(row | {"annotations": [{"by": "a"}]}), "utf-8")
+        report = Report()
+        (sample,) = veriglot.read(path, report=report)
+        assert "annotations" in sample.meta
+        assert [dict(file.notes) for file in report.files.values()] == [{"annotations_not_used": 1}]

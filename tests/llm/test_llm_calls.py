@@ -223,9 +223,10 @@ def test_a_limit_below_nothing_is_refused() -> None:
         Limits(calls=-1)
 
 
-def test_ctrl_c_ends_it_though_the_server_never_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["waiting for an answer", "in the loop of the caller"])
+def test_ctrl_c_ends_it_though_the_server_never_answers(where: str, tmp_path: Path) -> None:
     code = """
-import sys
+import sys, time
 from veriglot.llm import client as llm
 from veriglot.llm.registry import connect
 client = connect("openai", base_url=sys.argv[1], cache=sys.argv[2], timeout=60)
@@ -233,11 +234,12 @@ requests = (llm.Request("m", prompt=str(n)) for n in range(100))
 try:
     for answer in llm.ask_all(client, requests, jobs=4):
         print(answer.reply.text, flush=True)
+        time.sleep(60 * (sys.argv[3] == "in the loop of the caller"))
 except KeyboardInterrupt:
     sys.exit(130)
 """
     with ModelServer(Faults(slow=0.5, slow_seconds=60, in_a_row=99)) as server:
-        command = [sys.executable, "-c", code, server.base_url, str(tmp_path)]
+        command = [sys.executable, "-c", code, server.base_url, str(tmp_path), where]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not server.faults_seen["slow"]:
             time.sleep(0.01)

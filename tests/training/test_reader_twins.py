@@ -117,23 +117,22 @@ def test_a_changed_number_keeps_its_last_digit_where_nouns_depend_on_it() -> Non
 
 
 def test_written_twins_differ_where_the_wrong_one_is_marked() -> None:
-    articles = [article for held_out in (False, True) for article in twins._articles(held_out)]
-    assert len({article.article for article in articles}) == len(articles)
+    items = [item for held_out in (False, True) for item in twins._written(held_out)]
     rng = Random(0)
-    for article in articles:
-        for item in article.items:
-            right, wrong, *further = twins._rows_of(article, item, rng)
-            assert not right.example.marks
-            assert wrong.example.marks
-            assert right.twin == wrong.twin is not None
-            assert not any(row.unsupported or row.twin for row in further)
-            for row in (right, wrong, *further):
-                assert not re.search(r"\[\[|\]\]", row.example.response)
-            assert all(wrong.example.response[mark.start : mark.end].strip() for mark in wrong.example.marks)
+    for article, item in items:
+        right, wrong, *further = twins._rows_of(article, item, rng)
+        assert not right.example.marks
+        assert wrong.example.marks
+        assert right.twin == wrong.twin is not None
+        assert not any(row.unsupported or row.twin for row in further)
+        for row in (right, wrong, *further):
+            assert not re.search(r"\[\[|\]\]", row.example.response)
+            assert row.example.translation == (item.question is None and row.example.evidence_language is not None)
+        assert all(wrong.example.response[mark.start : mark.end].strip() for mark in wrong.example.marks)
 
 
 def test_written_articles_train_or_are_held_out() -> None:
-    training, held_out = ({article.article for article in twins._articles(which)} for which in (False, True))
+    training, held_out = ({article.article for article, _ in twins._written(which)} for which in (False, True))
     assert not training & held_out
     assert 0.1 < len(held_out) / len(training | held_out) < 0.3
     drawn = {row.example.group.split(":")[1] for seed in range(50) for row in twins.draw_written(Random(seed))}

@@ -482,8 +482,8 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
     """Ask all, several at a time.
 
     Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
-    answers are held at most. When the caller stops early, calls under way are waited for, so that a cache keeps what
-    is paid; on Ctrl-C, for 5 seconds.
+    answers are held at most. When the caller stops early, or at Ctrl-C, calls under way are waited for, so that a cache
+    keeps what is paid, for 5 seconds.
 
     Args:
         client: who is asked.
@@ -540,7 +540,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
         while waiting:
             yield from next_answers()
         yield from pending
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):  # Ctrl-C in the loop of the caller shows as its end alone
         patience = _LAST_CALLS
         raise
     finally:

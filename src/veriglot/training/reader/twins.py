@@ -416,12 +416,15 @@ def _joined(parts: Sequence[Text], space: str) -> Text:
 
 
 class _Item(StrictRecord):
-    """A question with its answers: a wrong one that is a right one but for what stands between [[ and ]]."""
+    """A right and a wrong text: the wrong one is the right one but for what stands between [[ and ]].
+
+    Without a question they state something, or translate the evidence where they are in another language.
+    """
 
     kind: str
-    question: str
     right: str
     wrong: str
+    question: str | None = None
     other: str | None = None  # right, too, in other words
     lang: str | None = None  # where it is not the evidence's
 
@@ -434,20 +437,21 @@ class _Article(StrictRecord):
 
 
 @cache
-def _articles(held_out: bool) -> tuple[_Article, ...]:
-    """Those of `written.json` that train, or those that train nothing."""
+def _written(held_out: bool) -> tuple[tuple[_Article, _Item], ...]:
+    """The items of the articles of `written.json` that train, or of those that train nothing."""
     articles = packaged(__package__, "written.json", tuple[_Article, ...])
-    return tuple(article for article in articles if (share_of(article.article) < HELD_OUT) == held_out)
+    chosen = (article for article in articles if (share_of(article.article) < HELD_OUT) == held_out)
+    return tuple((article, item) for article in chosen for item in article.items)
 
 
 def draw_written(rng: Random, *, held_out: bool = False) -> list[Row]:
     """A right and a wrong answer that were written one by one, and at times a further right one."""
-    article = rng.choice(_articles(held_out))
-    return _rows_of(article, rng.choice(article.items), rng)
+    return _rows_of(*rng.choice(_written(held_out)), rng)
 
 
 def _rows_of(article: _Article, item: _Item, rng: Random) -> list[Row]:
-    group = f"written:{article.article}:{item.question}"
+    group = f"written:{article.article}:{item.question or item.right}"
+    across = item.lang not in (None, article.lang)
     texts = [(item.kind, item.right), (item.kind, item.wrong), ("clean", item.other if rng.random() < 0.5 else None)]
     rows = []
     for kind, written in texts:
@@ -459,7 +463,7 @@ def _rows_of(article: _Article, item: _Item, rng: Random) -> list[Row]:
                 text += part
             example = Example(
                 kind, "written", group, item.lang or article.lang, text, article.evidence, item.question, tuple(marks),
-                evidence_language=article.lang if item.lang not in (None, article.lang) else None,
+                evidence_language=article.lang if across else None, translation=across and item.question is None,
             )  # fmt: skip
             rows.append(Row(example, bool(marks), True, None if kind == "clean" else group))
     return rows

@@ -76,9 +76,10 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
             if values.requires_grad:
                 values += 0.05 * torch.randn_like(values)
             assert values.requires_grad == (not name.startswith(("_norm", *(f"layers.{n}." for n in range(FIRST)))))
-    save_network(tmp_path / "network.npz", arrays_of(network, E5File(path)))
-    reader, tokeniser = Network(tmp_path / "network.npz", path), Tokeniser(path)
+    tokeniser = Tokeniser(path)
     pairs = [tokeniser.pair(*(tokeniser.tokens(text)[0] for text in texts)) for texts in TEXTS]
+    save_network(tmp_path / "network.npz", arrays_of(network, E5File(path), pairs))
+    reader = Network(tmp_path / "network.npz", path)
     with torch.no_grad():
         read = network.eval()(pairs)
     ours, theirs = [], []

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from veriglot.encoders.e5 import PARTS, E5File, Pair, padded
+from veriglot.encoders.e5 import OUTLYING, PARTS, E5File, Pair, padded
 from veriglot.training.grounding.examples import TYPES
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ FIRST = 4  # layer that is trained, counted from 0, and all above it; those belo
 _INNER = 128  # of the heads
 _MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 _LOWEST = -1e4
+_OUTLIERS = 4  # of a matrix
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,24 @@ class ReaderNetwork(nn.Module):
     def learned(self) -> dict[str, Float32s]:
         """What was learned, by the names that `encoders.e5` and `detectors.reader` know."""
         return {name: values.detach().float().cpu().numpy().copy() for name, values in self._named().items()}
+
+    def outliers(self, pairs: Sequence[Pair]) -> Int64s:
+        """The inputs of `OUTLYING` matrices whose values are highest on some sequences, shape (layers, 2, 4)."""
+        highest: dict[nn.Module, Tensor] = {}
+
+        def note(matrix: nn.Module, inputs: tuple[Tensor]) -> None:
+            values = inputs[0].detach().float().abs().amax((0, 1))
+            highest[matrix] = torch.maximum(highest.get(matrix, values), values)
+
+        matrices = [getattr(layer, name) for layer in self.layers for name in OUTLYING]
+        hooks = [matrix.register_forward_pre_hook(note) for matrix in matrices]
+        with torch.no_grad():
+            for pair in pairs:
+                self([pair])
+        for hook in hooks:
+            hook.remove()
+        places = torch.stack([highest[matrix].topk(_OUTLIERS).indices for matrix in matrices])
+        return np.asarray(places.cpu().numpy().reshape(len(self.layers), len(OUTLYING), _OUTLIERS))
 
     def start_from(self, learned: Mapping[str, Float32s]) -> None:
         """Take over what another training learned; it may have trained fewer layers."""

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from random import Random
 from string import Template
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,14 @@ from veriglot.detectors.reader.detector import (
     read_network,
     save_network,
 )
-from veriglot.encoders.e5 import ADDED_BITS, E5File, Tokeniser, packed, trained
+from veriglot.encoders.e5 import ADDED_BITS, E5File, Pair, Tokeniser, packed, trained
 from veriglot.errors import UsageError
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
 from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, judge
-from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, read_material
+from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, lessons_of, read_material
 from veriglot.training.reader.network import Lesson, ReaderNetwork, loss_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and
 _CHUNK = 400_000  # tokens of a chunk
 _BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch with their padding
 _MINUTES = 10.0  # between checkpoints
+_OF_OUTLIERS = 100  # held-out rows that show them
 _STEPS_A_LINE = 50  # between lines of progress
 
 
@@ -130,8 +132,11 @@ def ship(
     say: Callable[[str], None],
 ) -> None:
     """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding."""
+    rng = Random(f"outliers {seed}")  # noqa: S311  a seeded draw, not a secret
+    some = rng.sample(material.held_out, min(len(material.held_out), _OF_OUTLIERS))
+    pairs = [lesson.pair for row in some for lesson in lessons_of(row, Tokeniser(encoder), rng)]
     with whole_folder(out) as part:
-        save_network(part / FILES[0], arrays_of(network, E5File(encoder)))
+        save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
         names = [*FILES]
         if answers is not None and answers.is_file():
             names.append(ANSWERS)
@@ -167,9 +172,12 @@ def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
     )
 
 
-def arrays_of(network: ReaderNetwork, file: E5File) -> dict[str, Numbers]:
-    """What was learned as its file holds it: what was added to matrices in 4-bit blocks, the rest in 16 bits."""
-    arrays = dict[str, Any]()
+def arrays_of(network: ReaderNetwork, file: E5File, pairs: Sequence[Pair]) -> dict[str, Numbers]:
+    """What was learned as its file holds it: what was added to matrices in 4-bit blocks, the rest in 16 bits.
+
+    `pairs` are sequences that show which inputs of a matrix are outliers.
+    """
+    arrays: dict[str, Any] = {"outliers": network.outliers(pairs).astype("uint16")}
     for name, values in network.learned().items():
         if name.startswith("l") and values.ndim == 2:
             added = values - file.dense(name, values.shape[1])

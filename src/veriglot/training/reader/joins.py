@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "calibration_rows", "fit_joins", "judge"]
 
-_A_SOURCE = 120  # held-out rows of a source that calibrate
+_A_SOURCE, _A_NATURAL = 120, 400  # held-out rows of a source that calibrate, and of natural ones
 _A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
 # Share of responses with errors, by relation: where right and wrong ones part best, of answers by the look
 # part of `benchmarks/answer_set.py`, of other responses by the calibration parts of `gates.py`, across by folds over
 # articles. Of translations few are wrong.
 _WRONG = {"same": 0.4, "same asked": 0.6, "across": 0.4, "across asked": 0.4, "translation": 0.2}
 _NATURAL, _PAIRS = 3.0, 0.3  # what responses of models count for the response score, and bare pairs of sentences
+_OF_MODELS = ("natural", "calibrating")  # kinds of rows that models wrote
 _PULL = 20.0  # towards the mean of reader and grounding
 
 
@@ -72,8 +73,8 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
         by_source[row.example.source, row.example.kind].append(row)
     return [
         row
-        for (source, _), some in by_source.items()
-        for row in (some if source in ("twins", "written") else rng.sample(some, min(len(some), _A_SOURCE)))
+        for (source, kind), some in by_source.items()
+        for row in (some if source in ("twins", "written") else rng.sample(some, min(len(some), _most(kind))))
     ]
 
 
@@ -162,7 +163,11 @@ def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tupl
     return tuple(logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
 
 
+def _most(kind: str) -> int:
+    return _A_NATURAL if kind in _OF_MODELS else _A_SOURCE
+
+
 def _weight(example: Example) -> float:
-    if example.kind in ("natural", "calibrating"):
+    if example.kind in _OF_MODELS:
         return _NATURAL
     return 1.0 if example.question is not None or example.kind not in ("clean", "wrong") else _PAIRS

@@ -1,7 +1,10 @@
-"""Standard input can be read only once, and a page of what came from it shows the samples all the same."""
+"""Standard input can be read only once, and a page or a table of what came from it shows the samples all the same."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from typing import TYPE_CHECKING
 
 from rows import samples
@@ -25,3 +28,22 @@ def test_a_page_of_standard_input(veriglot: Callable[..., Outcome], tmp_path: Pa
     assert page.read_text("utf-8").count('class="listed"') == len(rows) + 1, "what could not be read is not checked"
     assert '"row 3"' in page.read_text("utf-8")
     assert len((tmp_path / "page.html.failed.jsonl").read_bytes().splitlines()) == 1
+
+
+def test_a_table_for_spreadsheets(veriglot: Callable[..., Outcome], tmp_path: Path) -> None:
+    row = {"context": "alte Mühle", "answer": "=neue, alte Mühle leer"}
+    whole = [{"item_id": "a", **row}, {"item_id": "b", **row, "answer": "Mühle"}]
+    lines = [json.dumps(whole[0]).encode(), b'{"id": "cut o', json.dumps(whole[1]).encode()]
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(lines))
+    words = ("--detector", "word_absence:WordAbsence", "-o")
+    for name, source in (("a.csv", tmp_path / "in.jsonl"), ("b.csv", "-")):
+        assert veriglot("detect", source, *words, tmp_path / name, stdin=b"\n".join(lines)).code == 3
+        text = (tmp_path / name).read_bytes().decode("utf-8")
+        assert text.startswith("\ufeffid,verdict,score,marked,response,reason\n")
+        first, failed, last = csv.DictReader(io.StringIO(text[1:]))
+        assert (first["id"], first["verdict"], first["marked"]) == ("a", "unsupported", "neue | leer")
+        assert first["response"] == "'=neue, alte Mühle leer", "no formula"
+        assert (failed["id"], failed["verdict"], failed["score"]) == ("row 2", "not_checked", "")
+        assert "JSON" in failed["reason"]
+        assert (last["verdict"], last["marked"], last["reason"]) == ("supported", "", "")
+    assert "one .jsonl or .parquet" in veriglot("detect", "in.jsonl", "--shard", "1/2", "-o", "x.csv").err

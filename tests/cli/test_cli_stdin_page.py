@@ -7,8 +7,11 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from rows import samples
 
+from veriglot.errors import InputError
+from veriglot.formats.reader import read_predictions
 from veriglot.records import encode
 
 if TYPE_CHECKING:
@@ -46,4 +49,6 @@ def test_a_table_for_spreadsheets(veriglot: Callable[..., Outcome], tmp_path: Pa
         assert (failed["id"], failed["verdict"], failed["score"]) == ("row 2", "not_checked", "")
         assert "JSON" in failed["reason"]
         assert (last["verdict"], last["marked"], last["reason"]) == ("supported", "", "")
+    with pytest.raises(InputError, match=r"-o FILE\.jsonl or -o FILE\.parquet"):
+        list(read_predictions(tmp_path / "a.csv"))
     assert "one .jsonl or .parquet" in veriglot("detect", "in.jsonl", "--shard", "1/2", "-o", "x.csv").err

@@ -377,7 +377,7 @@ def _pair_sample(options: DetectOptions) -> Sample:
 
 
 def _rows(
-    options: DetectOptions, inputs: Sequence[Input], account: Account | None, *, alone: bool
+    options: DetectOptions, inputs: Sequence[Input], account: Account | None, *, alone: bool | None = None
 ) -> Callable[[], Iterator[Sample | FailedRow]]:
     """Opens the rows of `inputs`; without an account they are read a second time and repairs are not counted again."""
     from veriglot.formats.reader import SeenIds
@@ -398,7 +398,7 @@ def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, 
     from veriglot.formats.containers import standard_input_ready
 
     bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would stand among the results
-    rows = _rows(options, inputs, account, alone=len(inputs) == 1)
+    rows = _rows(options, inputs, account)
     live = any(file.path == STDIN for file in inputs)
 
     def pairs() -> Iterator[tuple[Sample, Prediction]]:
@@ -425,9 +425,8 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
     else:
         names = _output_names([file.relative_path for file in inputs])
         shares = [(options.folder / name, [file]) for name, file in zip(names, inputs, strict=True)]
-    alone = len(inputs) == 1
     jobs = [
-        _output_job(options, output, share, engine, _rows(options, share, account, alone=alone))
+        _output_job(options, output, share, engine, _rows(options, share, account, alone=len(inputs) == 1))
         for output, share in shares
     ]
 
@@ -452,8 +451,7 @@ def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], e
     if kind_of(output, _KINDS) in _VIEWS and any(file.path == STDIN for file in inputs):
         spool = _Spool()  # standard input cannot be read twice
         return OutputJob(lambda: spool.through(rows()), _checkpoint(options, output, inputs, engine, spool.rows))
-    rows_anew = _rows(options, inputs, None, alone=len(inputs) == 1)
-    return OutputJob(rows, _checkpoint(options, output, inputs, engine, rows_anew))
+    return OutputJob(rows, _checkpoint(options, output, inputs, engine, _rows(options, inputs, None)))
 
 
 def _checkpoint(
@@ -517,7 +515,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
             restart=options.overwrite,
         )
         pace = Pace(cluster.processes)
-        rows = _rows(options, inputs, account, alone=len(inputs) == 1)
+        rows = _rows(options, inputs, account)
         with Bar(shown=not options.quiet, total=total, resumes=True, lines=False) as bar:
 
             def seen(part: Part, process: int | None) -> None:

@@ -243,7 +243,11 @@ def test_labels_of_whole_responses_are_read_as_stated_and_lack_marks(files: File
     assert outcome.code == 1
     assert "read as unsupported from human_label" in outcome.err
     assert "labels are not used" not in outcome.err
-    assert "Mark the unsupported parts of these responses." in outcome.err
+    assert "Mark the unsupported parts of these responses. Rates of whole responses: veriglot evaluate" in outcome.err
+    words = ("--predictions", files.predictions, "--map", "unsupported=human_label", "--full")
+    outcome = veriglot("evaluate", files.folder / "labels.csv", *words)
+    assert outcome.code == 0, outcome.err
+    assert "Responses\nlanguage" in outcome.out
 
 
 @pytest.mark.parametrize(

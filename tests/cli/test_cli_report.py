@@ -122,6 +122,19 @@ def test_a_file_that_holds_no_results_is_told_with_its_place(veriglot: Command, 
     assert not (run / "report.html").exists()
 
 
+def test_predictions_are_told_as_such_with_what_takes_them(veriglot: Command, run: Path, tmp_path: Path) -> None:
+    """A second line was no valid JSON."""
+    path = tmp_path / "my marked.jsonl"
+    line = '{"id": "a", "status": "scored", "detector": "d@1", "score": 0.1, "spans": []}\n'
+    for rows, words in ((1, ()), (2, ()), (2, (run, "--site", tmp_path / "public"))):
+        path.write_text(line * rows, "utf-8")
+        outcome = veriglot("report", path, *words)
+        assert outcome.code == 1
+        assert "this holds predictions, not the results of a study" in outcome.err
+        assert f"veriglot estimate '{path}' --samples ROWS" in outcome.err
+    assert not (tmp_path / "public").exists()
+
+
 def test_several_runs_are_a_site(veriglot: Command, run: Path, tmp_path: Path) -> None:
     outcome = veriglot("report", run, run / "results.json", "--site", tmp_path / "public")
     assert (outcome.code, outcome.out.strip()) == (0, str(tmp_path / "public" / "index.html"))

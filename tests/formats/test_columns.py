@@ -531,8 +531,9 @@ def test_labels_of_native_rows_after_the_first_count(tmp_path: Path) -> None:
     assert isinstance(unclear, FailedRow)
 
 
-def test_numbers_keep_their_digits() -> None:
+def test_ids_of_any_usual_name_and_numbers_keep_their_digits() -> None:
     assert [read_row({**RAG, "id": id_}).id for id_ in (1234567.0, 1234568.0, 7)] == ["1234567", "1234568", "7"]
+    assert {read_row({**RAG, name: "x"}).id for name in ("item_id", "traceId", "uid", "response_id", "pairID")} == {"x"}
     assert read_row({"context": EVIDENCE, "answer": 3.14159265}).response == "3.14159265"
 
 

@@ -16,6 +16,7 @@ import veriglot
 from veriglot.cli.app import load_verb
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, Report, load_format
+from veriglot.formats.columns import read_row
 from veriglot.formats.reader import read, read_predictions
 from veriglot.formats.writer import Writer, write
 from veriglot.records import Annotation, Generator, Kind, Prediction, Sample, Status
@@ -170,3 +171,15 @@ def test_annotations_in_a_simpler_shape_are_read_and_others_counted(tmp_path: Pa
         (sample,) = veriglot.read(path, report=report)
         assert "annotations" in sample.meta
         assert [dict(file.notes) for file in report.files.values()] == [{"annotations_not_used": 1}]
+
+
+def test_several_columns_for_what_takes_one_are_refused() -> None:
+    """The last column of spans counted, the first of anything else, without a word."""
+    row = {"answer": "It was opened in 1879.", "context": "It was opened in 1897.", "anna": [[17, 21]], "b+c": []}
+    with pytest.raises(InputError, match=r"spans takes one column, not anna \+ ben.*Name one.*`annotations`"):
+        read_row({**row, "ben": []}, columns={"spans": "anna+ben"})
+    for part in ("spans", "id", "response"):
+        with pytest.raises(InputError, match=f"{part} takes one column"):
+            read_row(row, columns={part: "anna+absent"})
+    assert read_row(row, columns={"spans": "b+c"}).annotations[0].spans == ()
+    assert len(read_row(row, columns={"evidence": "context+answer", "response": "answer"}).evidence) == 2

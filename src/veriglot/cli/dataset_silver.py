@@ -87,8 +87,7 @@ def rules(
         _show(path, None, json=json)
         _say_unsupported(quoted, settings)
     total = load_account(path).total
-    if total.seeds > total.rows:
-        unmade = total.seeds - total.rows
+    if (unmade := total.seeds - total.rows) > 0:
         say(f"{unmade:,} rows that were planned could not be made; {path}.rejected.jsonl says why.")
     return tell(path, tally, what="planned rows")
 
@@ -122,12 +121,15 @@ def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Arti
     def rows() -> Iterator[Sample | Reference | FailedRow]:
         for path in source.paths:
             plain = reading.format is None and not _holds_samples(path)
-            queries = Queries([path], reading)
-            yield from references([path], "lead") if plain else queries.rows()
+            yield from references([path], "lead") if plain else Queries([path], reading).rows()
 
+    answered = 0
     for row in readable(rows(), "seeds could not be read."):
         if isinstance(row, Sample | Reference):
+            answered += bool(getattr(row, "response", ""))
             articles.add(row)
+    if answered:
+        say(f"{answered:,} responses are not used: rules quote evidence. Errors in responses: veriglot dataset silver")
     for reason, number in sorted(articles.left_out.items()):
         say(f"{number:,} seeds are left out: {reason}.")
     return articles

@@ -17,6 +17,7 @@ from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import EXIT_OVER_LIMIT, InputError, UnknownNameError, UsageError
 from veriglot.records import Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping, sample_from
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
+from veriglot.storage.files import write_whole
 from veriglot.storage.shards import SHARD, Shard
 
 if TYPE_CHECKING:
@@ -137,14 +138,15 @@ def detect(options: DetectOptions) -> int:
     """
     from veriglot.pipeline.engine import Engine
 
-    if (options.file or options.folder) and options.to is not None:
+    to_stdout = options.file is None and options.folder is None
+    if not to_stdout and options.to is not None:
         raise UsageError("--output and --to exclude each other.")
     for name in set(options.limits) - _LIMITS.keys():
         raise UnknownNameError("verdict to fail on", name, _LIMITS)
     assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
     _check_ray(options)
     _check_shard(options)
-    live = options.file is None and options.folder is None and STDIN in options.inputs
+    live = to_stdout and STDIN in options.inputs
     account = Account(quiet=options.quiet, live=live)
     if options.is_pair:
         return _pair(options, account)
@@ -166,7 +168,7 @@ def detect(options: DetectOptions) -> int:
         return _verdict(options, account.tally) or code
     jobs = jobs_for(inputs, options.processes)
     with Engine(options.recipe, jobs=jobs) as engine:
-        if options.file is None and options.folder is None:
+        if to_stdout:
             _to_stdout(options, inputs, engine, account)
         else:
             _to_files(options, inputs, engine, account)
@@ -181,7 +183,7 @@ def _check_shard(options: DetectOptions) -> None:
     assert options.part  # a wrong one is to be known before the work
     if options.is_pair or STDIN in options.inputs:
         raise UsageError(f"{SHARD} goes with files: every part reads the whole input.", "Name files or folders.")
-    if options.file is None or kind_of(options.file, _KINDS) == "html":
+    if options.file is None or kind_of(options.file, _KINDS) in _VIEWS:
         raise UsageError(f"{SHARD} makes one .jsonl or .parquet file.", "Name it with -o, another for each part.")
 
 
@@ -224,7 +226,8 @@ def _verdict(options: DetectOptions, tally: Tally) -> int:
     return EXIT_OVER_LIMIT if messages else 0
 
 
-_KINDS = {".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "html"}
+_KINDS = {".jsonl": "jsonl", ".parquet": "parquet", ".csv": "csv", ".html": "html", ".htm": "html"}
+_VIEWS = {"csv", "html"}  # kinds that show the samples
 
 
 def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
@@ -257,12 +260,27 @@ def _with_failed(rows: Iterable[Sample | FailedRow], predictions: Iterator[Predi
 
 
 def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, title: str) -> None:
-    """Write an output of a kind as a whole; only a page shows the samples."""
+    """Write an output of a kind as a whole; only those of `_VIEWS` show the samples."""
     from veriglot.formats.writer import Writer
     from veriglot.report.pages import write_html
+    from veriglot.report.tables import Table
 
     if kind == "html":
         write_html(pairs, target, title=title)
+    elif kind == "csv":
+        heads = ("id", "verdict", "score", "marked", "response", "reason")
+        rows = [
+            (
+                each.id,
+                each.verdict,
+                each.score,
+                " | ".join(sample.response[span.start : span.end] for span in each.spans or ()),
+                sample.response,
+                each.reason,
+            )
+            for sample, each in pairs
+        ]
+        write_whole(target, Table("", heads, rows).to_csv().encode("utf-8-sig"))  # Excel needs the mark
     else:
         with Writer(target, format=kind, kind="predictions") as writer:
             for _, prediction in pairs:
@@ -283,7 +301,7 @@ def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None]
 
     def finish(done: Path, target: Path) -> None:
         predictions = (from_mapping(decode_json(line), Prediction) for line in JsonLines(done).lines())
-        pairs = _with_failed(rows(), predictions) if kind == "html" else ((None, each) for each in predictions)
+        pairs = _with_failed(rows(), predictions) if kind in _VIEWS else ((None, each) for each in predictions)
         _write(kind, pairs, target, title)
 
     return finish
@@ -359,7 +377,7 @@ def _pair_sample(options: DetectOptions) -> Sample:
 
 
 def _rows(
-    options: DetectOptions, inputs: Sequence[Input], account: Account | None, *, alone: bool
+    options: DetectOptions, inputs: Sequence[Input], account: Account | None, *, alone: bool | None = None
 ) -> Callable[[], Iterator[Sample | FailedRow]]:
     """Opens the rows of `inputs`; without an account they are read a second time and repairs are not counted again."""
     from veriglot.formats.reader import SeenIds
@@ -380,7 +398,7 @@ def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, 
     from veriglot.formats.containers import standard_input_ready
 
     bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would stand among the results
-    rows = _rows(options, inputs, account, alone=len(inputs) == 1)
+    rows = _rows(options, inputs, account)
     live = any(file.path == STDIN for file in inputs)
 
     def pairs() -> Iterator[tuple[Sample, Prediction]]:
@@ -407,9 +425,8 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
     else:
         names = _output_names([file.relative_path for file in inputs])
         shares = [(options.folder / name, [file]) for name, file in zip(names, inputs, strict=True)]
-    alone = len(inputs) == 1
     jobs = [
-        _output_job(options, output, share, engine, _rows(options, share, account, alone=alone))
+        _output_job(options, output, share, engine, _rows(options, share, account, alone=len(inputs) == 1))
         for output, share in shares
     ]
 
@@ -431,11 +448,10 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
 def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, rows: Rows) -> OutputJob:
     from veriglot.pipeline.engine import OutputJob
 
-    if kind_of(output, _KINDS) == "html" and any(file.path == STDIN for file in inputs):
-        spool = _Spool()  # the page shows the samples, and standard input cannot be read twice
+    if kind_of(output, _KINDS) in _VIEWS and any(file.path == STDIN for file in inputs):
+        spool = _Spool()  # standard input cannot be read twice
         return OutputJob(lambda: spool.through(rows()), _checkpoint(options, output, inputs, engine, spool.rows))
-    rows_anew = _rows(options, inputs, None, alone=len(inputs) == 1)
-    return OutputJob(rows, _checkpoint(options, output, inputs, engine, rows_anew))
+    return OutputJob(rows, _checkpoint(options, output, inputs, engine, _rows(options, inputs, None)))
 
 
 def _checkpoint(
@@ -499,7 +515,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
             restart=options.overwrite,
         )
         pace = Pace(cluster.processes)
-        rows = _rows(options, inputs, account, alone=len(inputs) == 1)
+        rows = _rows(options, inputs, account)
         with Bar(shown=not options.quiet, total=total, resumes=True, lines=False) as bar:
 
             def seen(part: Part, process: int | None) -> None:

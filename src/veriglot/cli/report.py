@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from veriglot.bench.results import read_results
 from veriglot.cli.command import command
 from veriglot.cli.inputs import kind_of
-from veriglot.errors import UsageError, VeriglotError
+from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.formats.containers import Source
 from veriglot.records import decode_json
 from veriglot.records.settings import read_json_record
 from veriglot.report.tables import open_console
@@ -68,9 +70,8 @@ def report(
         return
     from veriglot.report.study import render_study, study_table
     from veriglot.report.study_page import write_study
-    from veriglot.study.results import StudyResults
 
-    results = read_json_record(path, StudyResults, _REMEDY)
+    results = _study(path)
     if table == "all":
         _write_all(results, to, output)
         return
@@ -83,14 +84,27 @@ def report(
 
 def _write_site(paths: Sequence[Path], folder: Path, other: str | None) -> None:
     from veriglot.report.site import write_site
-    from veriglot.study.results import StudyResults
 
     if other is not None:
         raise UsageError(
             "--site writes pages, tables and results into its folder.", "Leave out --to, --output, --table."
         )
-    runs = [read_results(path) if _is_bench(path) else read_json_record(path, StudyResults, _REMEDY) for path in paths]
+    runs = [read_results(path) if _is_bench(path) else _study(path) for path in paths]
     print(write_site(runs, folder)[0])
+
+
+def _study(path: Path) -> StudyResults:
+    """The results of a study; of predictions, which are none, the error names the commands that take them."""
+    from veriglot.study.results import StudyResults
+
+    if path.is_file() and Source(path).look().keys >= {"id", "status", "detector"}:
+        name = quote(str(path))
+        remedy = (
+            f"Rates: veriglot estimate {name} --samples ROWS. Against labels: veriglot evaluate ROWS --predictions"
+            f" {name}. A page: veriglot detect ROWS -o page.html"
+        )
+        raise InputError("this holds predictions, not the results of a study", remedy, path=str(path))
+    return read_json_record(path, StudyResults, _REMEDY)
 
 
 def _is_bench(path: Path) -> bool:

@@ -200,11 +200,14 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
     """The columns that were stated for each part; not those that this row lacks, unless it cannot do without."""
     for part, column in stated:
         chosen = (column,) if column and column in names else tuple(filter(None, map(str.strip, column.split("+"))))
+        if len(chosen) > 1 and part != "evidence":
+            more = " Those of several people go into a list `annotations`: docs/formats.md." * (part in LABEL_PARTS)
+            remedy = f"Name one, such as --map {quote(f'{part}={chosen[0]}')}.{more}"
+            raise InputError(f"{part} takes one column, not {' + '.join(chosen)}", remedy, field=part)
         missing = [each for each in chosen if each not in names]
         if missing and part in {"response", "evidence"}:
-            near = get_close_matches(missing[0], names, 1, 0.8)
-            remedy = f"Did you mean {near[0]}?" if near else ""
-            raise InputError(f"there is no column {missing[0]!r}", field=part, remedy=remedy)
+            near = "".join(get_close_matches(missing[0], names, 1, 0.8))
+            raise InputError(f"there is no column {missing[0]!r}", near and f"Did you mean {near}?", field=part)
         if not missing:
             yield part, chosen
 
@@ -384,8 +387,7 @@ def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             one_each = {k: v[index] for k, v in value.items() if isinstance(v, list) and len(v) > index}
             yield from object_passages({**one_each, key: " ".join(text) if sentences else text})
         return
-    about = value.get("metadata")
-    flat = {**(about if isinstance(about, Mapping) else {}), **value}
+    flat = {**(about if isinstance(about := value.get("metadata"), Mapping) else {}), **value}
     named = {name: _first(flat, known.get(name, [name]), str | int) for name in ("id", "url", "title", "language")}
     rest = {k: v for k, v in value.items() if k != key and k not in {*named, *known["id"], *known["url"]}}
     yield rest | {"text": value[key], **{name: str(each) for name, each in named.items() if each not in (None, "")}}
@@ -728,8 +730,7 @@ class Columns(Format):
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:
                 yield reading.bad(record, error)
-        named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
-        met = {part for part, _ in named}
+        met: dict[str, tuple[str, ...]] = dict(reading.once("named", set))
         for part, column in reading.columns.items():
             if column and part not in met:
                 _LOG.info("%s: no row has the column %s (%s)", reading.source.path, column, part)

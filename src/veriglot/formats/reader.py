@@ -387,7 +387,7 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
         return
     if container == "text":
         container = "jsonl"  # each line will say what is wrong with it
-    remedy = "Predictions are what `veriglot detect -o` writes, as JSON lines or Parquet."
+    remedy = "Predictions are what `veriglot detect` writes with -o FILE.jsonl or -o FILE.parquet."
     if container not in {"jsonl", "json", "parquet"}:
         raise InputError(f"this holds no predictions: it is {container}", path=source.path, remedy=remedy)
     for record in read_container(container, source):

@@ -237,7 +237,11 @@ class Gold:
                 counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
         if row is not None and not counts:
             what = "no row has labelled spans, and labels of whole responses do not say which words are wrong"
-            raise InputError(what, "Mark the unsupported parts of these responses.", path=path, field="annotations")
+            remedy = (
+                "Mark the unsupported parts of these responses. Rates of whole responses: veriglot evaluate LABELLED"
+                " --predictions PREDICTIONS --map unsupported=COLUMN --full"
+            )
+            raise InputError(what, remedy, path=path, field="annotations")
         return cls(counts, frozenset(kinds))
 
     def __bool__(self) -> bool:

@@ -129,10 +129,12 @@ def test_a_language_with_one_article_is_said_and_left_out(silver: Callable[..., 
 
 
 def test_the_account_is_shown_and_given_as_json(silver: Callable[..., Outcome], tmp_path: Path) -> None:
-    given = written(tmp_path / "in.jsonl", seeds("en", "ar"))
+    answered = Sample("answered", "It is a bridge.", language="en", evidence=(Evidence("It is a bridge."),))
+    given = written(tmp_path / "in.jsonl", [*seeds("en", "ar"), answered])
     words = (given, "-n", "30", "--shares", "entity=2,invented=1", "--errors", "2", "--clean", "0.5")
     outcome = silver(*words, "-o", tmp_path / "out.jsonl", "--json")
     assert outcome.code == 0, outcome.err
+    assert "1 responses are not used" in outcome.err
     total = json.loads(outcome.out)["total"]
     assert (total["rows"], total["clean"], total["calls"]) == (30, 16, 0)
     assert {name: one["errors"] for name, one in total["types"].items() if one["errors"]} == {

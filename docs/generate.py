@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,11 +46,13 @@ def commands() -> Iterator[list[str]]:
 
 
 def cli_page() -> str:
-    """The help of every command."""
-    parts = [NOTE, "# The command line\n\nThe help of every command, as `veriglot COMMAND --help` prints it.\n"]
+    """The help of every command, without the option that each has to print it."""
+    head = "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it."
+    parts = [NOTE, f"# The command line\n\n{head}\n"]
     for words in commands():
         name = " ".join(["veriglot", *words])
-        parts.append(f"## {name}\n\n```text\n{help_page(words)}\n```\n")
+        text = re.sub(r"\n  -h, --help +Show this message and exit\.", "", help_page(words))
+        parts.append(f"## {name}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 

@@ -83,10 +83,15 @@ def languages_page() -> str:
     """The language table."""
     table = languages()
     rows = [
-        f"| `{entry.tag}` | {entry.name} | {entry.native_name} | {entry.script} | {entry.direction} | {entry.family} "
-        f"| {entry.word_breaking} | {', '.join(PAPERS[source] for source in entry.sources)} |"
+        f"| `{entry.tag}` | {entry.name} | {entry.native_name} | {entry.script} | {entry.family} "
+        f"| {', '.join(PAPERS[source] for source in entry.sources)} |"
         for entry in table.values()
     ]
+    from_the_right = sorted({entry.script for entry in table.values() if entry.direction == "rtl"})
+    cut_by = {
+        way: "`, `".join(entry.tag for entry in table.values() if entry.word_breaking == way)
+        for way in ("dictionary", "characters")
+    }
     head = [
         NOTE,
         "# Languages\n",
@@ -95,8 +100,10 @@ def languages_page() -> str:
         "```sh\nveriglot detect answers.jsonl --language de\n```\n",
         "`grounding` was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
         "works with\nits default calibration, and its predictions say so.\n",
-        "| tag | name | own name | script | direction | family | words by | papers |",
-        "|---|---|---|---|---|---|---|---|",
+        f"The scripts {', '.join(from_the_right)} are written from right to left. Words are cut at spaces, but by a "
+        f"dictionary\nin `{cut_by['dictionary']}`, and by characters in `{cut_by['characters']}`.\n",
+        "| tag | name | own name | script | family | papers |",
+        "|---|---|---|---|---|---|",
     ]
     return "\n".join([*head, *rows]) + "\n"
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from small_bench import BENCH, difference, ran, samples, written
 
-from veriglot.bench.figures import few, without_unsure_interval
+from veriglot.bench.figures import without_unsure_interval
 from veriglot.bench.leaderboard import Contender
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, too_few
 from veriglot.metrics.measures import Items
 from veriglot.records import encode
+from veriglot.report.bench import _ends
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,5 +79,6 @@ def test_reasons_are_kept_beside_that_of_few_texts() -> None:
     assert told.reason == "all alike; too few texts for an interval: 1 text, and 5 are the fewest"
     enough = ClusteredEstimate(9, 1, 5, value=0.5, low=0.1, high=0.9)
     assert without_unsure_interval(enough) is enough
-    assert [few(texts) for texts in (4, 5, 29, 30)] == [False, True, True, False]
+    shown = ["", "[0.100, 0.900]‡", "[0.100, 0.900]‡", "[0.100, 0.900]"]
+    assert [_ends(0.1, 0.9, texts) for texts in (4, 5, 29, 30)] == shown
     assert too_few(5) is None

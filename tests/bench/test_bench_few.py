@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from small_bench import BENCH, difference, ran, samples, written
 
+from json_lines import write_lines
 from veriglot.bench.figures import without_unsure_interval
 from veriglot.bench.leaderboard import Contender
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, too_few
 from veriglot.metrics.measures import Items
-from veriglot.records import encode
 from veriglot.report.bench import _ends
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def run_on(test: list[Sample], folder: Path, *, labelled: bool = True) -> BenchResults:
     """The small bench on these, thresholds tuned on a file of its own."""
     dev = samples(("en",))[10:]
-    (folder / "dev.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in dev))
+    write_lines(folder / "dev.jsonl", dev)
     text = BENCH.replace("dev_share = 0.4", 'dev = "dev.jsonl"' if labelled else "")
     return ran(written(folder, text, test), folder / "run")
 

@@ -16,7 +16,6 @@ language, so its figures of same-language pairs are of texts that it has seen.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -28,13 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from figures import machine, show
+from figures import command_line, machine, show
 from parallel_questions import LANGUAGES, PIVOT, Item, drawn, read_questions
 from ranking import as_number, auc, draws_of, mean_of, shown
 from veriglot.detectors.registry import load_detector
 from veriglot.encoders.base import measured_in, strength_among
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
@@ -252,7 +252,7 @@ def as_json(
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = command_line(__doc__, draws=True)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds xquad")
     parser.add_argument(
         "--detector", nargs="+", default=["grounding"], help="names; the first is held against the second"
@@ -262,9 +262,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=60, help="responses a pair; a round of all kinds is 12")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--tables", nargs="*", default=[MAIN], choices=list(CONTRASTS), help="which to show by pair")
-    parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 

@@ -12,7 +12,6 @@ the first use of a language), which does not grow with the rows.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import subprocess
@@ -38,6 +37,7 @@ from veriglot.records import encode
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from veriglot.records import Detector, Sample
@@ -204,7 +204,7 @@ def _detect(name: str, source: Path, processes: int, *, words: bool) -> float:
 
 def main() -> None:
     """Read the options, measure, show."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--detector", action="append", help="name; may be repeated (default: grounding, reader)")
     parser.add_argument("--reader-weights", help="folder of weights for reader (default: those in the package)")
     parser.add_argument("--data", help="a file or folder in any readable format; default: our examples, lengthened")
@@ -214,7 +214,6 @@ def main() -> None:
     parser.add_argument("--transformer-examples", type=int, default=3, help="rows for each transformer (default: 3)")
     parser.add_argument("--no-transformers", action="store_true", help="leave the transformers out")
     parser.add_argument("--files", action="store_true", help="detect from file to file beside the detector alone")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     if options.files:
         rows, notes = from_files(options)

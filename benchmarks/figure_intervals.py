@@ -10,13 +10,12 @@ equally good in truth are held against each other. Aim: cover the truth in 95%, 
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from figures import show
+from figures import command_line, show
 from veriglot.bench.leaderboard import Contender, difference
 from veriglot.bench.results import BenchComparison
 from veriglot.metrics.estimate import Resampling, percentile
@@ -91,11 +90,10 @@ def covered(texts: int, studies: int, resamples: int, truth: dict[str, float]) -
 
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--studies", type=int, default=300, help="simulated data sets of each size (default 300)")
     parser.add_argument("--texts", type=int, nargs="+", default=[30, 100, 300], help="sizes (default 30 100 300)")
     parser.add_argument("--resamples", type=int, default=500, help="of each interval (default 500)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     large = world(200_000, 0)
     alone = Resampling.of(range(len(large.texts)), resamples=0)

@@ -1,7 +1,8 @@
-"""How a benchmark shows its figures: a small table for people, or one JSON object with `--json`."""
+"""How a benchmark is called, and how it shows its figures: a small table for people, or a JSON object with `--json`."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -10,6 +11,16 @@ from typing import Any
 import veriglot
 
 WIDTH = 120  # columns of a table that goes to a file
+
+
+def command_line(about: str | None, *, draws: bool = False) -> argparse.ArgumentParser:
+    """A parser that takes `--json`, and what is drawn by, if there are draws; `about` is the benchmark's docstring."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a table")
+    if draws:
+        parser.add_argument("--resamples", type=int, default=1000)
+        parser.add_argument("--seed", type=int, default=1)
+    return parser
 
 
 def machine() -> dict[str, Any]:

@@ -17,7 +17,6 @@ sentence by itself and takes the response score. Each set falls into two halves 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -34,7 +33,7 @@ import msgspec
 import numpy as np
 
 import veriglot
-from figures import show
+from figures import command_line, show
 from parallel_questions import LANGUAGES, ROLES, is_test, item_of, read_questions
 from ranking import shown
 from veriglot.datasets.rules.material import quotable
@@ -52,6 +51,7 @@ from veriglot.training.grounding.examples import HELD_OUT, TYPES, read_labelled,
 from veriglot.training.reader.lessons import part_of, text_key
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
@@ -668,7 +668,7 @@ def judged(name: str, role: str, side: Side, samples: Sequence[Sample], out: Pat
 
 def arguments() -> argparse.Namespace:
     """What was typed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = command_line(__doc__, draws=True)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds the sets")
     parser.add_argument("--detector", default="reader", help="name of the detector")
     parser.add_argument("--weights", type=Path, default=None, help="folder of its weights; default: those shipped")
@@ -683,9 +683,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=None, help="groups of each set, by hash; default: all")
     parser.add_argument("--by", metavar="KEY", help="figures by language, source or form as well")
     parser.add_argument("--out", type=Path, default=None, help="folder for the predictions; default: none")
-    parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 

@@ -9,14 +9,13 @@ known within bounds only; a figure that needs one agrees where the printed value
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from figures import show
+from figures import command_line, show
 from mfava_figures import Figure4, facts, precision_recall, read_figure4
 from veriglot.rates.comparison import average, correlate, statistics, t_test
 from veriglot.rates.estimators import estimate
@@ -60,9 +59,8 @@ class Finding:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--facts", type=Path, required=True, help="folder of the paper's tables")
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a table")
     options = parser.parse_args()
     figure, said = read_figure4(options.facts), facts(options.facts)
     table = list(averages(figure))

@@ -12,14 +12,13 @@ The figure is the share of twins whose wrong answer has the higher score, ties c
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from figures import show
+from figures import command_line, show
 from veriglot.detectors.registry import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.training.reader.twins import TYPES, draw_twin, languages, wordings
@@ -76,14 +75,13 @@ def rows_of(wins: dict[str, list[float]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Draw, judge, count, print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = command_line(__doc__)
     parser.add_argument("--detector", nargs="+", default=["grounding"], help="names of detectors, a table for each")
     parser.add_argument("--language", nargs="+", default=languages(), help="tags; all that there are by default")
     parser.add_argument("-n", "--count", type=int, default=100, help="twins a language")
     parser.add_argument("--across", action="store_true", help="answers in another language than the evidence")
     parser.add_argument("--show", action="store_true", help="print twins to read instead")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
     twins = {tag: draw(tag, options.count, options.seed, across=options.across) for tag in options.language}

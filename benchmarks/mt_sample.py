@@ -12,7 +12,6 @@ by n-grams that are made here. `--twice` samples again in one process, and compa
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -265,12 +264,11 @@ def again(path: Path, first: Path, second: Path, lines: int, *, as_json: bool) -
 
 def main() -> int:
     """Read the options, measure, show; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--lines", type=int, default=HAT_LINES, help="lines to generate (default: 5,000,000)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--folder", type=Path, help="where to work, which stays (default: a temporary folder)")
     parser.add_argument("--twice", action="store_true", help="sample again in one process, and compare")
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a table")
     asked = parser.parse_args()
     folder = asked.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)

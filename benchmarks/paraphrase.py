@@ -11,7 +11,6 @@ itself, and so has pairs only. The interval draws stories again: pair 7 tells th
 
 from __future__ import annotations
 
-import argparse
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 
 import veriglot
 from cross_lingual import best_word
-from figures import show
+from figures import command_line, show
 from ranking import draws_of, mean_of, shown
 from veriglot.detectors.registry import load_detector
 from veriglot.text.normalization import fold
@@ -163,12 +162,9 @@ def table(
 
 def main() -> None:
     """Ask, count, print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = command_line(__doc__, draws=True)
     parser.add_argument("--detector", nargs="+", default=["grounding"], help="names; the second is taken off the first")
     parser.add_argument("--probes", type=Path, default=PROBES, help="another file of pairs")
-    parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
     pairs = read_pairs(options.probes)

@@ -15,7 +15,6 @@ each number beside others, there alone); figures are of the rest.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -197,7 +196,7 @@ def grid(data: dict[str, list[Pair]], encoder: Encoder) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Read the arguments and print the tables."""
-    parser = argparse.ArgumentParser(description="Spans laid onto human translations: answers of XQuAD.")
+    parser = figures.command_line(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with xquad.LANGUAGE.json")
     parser.add_argument(
         "--languages", nargs="+", default=["ar", "de", "el", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh"]
@@ -207,7 +206,6 @@ def main() -> None:
     parser.add_argument("--encoder", default="use-multilingual", help="name of the encoder (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="the first paragraphs alone")
     parser.add_argument("--grid", action="store_true", help="the aligner's numbers beside others, on the chosen half")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     started = time.process_time()
     half = "chosen" if options.grid else options.half

@@ -19,14 +19,13 @@ test whether the study looks like the profile's data.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from figures import show
+from figures import command_line, show
 from rates_world import World
 from veriglot.rates.estimators import estimate
 from veriglot.rates.proportion import Labels, Tallies
@@ -135,11 +134,10 @@ def _short(reason: str) -> str:
 
 def main() -> None:
     """Print all tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the studies")
     parser.add_argument("--studies", type=int, default=800, metavar="N", help="of each true rate (default: 800)")
     parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a table")
     options = parser.parse_args()
     studies = options.studies // 10 if options.quick else options.studies
     if studies < 20:

@@ -11,7 +11,6 @@ holds `xquad`, `mfava/queries` and `mu_shroom_val`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from pathlib import Path
@@ -113,13 +112,12 @@ def area(same: list[float], other: list[float]) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     parser.add_argument("--texts", type=int, default=100, help="texts of a language at the most; default 100")
     parser.add_argument(
         "--languages", nargs="+", choices=sorted(SOURCES), default=list(SOURCES), help="default: all 19"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
     given = parser.parse_args()
     rows = []
     for language in given.languages:

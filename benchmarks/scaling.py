@@ -7,7 +7,6 @@ twice, nor in two runs, since detectors may keep what they read last.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import subprocess
@@ -137,11 +136,10 @@ def run_detect(name: str, source: Path, target: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Read the options, measure, show."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--detector", default="grounding", help="name (default: grounding)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of evidence")
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="numbers of rows")
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a table")
     options = parser.parse_args()
     rows, notes = time_by_evidence(options.detector, list(options.sizes))
     figures.show(f"Time of {options.detector} by length of the evidence", rows, as_json=options.json, notes=notes)

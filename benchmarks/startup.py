@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import re
 import subprocess
@@ -88,9 +87,8 @@ def measure(repeats: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Read the options, measure, show."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="runs, of which the fastest counts (default: 5)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     notes = ["wall time of a new process each; the core install counts every file of every package that it needs"]
     figures.show("Start-up", measure(options.repeats), as_json=options.json, notes=notes)

@@ -125,11 +125,10 @@ def one_size(count: int, bare_rows: int) -> dict[str, Any]:
 
 def main() -> None:
     """Read the options, measure, show."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.command_line(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="numbers of responses")
     parser.add_argument("--bare-rows", type=int, default=2000, help="rows for the bare detector, before and after")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     if options.child:
         print(json.dumps(one_size(options.child, options.bare_rows)))

@@ -19,7 +19,6 @@ evidence. Needs the extras `train` and `reader`, and gguf for files of that kind
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import re
@@ -36,7 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 import veriglot
-from figures import show
+from figures import command_line, show
 from veriglot.cli import main as veriglot_command
 from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.encoders.e5 import transformers_folder
@@ -288,7 +287,7 @@ def table_10(out: Path, facts: Path, grid: Sequence[Cell]) -> list[dict[str, Any
 
 def main() -> int:
     """Train and measure what is asked for, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with mfava/gold_dev")
     parser.add_argument("--facts", type=Path, required=True, help="folder with the paper's tables as CSV")
     parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
@@ -301,7 +300,6 @@ def main() -> int:
     parser.add_argument("--words", type=int, default=48, help="of a response; 0 for all; default: 48")
     parser.add_argument("--evidence-words", type=int, default=32, help="likewise; default: 32")
     parser.add_argument("--tables", action="store_true", help="train nothing")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     encoders, decoders = (dict(x.split("=", 1) for x in own) for own in (arguments.encoder, arguments.decoder))
     grid = {cell.name: cell for cell in cells(encoders, decoders)}

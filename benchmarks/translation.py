@@ -15,7 +15,6 @@ development half, every figure is of the test half, and intervals draw source te
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from figures import machine, show
+from figures import command_line, machine, show
 from ranking import as_number, auc, draws_of, mean_of, shown
 from thresholds import average_precision, best_cut, counted
 from translation_data import (
@@ -47,6 +46,7 @@ from veriglot.formats.translations import HALLUCINATIONS
 from veriglot.metrics.scores import f1, mcc
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
@@ -256,14 +256,11 @@ def numbers(row: Row) -> Row:
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = command_line(__doc__, draws=True)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds the mt_ sets")
     parser.add_argument("--detector", nargs="*", default=["grounding"], help="names of detectors")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(FOLDERS))
     parser.add_argument("--limit", type=int, default=1000, help="translations a pair and half, of mlqe and mqm")
-    parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,11 +46,13 @@ def commands() -> Iterator[list[str]]:
 
 
 def cli_page() -> str:
-    """The help of every command."""
-    parts = [NOTE, "# The command line\n\nThe help of every command, as `veriglot COMMAND --help` prints it.\n"]
+    """The help of every command, without the option that each has to print it."""
+    head = "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it."
+    parts = [NOTE, f"# The command line\n\n{head}\n"]
     for words in commands():
         name = " ".join(["veriglot", *words])
-        parts.append(f"## {name}\n\n```text\n{help_page(words)}\n```\n")
+        text = re.sub(r"\n  -h, --help +Show this message and exit\.", "", help_page(words))
+        parts.append(f"## {name}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 
@@ -80,10 +83,15 @@ def languages_page() -> str:
     """The language table."""
     table = languages()
     rows = [
-        f"| `{entry.tag}` | {entry.name} | {entry.native_name} | {entry.script} | {entry.direction} | {entry.family} "
-        f"| {entry.word_breaking} | {', '.join(PAPERS[source] for source in entry.sources)} |"
+        f"| `{entry.tag}` | {entry.name} | {entry.native_name} | {entry.script} | {entry.family} "
+        f"| {', '.join(PAPERS[source] for source in entry.sources)} |"
         for entry in table.values()
     ]
+    from_the_right = sorted({entry.script for entry in table.values() if entry.direction == "rtl"})
+    cut_by = {
+        way: "`, `".join(entry.tag for entry in table.values() if entry.word_breaking == way)
+        for way in ("dictionary", "characters")
+    }
     head = [
         NOTE,
         "# Languages\n",
@@ -92,8 +100,10 @@ def languages_page() -> str:
         "```sh\nveriglot detect answers.jsonl --language de\n```\n",
         "`grounding` was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
         "works with\nits default calibration, and its predictions say so.\n",
-        "| tag | name | own name | script | direction | family | words by | papers |",
-        "|---|---|---|---|---|---|---|---|",
+        f"The scripts {', '.join(from_the_right)} are written from right to left. Words are cut at spaces, but by a "
+        f"dictionary\nin `{cut_by['dictionary']}`, and by characters in `{cut_by['characters']}`.\n",
+        "| tag | name | own name | script | family | papers |",
+        "|---|---|---|---|---|---|",
     ]
     return "\n".join([*head, *rows]) + "\n"
 

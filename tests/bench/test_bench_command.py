@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from small_bench import samples, written
 
+from json_lines import write_lines
 from veriglot.cli import main
 from veriglot.records import Annotation, Kind, Sample, encode
 
@@ -92,7 +93,7 @@ def test_wrong_calls_say_what_to_do(
 def test_labelled_data_and_names_are_a_bench(tmp_path: Path, *, spans: bool, levels: list[str]) -> None:
     rows = samples() if spans else [msgspec.structs.replace(sample, annotations=()) for sample in samples()]
     path = tmp_path / "gold.jsonl"
-    path.write_bytes(b"".join(encode(sample) + b"\n" for sample in rows))
+    write_lines(path, rows)
     assert main(["bench", str(path), "--systems", "absent_words:AbsentWords,rouge-l", "-q"]) == 0
     results = json.loads((tmp_path / "gold-bench" / "results.json").read_bytes())
     assert [system["name"] for system in results["systems"]] == ["absent_words:AbsentWords", "rouge-l"]
@@ -124,7 +125,7 @@ def test_labels_of_whole_responses_are_labels(tmp_path: Path, capsys: pytest.Cap
     for name in ("spans", "whole"):
         rows = [_whole(row) if name == "whole" else row for row in samples()]
         path = tmp_path / f"{name}.jsonl"
-        path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+        write_lines(path, rows)
         assert main(["bench", str(path), "--systems", "absent_words:AbsentWords"]) == 0
         results = json.loads((tmp_path / f"{name}-bench" / "results.json").read_bytes())
         (data,) = results["data"]

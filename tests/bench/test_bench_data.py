@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from small_bench import samples
 
+from json_lines import write_lines
 from veriglot.bench.config import Config, DataEntry
 from veriglot.bench.data import DataSet
 from veriglot.bench.items import ItemTable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, rows: list[Sample], **options: object) -> DataSet:
-    (folder / "rows.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    write_lines(folder / "rows.jsonl", rows)
     entry = DataEntry("rows", "rows.jsonl", **options)  # type: ignore[arg-type]
     return DataSet.read(entry, Config(path=folder / "bench.toml", data=(entry,)))
 
@@ -64,7 +65,7 @@ def test_a_limit_is_of_each_language_and_keeps_the_order(tmp_path: Path) -> None
 def test_a_dev_file_is_named_and_its_texts_leave_the_test_part(tmp_path: Path) -> None:
     rows = samples(("en",))
     named = [msgspec.structs.replace(row, id=f"dev-{row.id}") for row in rows[:5]]
-    (tmp_path / "dev.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in named))
+    write_lines(tmp_path / "dev.jsonl", named)
     found = read(tmp_path, rows, dev="dev.jsonl")
     assert [row.id for row in found.dev] == [row.id for row in named]
     assert [row.id for row in found.test] == [row.id for row in rows[5:]]

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from small_bench import BENCH, difference, ran, samples, written
 
-from veriglot.bench.figures import few, without_unsure_interval
+from json_lines import write_lines
+from veriglot.bench.figures import without_unsure_interval
 from veriglot.bench.leaderboard import Contender
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, too_few
 from veriglot.metrics.measures import Items
-from veriglot.records import encode
+from veriglot.report.bench import _ends
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def run_on(test: list[Sample], folder: Path, *, labelled: bool = True) -> BenchResults:
     """The small bench on these, thresholds tuned on a file of its own."""
     dev = samples(("en",))[10:]
-    (folder / "dev.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in dev))
+    write_lines(folder / "dev.jsonl", dev)
     text = BENCH.replace("dev_share = 0.4", 'dev = "dev.jsonl"' if labelled else "")
     return ran(written(folder, text, test), folder / "run")
 
@@ -78,5 +79,6 @@ def test_reasons_are_kept_beside_that_of_few_texts() -> None:
     assert told.reason == "all alike; too few texts for an interval: 1 text, and 5 are the fewest"
     enough = ClusteredEstimate(9, 1, 5, value=0.5, low=0.1, high=0.9)
     assert without_unsure_interval(enough) is enough
-    assert [few(texts) for texts in (4, 5, 29, 30)] == [False, True, True, False]
+    shown = ["", "[0.100, 0.900]‡", "[0.100, 0.900]‡", "[0.100, 0.900]"]
+    assert [_ends(0.1, 0.9, texts) for texts in (4, 5, 29, 30)] == shown
     assert too_few(5) is None

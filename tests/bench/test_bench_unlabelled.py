@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from small_bench import BENCH, Listener, ran, samples, written
 
+from json_lines import write_lines
 from veriglot.bench.leaderboard import correlation_matrix
 from veriglot.bench.results import read_results
 from veriglot.cli import main
@@ -100,7 +101,7 @@ def test_labelled_data_beside_it_is_ranked_as_ever(tmp_path: Path) -> None:
         + '\n[[data]]\nname = "wild"\npath = "wild.jsonl"\nlevels = ["word", "response"]\n'
     )
     rows = [msgspec.structs.replace(row, id=f"wild-{row.id}", annotations=()) for row in samples(("de",))]
-    (tmp_path / "wild.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    write_lines(tmp_path / "wild.jsonl", rows)
     alone = ran(written(tmp_path), tmp_path / "alone")
     results = ran(written(tmp_path, text), tmp_path / "both")
     assert results.figures == alone.figures

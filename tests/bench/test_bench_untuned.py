@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 from small_bench import BENCH, ran, samples, written
 
+from json_lines import write_lines
 from veriglot.bench.config import load
 from veriglot.bench.data import DataSet
-from veriglot.records import Prediction, Sample, Span, Status, encode
+from veriglot.records import Prediction, Sample, Span, Status
 from veriglot.report.bench import bench_document, render_bench, write_bench
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def test_verdicts_alone_count_as_they_are_and_no_threshold_is_tuned(tmp_path: Pa
         for row in rows
         for marks in [row.annotations[0].spans]
     ]  # fmt: skip
-    (tmp_path / "contrary.jsonl").write_bytes(b"".join(encode(each) + b"\n" for each in predictions))
+    write_lines(tmp_path / "contrary.jsonl", predictions)
     text = (
         '[bench]\nresamples = 0\nrank_by = "f1"\n[[systems]]\npredictions = "contrary.jsonl"\nlabel = "contrary"\n'
         '[[data]]\nname = "animals"\npath = "animals.jsonl"\ndev_share = 0.4\n'

@@ -10,9 +10,10 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import annotation
 
+from json_lines import write_lines
 from settings_file import main
 from veriglot.detectors.calibration import Calibration, curved
-from veriglot.records import Evidence, Sample, encode
+from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +45,7 @@ def _samples() -> list[Sample]:
 def data(tmp_path: Path) -> Path:
     """The answers in a file."""
     path = tmp_path / "mine.jsonl"
-    path.write_bytes(b"".join(encode(sample) + b"\n" for sample in _samples()))
-    return path
+    return write_lines(path, _samples())
 
 
 def _evaluate(*words: object) -> int:
@@ -98,7 +98,7 @@ def test_detect_and_evaluate_apply_it(data: Path, tmp_path: Path, capsys: pytest
 
 def test_predictions_of_a_file_can_be_calibrated(data: Path, tmp_path: Path) -> None:
     marked, asked, read = (tmp_path / name for name in ("marked.jsonl", "asked.json", "read.json"))
-    marked.write_bytes(b"".join(encode(one) + b"\n" for one in AbsentWords().predict(_samples())))
+    write_lines(marked, AbsentWords().predict(_samples()))
     assert _evaluate(data, *DETECTOR, "--calibrate", asked) == 0
     assert _evaluate(data, "--predictions", marked, "--calibrate", read) == 0
     assert Calibration.read(asked) == Calibration.read(read)

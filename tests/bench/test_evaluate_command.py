@@ -9,8 +9,8 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
 
+from json_lines import read_lines, write_lines
 from settings_file import main
-from veriglot.records import encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,15 +38,13 @@ def evaluate(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.jsonl"
-    path.write_bytes(b"".join(encode(sample) + b"\n" for sample in samples()))
-    return path
+    return write_lines(path, samples())
 
 
 @pytest.fixture
 def predictions(tmp_path: Path) -> Path:
     path = tmp_path / "marked.jsonl"
-    path.write_bytes(b"".join(encode(p) + b"\n" for p in AbsentWords().predict(samples())))
-    return path
+    return write_lines(path, AbsentWords().predict(samples()))
 
 
 def figures(outcome: Outcome) -> dict[tuple[str, str, str], dict[str, object]]:
@@ -266,7 +264,7 @@ def test_duplicate_predictions_are_refused(evaluate: Callable[..., Outcome], dat
 def test_predictions_that_do_not_say_their_threshold(
     evaluate: Callable[..., Outcome], data: Path, predictions: Path, tmp_path: Path
 ) -> None:
-    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
+    rows = read_lines(predictions)
     predictions.write_text("".join(json.dumps({**row, "signature": None}) + "\n" for row in rows))
     refused = evaluate(data, "--predictions", predictions, "-o", tmp_path / "p.json")
     assert (refused.code, "--threshold" in refused.err) == (2, True)
@@ -278,7 +276,7 @@ def test_data_without_the_labels_that_are_needed_are_refused_before_they_are_jud
 ) -> None:
     monkeypatch.setattr(AbsentWords, "predict", None)
     path = tmp_path / "bare.jsonl"
-    path.write_bytes(b"".join(encode(msgspec.structs.replace(one, annotations=())) + b"\n" for one in samples()))
+    write_lines(path, (msgspec.structs.replace(one, annotations=()) for one in samples()))
     outcome = evaluate(path, *DETECTOR)
     assert (outcome.code, outcome.out) == (1, "")
     assert "bare.jsonl: no sample has labels\n  Say where they are: --map label=COLUMN" in outcome.err

@@ -10,6 +10,7 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
 
+from json_lines import write_lines
 from settings_file import main
 from veriglot.bench.evaluation import evaluate
 from veriglot.records import ErrorProfile, encode
@@ -22,8 +23,7 @@ DETECTOR = ("--detector", "absent_words:AbsentWords")
 
 def _data(path: Path, language: str | None) -> Path:
     rows = [msgspec.structs.replace(sample, language=language) for sample in samples()]
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
-    return path
+    return write_lines(path, rows)
 
 
 def _evaluate(*words: object) -> int:
@@ -66,9 +66,9 @@ def test_flagged_samples_are_dropped_before_the_detector_and_told(
     label = msgspec.structs.replace(rows[0].annotations[0], flags=("source_wrong_language",))
     rows[0] = msgspec.structs.replace(rows[0], annotations=(label,))
     data = tmp_path / "data.jsonl"
-    data.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    write_lines(data, rows)
     marked = tmp_path / "marked.jsonl"
-    marked.write_bytes(b"".join(encode(prediction) + b"\n" for prediction in AbsentWords().predict(samples())))
+    write_lines(marked, AbsentWords().predict(samples()))
     for source in (DETECTOR, ("--predictions", marked, "--threshold", 0.5)):
         assert _evaluate(data, *source) == 0
         assert "Note: 1 samples are flagged for a faulty source, and count" in capsys.readouterr().out
@@ -86,7 +86,7 @@ def test_predictions_of_other_samples_are_an_error(tmp_path: Path, capsys: pytes
     data = _data(tmp_path / "data.jsonl", "en")
     marked = tmp_path / "marked.jsonl"
     renamed = [msgspec.structs.replace(sample, id=f"tm-{number}") for number, sample in enumerate(samples())]
-    marked.write_bytes(b"".join(encode(prediction) + b"\n" for prediction in AbsentWords().predict(renamed)))
+    write_lines(marked, AbsentWords().predict(renamed))
     assert _evaluate(data, "--predictions", marked) == 1
     outcome = capsys.readouterr()
     assert outcome.out == ""
@@ -103,9 +103,9 @@ def test_the_majority_is_taken_over_the_files_of_people(tmp_path: Path, capsys: 
     for name, path in files.items():
         labels = nobody if name == "cleo" else [row.annotations[0] for row in everybody]
         rows = [msgspec.structs.replace(row, annotations=(own,)) for row, own in zip(everybody, labels, strict=True)]
-        path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+        write_lines(path, rows)
     marked = tmp_path / "marked.jsonl"
-    marked.write_bytes(b"".join(encode(prediction) + b"\n" for prediction in AbsentWords().predict(samples())))
+    write_lines(marked, AbsentWords().predict(samples()))
     profile = tmp_path / "profile.json"
     for source in (DETECTOR, ("--predictions", marked)):
         assert _evaluate(*files.values(), *source, "--annotator", "majority", "-o", profile) == 0

@@ -11,6 +11,7 @@ import pytest
 from rows import samples
 from word_absence import WordAbsence
 
+from json_lines import write_lines
 from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample, encode
 from veriglot.storage.checkpoint import InputFile, Manifest
@@ -34,7 +35,7 @@ def lines_of(text: str) -> list[dict[str, Any]]:
 
 def write_rows(path: Path, count: int = 40) -> list[Sample]:
     rows = list(samples(count))
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    write_lines(path, rows)
     return rows
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from json_lines import write_lines
 from veriglot import estimate
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import read_predictions
-from veriglot.records import Annotation, Evidence, Generator, Kind, Rate, Sample, Span, encode
+from veriglot.records import Annotation, Evidence, Generator, Kind, Rate, Sample, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,19 +58,14 @@ def made(count: int, share: float, *, seed: int, model: str, language: str = "en
     return rows
 
 
-def write_samples(path: Path, rows: list[Sample]) -> Path:
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
-    return path
-
-
 class Files:
     """A study of two models whose true rates are 4% and 12%, and a profile measured at 30%."""
 
     def __init__(self, folder: Path, veriglot: Command) -> None:
         self.folder = folder
         self.rows = made(160, 0.04, seed=1, model="careful") + made(160, 0.12, seed=2, model="bold")
-        self.samples = write_samples(folder / "answers.jsonl", self.rows)
-        labelled = write_samples(folder / "labelled.jsonl", made(120, 0.3, seed=3, model="other", per=1))
+        self.samples = write_lines(folder / "answers.jsonl", self.rows)
+        labelled = write_lines(folder / "labelled.jsonl", made(120, 0.3, seed=3, model="other", per=1))
         self.predictions, self.profile = folder / "marked.jsonl", folder / "profile.json"
         detect = veriglot("detect", self.samples, "-o", self.predictions, "--words", *DETECTOR)
         evaluate = veriglot("evaluate", labelled, "-o", self.profile, *DETECTOR)
@@ -116,7 +112,7 @@ def test_predictions_in_several_files_give_the_same_rates(files: Files, veriglot
 
 def test_rows_without_evidence_are_said_to_be_unjudged(files: Files, veriglot: Command) -> None:
     rows = [msgspec.structs.replace(row, evidence=()) for row in files.rows]
-    samples, predictions = write_samples(files.folder / "bare.jsonl", rows), files.folder / "unjudged.jsonl"
+    samples, predictions = write_lines(files.folder / "bare.jsonl", rows), files.folder / "unjudged.jsonl"
     veriglot("detect", samples, "-o", predictions, "--words", *DETECTOR)
     words = (predictions, "--samples", samples, "--profile", files.profile, "--estimator", "em", "--json")
     assert {rate["reason"].split(";")[0] for rate in rates(veriglot("estimate", *words))} == {"no unit was judged"}
@@ -131,10 +127,10 @@ def test_the_paper_is_off_where_the_profile_is_denser(files: Files, veriglot: Co
 
 
 def test_labels_give_rates_without_a_profile(files: Files, veriglot: Command) -> None:
-    gold = write_samples(files.folder / "gold.jsonl", files.rows[:60] + files.rows[160:220])
+    gold = write_lines(files.folder / "gold.jsonl", files.rows[:60] + files.rows[160:220])
     found = rates(veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", gold, "--json"))
     assert [rate["estimator"] for rate in found] == ["ppi", "ppi"]
-    strangers = write_samples(files.folder / "gold.jsonl", files.rows[:60] + made(3, 0.1, seed=9, model="else"))
+    strangers = write_lines(files.folder / "gold.jsonl", files.rows[:60] + made(3, 0.1, seed=9, model="else"))
     outcome = veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", strangers, "--json")
     assert "3 of 63 labelled responses are none of those that were judged" in outcome.err
     assert all(low <= truth <= high for (low, high), truth in zip(
@@ -178,7 +174,7 @@ def test_order_does_not_matter_and_what_is_missing_is_coverage(files: Files, ver
 
 
 def test_predictions_of_other_samples_are_refused(files: Files, veriglot: Command) -> None:
-    other = write_samples(files.folder / "other.jsonl", made(3, 0.1, seed=4, model="other"))
+    other = write_lines(files.folder / "other.jsonl", made(3, 0.1, seed=4, model="other"))
     outcome = veriglot("estimate", files.predictions, "--samples", other, "--estimator", "raw")
     assert (outcome.code, outcome.out) == (1, "")
     assert "no prediction is of a sample of --samples\n  Give the samples that they were made of." in outcome.err
@@ -186,7 +182,7 @@ def test_predictions_of_other_samples_are_refused(files: Files, veriglot: Comman
 
 def test_a_language_that_the_profile_lacks_gives_no_number_unless_pooled(files: Files, veriglot: Command) -> None:
     rows = made(160, 0.04, seed=4, model="careful", language="nl")
-    samples, predictions = write_samples(files.folder / "nl.jsonl", rows), files.folder / "nl-marked.jsonl"
+    samples, predictions = write_lines(files.folder / "nl.jsonl", rows), files.folder / "nl-marked.jsonl"
     assert veriglot("detect", samples, "-o", predictions, "--words", *DETECTOR).code == 0
     words = (predictions, "--samples", samples, "--profile", files.profile, "--json")
     (alone,) = rates(veriglot("estimate", *words))
@@ -202,7 +198,7 @@ def test_reasons_that_many_cells_share_are_said_once(files: Files, veriglot: Com
     rows = [
         row for size, tag in enumerate(tags, 1) for row in made(size, 0.5, seed=5, model="few", language=tag, per=1)
     ]
-    samples, predictions = write_samples(files.folder / "few.jsonl", rows), files.folder / "few-marked.jsonl"
+    samples, predictions = write_lines(files.folder / "few.jsonl", rows), files.folder / "few-marked.jsonl"
     veriglot("detect", samples, "-o", predictions, "--words", *DETECTOR)
     told = veriglot("estimate", predictions, "--samples", samples, "--profile", files.profile).out
     assert told.count("bn, de, fr, nl: the error profile does not hold this language.\n") == 1
@@ -210,7 +206,7 @@ def test_reasons_that_many_cells_share_are_said_once(files: Files, veriglot: Com
     why = "an interval that holds takes 8 independent texts or queries, and the study has 1–4.\n"
     assert f"bn, de, fr, nl: {why}" in raw
     models = [*rows, *made(2, 0.5, seed=6, model="fewer", language="de", per=1)]
-    veriglot("detect", write_samples(samples, models), "-o", predictions, "--words", "--overwrite", *DETECTOR)
+    veriglot("detect", write_lines(samples, models), "-o", predictions, "--words", "--overwrite", *DETECTOR)
     both = veriglot("estimate", predictions, "--samples", samples, "--estimator", "raw").out
     assert f"few in bn, few in de, few in fr, few in nl, fewer in de: {why}" in both
 
@@ -224,7 +220,7 @@ def test_columns_that_are_stated_are_those_of_labels_too(files: Files, veriglot:
     labels.write_text("\n".join(map(json.dumps, gold[:60])), "utf-8")
     columns = "id=key,response=said,evidence=shown,language=tongue,spans=wrong"
     words = ("estimate", files.predictions, "--samples", texts, "--map", columns, "--json", "--labels")
-    own = write_samples(files.folder / "own.jsonl", files.rows[60:80])  # in our format, which has no such columns
+    own = write_lines(files.folder / "own.jsonl", files.rows[60:80])  # in our format, which has no such columns
     outcome = veriglot(*words, labels, "--labels", own)
     assert [rate["estimator"] for rate in rates(outcome)] == ["ppi"]
     assert "labelled responses" not in outcome.err

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from json_lines import write_lines
 from settings_file import with_settings
 from veriglot.formats.reader import read_predictions
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +70,7 @@ def test_the_terminal_shows_units(veriglot: Command) -> None:
 
 
 def test_files_parquet_processes_and_resuming(veriglot: Command, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled(20)))
+    write_lines(tmp_path / "in.jsonl", labelled(20))
     command = ("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, "--level", "fact")
     for name, jobs in (("one.jsonl", 1), ("two.jsonl", 2), ("all.parquet", 2)):
         assert veriglot(*command, "-o", tmp_path / name, "--processes", jobs).code == 0
@@ -84,7 +85,7 @@ def test_files_parquet_processes_and_resuming(veriglot: Command, tmp_path: Path)
 
 
 def test_evaluate_gives_figures_of_facts(veriglot: Command, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled()))
+    write_lines(tmp_path / "in.jsonl", labelled())
     command = with_settings(["evaluate", tmp_path / "in.jsonl", *WORD_ABSENCE, "--levels", "fact", "--quiet"])
     found = veriglot(*command, "--json")
     figures = {(row["name"], row["language"]): row for row in json.loads(found.out)["figures"]}
@@ -101,7 +102,7 @@ def test_evaluate_gives_figures_of_facts(veriglot: Command, tmp_path: Path) -> N
 
 
 def test_evaluate_counts_facts_of_predictions_and_of_stored_counts(veriglot: Command, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled()))
+    write_lines(tmp_path / "in.jsonl", labelled())
     veriglot("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, "--words", "-o", tmp_path / "p.jsonl")
     again = ("--levels", "fact", "--resamples", 0, "--json", "--quiet")
     commands = (

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rows import samples
 
+from json_lines import write_lines
 from veriglot.cli.console import Bar
 from veriglot.pipeline import progress
-from veriglot.records import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_long_work_off_a_terminal_shows_a_line_now_and_then(
 @pytest.mark.slow
 def test_long_work_shows_rows_rate_and_time_left(process: Any, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
-    source.write_bytes(b"".join(encode(row) + b"\n" for row in samples(700)))
+    write_lines(source, samples(700))
     words = ("detect", source, "--detector", "word_absence:Slow", "--processes", 1)
     shown = on_terminal(process, *words, "-o", tmp_path / "out.jsonl")
     assert re.search(r"\d+/700", shown)

@@ -9,6 +9,7 @@ import pytest
 from faulty_data import sample, sentences, sound, write
 from made_up import queries as made_up_queries
 
+from json_lines import read_lines, write_lines
 from settings_file import main
 from veriglot.datasets.cards.card import Given, blank, card, card_page, read_given, trace
 from veriglot.datasets.checks.checker import CleanedCopy, check
@@ -66,7 +67,7 @@ def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) 
     assert "by models or rules (silver), not by people" in page
     assert front(page)["annotations_creators"] == ["machine-generated"]
     rejected = silver.with_name("silver.jsonl.rejected.jsonl")
-    lines = [json.loads(line) for line in rejected.read_text().splitlines()]
+    lines = read_lines(rejected)
     made = {json.loads(line)["id"] for line in silver.read_text().splitlines()}
     (step,) = trace([str(silver)])
     unmade = {line["id"] for line in lines} - made
@@ -88,7 +89,7 @@ def test_a_source_that_changed_or_went_is_said_so(silver: Path) -> None:
 
 def test_models_and_costs_are_those_of_the_rows(tmp_path: Path) -> None:
     queries = tmp_path / "queries.jsonl"
-    queries.write_bytes(b"".join(encode(query) + b"\n" for query in made_up_queries(5)))
+    write_lines(queries, made_up_queries(5))
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"rules": [{"reply": "Die Mühle wurde von der Witwe gebaut."}]}), "utf-8")
     answers = tmp_path / "answers.jsonl"

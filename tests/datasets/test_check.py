@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from faulty_data import sample, sentences, sound, write
 from msgspec.structs import replace
 
+from json_lines import read_lines
 from veriglot.datasets.checks.checker import CheckReport, CleanedCopy, check
 from veriglot.datasets.checks.findings import Finding, checks
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -30,10 +30,6 @@ def the(report: CheckReport, name: str) -> Finding:
     found = report.finding(name)
     assert found is not None, f"{name} found nothing"
     return found
-
-
-def rejected(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def test_sound_rows_have_no_findings(tmp_path: Path) -> None:
@@ -114,7 +110,7 @@ def test_a_cleaned_copy_holds_what_is_sound_repaired_and_says_why_the_rest_is_go
     assert [space.response[s.start : s.end] for s in space.annotations[0].spans or ()] == ["old"]
     assert [dots.response[s.start : s.end] for s in dots.annotations[0].spans or ()] == ["old"]
     assert space.meta["check"]["repaired"] == ["span_edges"]
-    gone = rejected(tmp_path / "clean.jsonl.rejected.jsonl")
+    gone = read_lines(tmp_path / "clean.jsonl.rejected.jsonl")
     assert [(row.get("sample", {}).get("id"), row["reasons"]) for row in gone] == [
         (None, ["unreadable_row"]), ("only", ["blank_span"]), ("none", ["no_response"]), ("tags", ["leftover_tags"]),
     ]  # fmt: skip
@@ -134,7 +130,7 @@ def test_rows_with_a_faulty_source_are_counted_by_their_flags_and_left_out(tmp_p
     finding = the(report, "faulty_source")
     assert (finding.count, finding.of, finding.level) == (2, 23, "warning")
     assert finding.kinds == {"source_noise": 1, "nonsensical, spelling_errors": 1}
-    gone = {row["sample"]["id"]: row["reasons"] for row in rejected(tmp_path / "clean.jsonl.rejected.jsonl")}
+    gone = {row["sample"]["id"]: row["reasons"] for row in read_lines(tmp_path / "clean.jsonl.rejected.jsonl")}
     assert [id_ for id_, reasons in gone.items() if "faulty_source" in reasons] == ["f0", "f1"]
 
 

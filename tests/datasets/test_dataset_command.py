@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from made_up import queries as made_up_queries
 from made_up import reference
 from misbehaving import ModelServer
 
+from json_lines import read_lines, write_lines
 from settings_file import main
 from veriglot.cli.dataset_responses import file_name, seeds_of
 from veriglot.cli.generation import Connection
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import Settings
-from veriglot.records import encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,7 @@ def build(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 @pytest.fixture
 def queries(tmp_path: Path) -> Path:
     path = tmp_path / "queries.jsonl"
-    path.write_bytes(b"".join(encode(query) + b"\n" for query in made_up_queries(5)))
-    return path
+    return write_lines(path, made_up_queries(5))
 
 
 @pytest.fixture
@@ -59,10 +58,6 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def test_responses_of_several_models_go_to_a_folder_with_a_table(
     build: Callable[..., Outcome], queries: Path, tmp_path: Path
 ) -> None:
@@ -75,7 +70,7 @@ def test_responses_of_several_models_go_to_a_folder_with_a_table(
         assert {arrival.body["model"] for arrival in server.arrivals} == {"org/first", "org/second:7b"}
         assert {arrival.body["max_tokens"] for arrival in server.arrivals} == {20}
     assert sorted(path.name for path in (tmp_path / "out").glob("*.jsonl")) == ["org_first.jsonl", "second.jsonl"]
-    assert lines(tmp_path / "out" / "second.jsonl")[0]["id"] == "de-0/second/1"
+    assert read_lines(tmp_path / "out" / "second.jsonl")[0]["id"] == "de-0/second/1"
     table = outcome.out.splitlines()
     assert table[0].split()[:3] == ["model", "language", "responses"]
     assert len(table) == 2 + 2 * 3
@@ -92,7 +87,7 @@ def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
     found = json.loads(first.out)
     assert [row["language"] for row in found] == ["de", "zh-Hans", "ar"]
     assert sum(row["responses"] for row in found) == 12
-    assert [row["id"].split("/")[0] for row in lines(tmp_path / "out.jsonl.failed.jsonl")] == [
+    assert [row["id"].split("/")[0] for row in read_lines(tmp_path / "out.jsonl.failed.jsonl")] == [
         "de-3",
         "zh-Hans-3",
         "ar-3",
@@ -257,8 +252,8 @@ def test_queries_are_written_checked_and_accounted_for(
     assert outcome.code == 3
     assert "6 queries. 0 were rejected" in outcome.err
     assert "5 articles, 3 done, 2 failed" in outcome.err
-    assert [row["id"] for row in lines(output)] == [f"de-{n}-q{m}" for n in range(3) for m in (1, 2)]
-    reasons = [row["message"] for row in lines(tmp_path / "queries.jsonl.failed.jsonl")]
+    assert [row["id"] for row in read_lines(output)] == [f"de-{n}-q{m}" for n in range(3) for m in (1, 2)]
+    reasons = [row["message"] for row in read_lines(tmp_path / "queries.jsonl.failed.jsonl")]
     assert reasons == ["the id 'de-0' was there before", "the reference has no text"]
     planned = build("queries", articles, "-m", "m", "-o", output, "--dry-run")
     assert json.loads(planned.out)["calls_at_most"] == 9
@@ -274,7 +269,7 @@ def test_queries_flow_into_responses_and_detection(build: Callable[..., Outcome]
     words = ("-o", tmp_path / "r.jsonl", "--prompt", "open", "--seeds", "0")
     assert build("responses", tmp_path / "q.jsonl", "-m", "m", *asked, *words).code == 0
     assert main(["detect", str(tmp_path / "r.jsonl"), "-o", str(tmp_path / "p.jsonl"), "--quiet"]) == 0
-    first, _ = lines(tmp_path / "p.jsonl")
+    first, _ = read_lines(tmp_path / "p.jsonl")
     assert (first["id"], first["status"]) == ("de-1-q1/m/0", "scored")
     assert first["spans"] == []  # the answer says what the article says
 
@@ -286,7 +281,7 @@ def test_prompts_of_ones_own_end_with_the_command(build: Callable[..., Outcome],
     words = ("responses", queries, "-m", "m", "--mock-rules", script, "--seeds", "0")
     for name, asked, reply in (("mine", mine, "Ja."), ("open", "open", "Nein."), ("closed", "closed", "Nein.")):
         assert build(*words, "--prompt", asked, "-o", tmp_path / f"{name}.jsonl").code == 0
-        assert {row["response"] for row in lines(tmp_path / f"{name}.jsonl")} == {reply}
+        assert {row["response"] for row in read_lines(tmp_path / f"{name}.jsonl")} == {reply}
     outcome = build(*words, "--prompt", "opn", "-o", tmp_path / "x.jsonl")
     assert (outcome.code, "Did you mean open?" in outcome.err) == (2, True)
     outcome = build("translate", queries, "-l", "en", "--translator", "hf:x", "--prompt", mine, "-o", tmp_path / "y")
@@ -309,9 +304,9 @@ def test_biographies_are_prompted_and_sampled_five_times(
     prompts, asked = tmp_path / "prompts.jsonl", ("--mock-rules", script, "--design", "runs", "--seeds", "1-5")
     outcome = build("queries", "--people", people, "--languages", "German,fi,fr", "-o", prompts)
     assert outcome.code == 3  # no name in French
-    assert [row["language"] for row in lines(prompts)] == ["de", "fi"]
+    assert [row["language"] for row in read_lines(prompts)] == ["de", "fi"]
     assert build("responses", prompts, "-m", "m", *asked, "-o", output).code == 0
-    rows = lines(output)
+    rows = read_lines(output)
     assert [row["id"] for row in rows] == [f"Q1-{tag}/m/{seed}" for tag in ("de", "fi") for seed in range(1, 6)]
     assert rows[0]["task"] == "biography"
     assert build("queries", "--people", people, "-m", "m", "-o", tmp_path / "x.jsonl").code == 2  # asks no model

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from made_up import TEXTS, reference
 
+from json_lines import read_lines
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.queries import (
     AnswerabilityCheck,
@@ -211,16 +212,12 @@ def make(
     )
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def test_every_query_and_article_is_accounted_for(tmp_path: Path) -> None:
     output = tmp_path / "q.jsonl"
     tally = make(output, rows=[*(reference("de", number) for number in range(4)), FailedRow("unreadable")])
     assert (tally.rows, tally.statuses.total(), tally.failed) == (5, 3, 2)
-    kept, rejected = rows_of(output), rows_of(rejected_path(output))
-    failed = rows_of(output.with_name("q.jsonl.failed.jsonl"))
+    kept, rejected = read_lines(output), read_lines(rejected_path(output))
+    failed = read_lines(output.with_name("q.jsonl.failed.jsonl"))
     assert [row["id"] for row in kept] == ["de-0-q1", "de-3-q1"]
     assert [(row["id"], row["reason"]) for row in rejected] == [
         ("de-0-q2", "answerable"),
@@ -236,7 +233,7 @@ def test_every_query_and_article_is_accounted_for(tmp_path: Path) -> None:
 
 def test_a_query_is_a_sample_without_response_that_says_how_it_was_checked(tmp_path: Path) -> None:
     make(tmp_path / "q.jsonl")
-    first = rows_of(tmp_path / "q.jsonl")[0]
+    first = read_lines(tmp_path / "q.jsonl")[0]
     sample = Sample(**{key: value for key, value in first.items() if key != "evidence"})
     assert (sample.response, sample.task, sample.language, sample.question) == ("", "qa", "de", WHO)
     assert first["evidence"][0]["text"] == TEXTS["de"]
@@ -251,7 +248,7 @@ def test_a_query_is_a_sample_without_response_that_says_how_it_was_checked(tmp_p
 
 def test_unchecked_queries_say_that_they_are(tmp_path: Path) -> None:
     tally = make(tmp_path / "q.jsonl", check=None)
-    rows = rows_of(tmp_path / "q.jsonl")
+    rows = read_lines(tmp_path / "q.jsonl")
     assert (tally.statuses.total(), len(rows)) == (3, 4)
     assert {row["meta"]["checks"]["answerable"] for row in rows} == {"not checked"}
 

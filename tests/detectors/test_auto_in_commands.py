@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from json_lines import write_lines
 from veriglot.cli import main
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.detectors.registry import load_detector
 from veriglot.formats.reader import read, read_predictions
-from veriglot.records import Generator, encode
+from veriglot.records import Generator
 
 if TYPE_CHECKING:
     from veriglot.records import Detector, Prediction, Sample
@@ -71,7 +72,7 @@ class Desk:
 
     def write(self, name: str, rows: list[Sample]) -> Path:
         path = self.folder / name
-        path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+        write_lines(path, rows)
         return path
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from json_lines import read_lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,6 +47,6 @@ def test_a_near_duplicate_in_another_part_is_seen(tmp_path: Path) -> None:
     assert mt_sample.most_similar(texts, ["train", "train", "test", "dev"]) == (1.0, 0)
     assert mt_sample.most_similar(texts, ["train", "dev", "train", "dev"]) == (pytest.approx(0.0, abs=0.1), 1)
     kinds = mt_sample_lines.generate(tmp_path / "lines.jsonl", 500, seed=1)
-    rows: list[dict[str, Any]] = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_bytes().splitlines()]
+    rows: list[dict[str, Any]] = read_lines(tmp_path / "lines.jsonl")
     assert sum(count for kind, count in kinds.items() if kind != "detached") == len(rows) == 500
     assert sum(row["source"].startswith("The old house") for row in rows) == kinds["English"]

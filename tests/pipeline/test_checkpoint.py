@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rows import samples
 from word_absence import WordAbsence
 
+from json_lines import read_lines, write_lines
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Engine, OutputJob, run_jobs
 from veriglot.records import Prediction, Sample, Status, encode
@@ -42,8 +43,7 @@ def _count_anew() -> None:
 
 def write_input(folder: Path, count: int = 60, name: str = "in.jsonl") -> Path:
     path = folder / name
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in samples(count)))
-    return path
+    return write_lines(path, samples(count))
 
 
 def rows_of(path: Path) -> Iterator[Sample | FailedRow]:
@@ -109,8 +109,8 @@ def test_a_line_counts_as_its_record_does(tmp_path: Path) -> None:
 def test_every_row_is_in_one_of_the_two_files(tmp_path: Path) -> None:
     source, output = write_input(tmp_path), tmp_path / "out.jsonl"
     tally = make(source, output)
-    predictions = [json.loads(line) for line in output.read_text().splitlines()]
-    failed = [json.loads(line) for line in (tmp_path / "out.jsonl.failed.jsonl").read_text().splitlines()]
+    predictions = read_lines(output)
+    failed = read_lines(tmp_path / "out.jsonl.failed.jsonl")
     assert [row["row"] for row in failed] == list(range(3, 60, 7))
     assert [row["line"] for row in failed] == [number + 1 for number in range(3, 60, 7)]
     assert [p["id"] for p in predictions] == [f"s{number}" for number in range(60) if number % 7 != 3]

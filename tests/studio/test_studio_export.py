@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from rule_rows import RULES, TEXTS, spans, team
 
+from json_lines import read_lines
 from own_environment import environment_of, run
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read
@@ -221,7 +222,7 @@ def test_the_native_export_keeps_everything(store, make_project, tmp_path):
     work.act(work.next(second), "save", spans((4, 12)))
     work.act(adjudicate(store, project, lead.id, ids[0]), "submit", spans((0, 12)))
     export(store, project, tmp_path / "out")
-    rows = [json.loads(line) for line in (tmp_path / "out" / "data.jsonl").read_text("utf-8").splitlines()]
+    rows = read_lines(tmp_path / "out" / "data.jsonl")
     names = [[one["annotator"] for one in row.get("annotations", [])] for row in rows]
     assert names == [["gold", "silver", first.public_id, second.public_id], ["silver"], ["silver"]]
     kept = rows[0]["meta"]["studio"]
@@ -231,7 +232,7 @@ def test_the_native_export_keeps_everything(store, make_project, tmp_path):
     assert rows[1]["meta"]["studio"]["layers"][0]["layer"]["skip"] == "not_sure"
     begun = rows[2]["meta"]["studio"]["layers"][0]
     assert (begun["state"], from_mapping(begun["layer"], Layer)) == ("open", spans((4, 12)))
-    history = [json.loads(line) for line in (tmp_path / "out" / "history.jsonl").read_text().splitlines()]
+    history = read_lines(tmp_path / "out" / "history.jsonl")
     with store.reading() as tx:
         events = list(tx.events(work.id))
     assert [one["id"] for one in history] == [one.id for one in events]

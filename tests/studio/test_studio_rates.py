@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rule_rows import RULES, spans, team
 
+from json_lines import read_lines
 from veriglot import estimate, read
 from veriglot.cli import main
 from veriglot.formats.reader import read_predictions
@@ -190,7 +191,7 @@ def test_few_disputes_undo_no_stop_but_the_queue_reopens_if_settled_they_make_a_
 def test_responses_to_one_query_are_one_cluster_as_for_estimate(store, make_project, tmp_path):
     project = _loop(make_project, tmp_path, 60, "share = 0\n")
     path = tmp_path / "data.jsonl"
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows = read_lines(path)
     for number, row in enumerate(rows):
         row["meta"] = {"query": f"q{number // 6}"}
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 import pytest
 from hypothesis import event, given, settings
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rule_rows import RULES, spans, team
 
+from json_lines import read_lines
 from veriglot.records import Pointer, Sample
 from veriglot.studio.adjudication import (
     adjudicate,
@@ -263,7 +262,7 @@ def test_a_lead_begins_with_what_all_say_and_gold_keeps_who_why_and_whence(store
     ]
     settle(store, work.project, "majority")  # two of three mark the second place, and differ on its type
     export(store, work.project, tmp_path / "out")
-    rows = [json.loads(line) for line in (tmp_path / "out" / "data.jsonl").read_text("utf-8").splitlines()]
+    rows = read_lines(tmp_path / "out" / "data.jsonl")
     settled = rows[0]["meta"]["studio"]["settled"]
     assert (settled["by"], settled["why"]) == (lead.public_id, "The source says 1815.")
     assert settled["spans"][1] == {
@@ -364,7 +363,7 @@ def test_a_lead_stays_in_a_language_while_it_has_disagreements(store, make_proje
 def _exported(store, work, out):
     """Key of an item to where its gold is from, in a native export; None where it has none."""
     export(store, work.project, out)
-    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+    rows = read_lines(out / "data.jsonl")
     for row in rows:
         has_gold = any(one["annotator"] == "gold" for one in row.get("annotations", []))
         assert has_gold == (row["meta"]["studio"]["gold"] is not None)

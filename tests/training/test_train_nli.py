@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ torch = pytest.importorskip("torch", reason="needs the extra `train`: pip instal
 pytest.importorskip("accelerate", reason="needs the extra `train`: pip install 'veriglot[train]'")
 from tiny_nli import write_nli  # noqa: E402
 
+from json_lines import write_lines  # noqa: E402
 from veriglot import load_detector  # noqa: E402
 from veriglot.datasets.translation.job import translate  # noqa: E402
 from veriglot.datasets.translation.translators import FunctionTranslator  # noqa: E402
@@ -60,7 +60,7 @@ def pairs(n: int) -> list[dict[str, str]]:
 
 
 def write(path: Path, rows: Sequence[Any]) -> None:
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    write_lines(path, rows)
 
 
 @pytest.fixture(scope="module")

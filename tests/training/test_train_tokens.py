@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from json_lines import read_lines, write_lines
 from settings_file import main
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UsageError, WeightsError
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, encode
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,8 +82,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         evidence = Evidence(" ".join(rng.choices(WORDS, k=3)))
         fields = {"language": language, "evidence": (evidence,), "annotations": (gold,), "generator": Generator("m")}
         rows.append(Sample(f"r{number}", " ".join(words), **fields))
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
-    return path
+    return write_lines(path, rows)
 
 
 def settings(folder: Path, model: Path, data: Path, **changes: Any) -> Path:
@@ -223,7 +223,7 @@ def test_types_have_seeds_means_and_deviations_and_are_not_trained_twice(
     assert main(["train", "tokens", str(changed)]) == 2
     assert "attention" in capsys.readouterr().err
     corrected = tmp_path / "corrected.jsonl"
-    rows = [json.loads(line) for line in data.read_text("utf-8").splitlines()]
+    rows = read_lines(data)
     rows[0]["annotations"][0]["spans"] = []
     corrected.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     settings(tmp_path, decoder, corrected, attention="bidirectional", **{**few, "training": {"max_steps": 8}})

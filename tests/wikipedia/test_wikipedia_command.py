@@ -17,6 +17,7 @@ from misbehaving import Faults
 from wiki_server import PageViewServer, WikiPage, WikiServer
 from wikidata_server import Entity, SparqlServer, graph_of
 
+from json_lines import read_lines
 from settings_file import with_settings
 from veriglot.cli.dataset_articles import written_once
 
@@ -78,7 +79,7 @@ def test_random_articles_with_the_account_of_every_filter(tmp_path: Path) -> Non
         assert len(wiki.arrivals) == asked
         other = veriglot(*words, "--seed", 1)
     assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in (tmp_path / "de.jsonl").read_text("utf-8").splitlines()]
+    rows = read_lines(tmp_path / "de.jsonl")
     assert {row["title"] for row in rows} == passing()
     assert all((row["edits"], row["bot_edits"], row["editors"]) == (9, 1, 7) for row in rows)
     assert rows[0]["lead"].startswith("Ort ")
@@ -226,7 +227,7 @@ def test_a_dump_says_what_it_cannot_check(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "NOT CHECKED by edits" in done.stdout
     assert "depth of the edition is not checked" in done.stderr
-    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
+    rows = read_lines(tmp_path / "a.jsonl")
     assert [row["unchecked"] for row in rows] == [["depth", "edits"]] * 5
     told = veriglot(*words, "-o", tmp_path / "b.jsonl", "--statistics", "400,100,9000", "--strict-filters")
     assert "5 of the" not in told.stdout
@@ -252,7 +253,7 @@ def test_people(tmp_path: Path, views: bool) -> None:
         assert done.returncode == 0, done.stderr
         assert wikidata.paid_most() == 1
         assert viewed.paid_most() == int(views)
-    rows = [json.loads(line) for line in (tmp_path / "people.jsonl").read_text("utf-8").splitlines()]
+    rows = read_lines(tmp_path / "people.jsonl")
     assert len(rows) == 10
     assert all(set(row["names"]) == {"en", "ar", "tr"} for row in rows)
     if views:

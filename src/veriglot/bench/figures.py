@@ -21,10 +21,9 @@ from msgspec.structs import asdict, replace
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
 from veriglot.bench.items import HARD
-from veriglot.bench.results import LONGEST_SOURCE, At, BenchAnswers, BenchError, BenchFigure, BenchThreshold
+from veriglot.bench.results import At, BenchAnswers, BenchError, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
-    FEWEST_TEXTS,
     MEAN,
     POOLED,
     ClusteredEstimate,
@@ -67,7 +66,6 @@ __all__ = [
     "Judgement",
     "Measurement",
     "bench_draws",
-    "few",
 ]
 
 
@@ -148,6 +146,7 @@ def _candidates(badness: Array, labels: Mask, aim: str) -> tuple[Array, Array]:
 # alone, the coefficient stays undefined. `metrics.measures` and `veriglot evaluate` keep to the definition and
 # call both undefined.
 
+_LONGEST_SOURCE = 2000  # code points of the evidence that an error shows
 _ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
 
 
@@ -210,11 +209,6 @@ def _bootstrap_p(drawn: Array) -> float | None:
 
 SURE_TEXTS = 30
 """From here on intervals and tests hold about as often as they say."""
-
-
-def few(texts: int) -> bool:
-    """Whether there is an interval that is not to be believed."""
-    return FEWEST_TEXTS <= texts < SURE_TEXTS
 
 
 def without_unsure_interval(estimate: ClusteredEstimate) -> ClusteredEstimate:
@@ -547,7 +541,7 @@ class Measurement:
             level=self.test.level,
             id=sample.id,
             score=judgement.sign * float(judgement.test.badness[item]),
-            source=sample.evidence_text[:LONGEST_SOURCE],
+            source=sample.evidence_text[:_LONGEST_SOURCE],
             question=sample.question,
             response=sample.response[start:end],
             labelled=texts(labels.marks.spans.tolist()) if labels else (),

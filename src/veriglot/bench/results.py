@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "LONGEST_SOURCE",
     "BenchAnswers",
     "BenchCell",
     "BenchComparison",
@@ -398,7 +397,7 @@ class BenchError(Record, omit_defaults=True, kw_only=True):
         id: of the sample.
         score: the system's number.
         threshold: from which it counts as marked, in the system's own numbers; None for the verdict of the system.
-        source: the evidence, its first `LONGEST_SOURCE` code points.
+        source: the evidence, its first 2,000 code points.
         question: that the response answers.
         response: the response, or the sentence.
         labelled: what the labels mark in it.
@@ -422,10 +421,6 @@ class BenchError(Record, omit_defaults=True, kw_only=True):
     notes: tuple[str, ...] = ()
     number: int
     count: int
-
-
-LONGEST_SOURCE = 2000
-"""Code points of the evidence that an error shows."""
 
 
 class BenchResults(Record):

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
     from veriglot.study.run import Status
 
-__all__ = ["measure", "render"]
-
 
 app = new_app()
 

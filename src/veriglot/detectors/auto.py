@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
-__all__ = ["Recorded", "RecordedFigure", "Setting"]
+__all__ = ["Recorded", "RecordedFigure"]
 
-Setting = Literal["evidence", "translation"]
+_Setting = Literal["evidence", "translation"]
 
 
 class Known(NamedTuple):
@@ -59,7 +59,7 @@ class RecordedFigure(msgspec.Struct, frozen=True):
     detector: str
     name: str
     language: str
-    setting: Setting
+    setting: _Setting
     data: str
     value: float
     low: float | None
@@ -101,7 +101,7 @@ class Recorded(Versioned, frozen=True, kw_only=True):
         """Every detector that figures are of, in their order."""
         return list(dict.fromkeys(figure.known for figure in self.figures))
 
-    def ranking(self, language: str, setting: Setting, among: Collection[Known]) -> list[tuple[Known, float]]:
+    def ranking(self, language: str, setting: _Setting, among: Collection[Known]) -> list[tuple[Known, float]]:
         """Detectors with their mean in a language, the best first; empty where there are no figures.
 
         They are compared on the data sets that all of them have a figure on. Where there is no such data set, the one
@@ -253,7 +253,7 @@ def _best(
     loaded: Mapping[str, Detector],
     candidates: Sequence[str] | None,
     **options: Any,
-) -> dict[tuple[str, Setting], tuple[Detector, str]]:
+) -> dict[tuple[str, _Setting], tuple[Detector, str]]:
     """The best detector that is here for each language and setting that figures are of, and why.
 
     Each is loaded once, with these options. It is not here where its packages or its model are missing, or are of
@@ -290,13 +290,13 @@ def _best(
     return choices
 
 
-def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[tuple[Known, float]]) -> str:
+def _why(recorded: Recorded, language: str, setting: _Setting, ranking: Sequence[tuple[Known, float]]) -> str:
     shown = ", ".join(f"{known.name} {value:.3f}" for known, value in ranking[:_SHOWN])
     where = f"{language} translations" if setting == "translation" else language
     return f"{BY_FIGURES} ({recorded.measure} of {recorded.level}s, {where}: {shown})"
 
 
-def _setting(sample: Sample, resolved: ResolvedLanguage) -> Setting | None:
+def _setting(sample: Sample, resolved: ResolvedLanguage) -> _Setting | None:
     """What kind of figures a sample's would be; None where it has evidence in another language."""
     if sample.task is Task.TRANSLATION:
         return "translation"

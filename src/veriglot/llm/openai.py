@@ -14,7 +14,7 @@ from veriglot.plugins import packaged
 from veriglot.records.settings import StrictRecord
 from veriglot.signatures import digest, signature
 
-__all__ = ["OpenAI"]
+__all__ = []
 
 
 # What OpenAI-compatible servers answer, in the shapes that they really have, as a reply.

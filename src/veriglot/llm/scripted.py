@@ -17,7 +17,7 @@ from veriglot.signatures import digest, signature
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Scripted"]
+__all__ = []
 
 _EXCERPT = 120
 

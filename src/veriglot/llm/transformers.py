@@ -14,7 +14,7 @@ from veriglot.hub.checkpoints import first_line, load_pretrained
 from veriglot.llm.client import Client, ModelError, Reply, Request, Settings, Token
 from veriglot.signatures import digest, signature
 
-__all__ = ["Local"]
+__all__ = []
 
 _UNUSABLE = ("frequency_penalty", "presence_penalty")  # generate() has neither
 

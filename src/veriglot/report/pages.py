@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Fold",
-    "Page",
     "Section",
     "fragment",
     "macro",

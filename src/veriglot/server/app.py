@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     Answer = asyncio.Future[Prediction] | dict[str, Any]
 
-__all__ = ["Serving", "detection_server", "serve"]
+__all__ = ["Serving", "serve"]
 
 
 _LOG = logging.getLogger("veriglot.server")

@@ -47,7 +47,6 @@ __all__ = [
     "final_single_annotation",
     "final_states",
     "gold_origins",
-    "most_confused",
     "suggested_id",
     "texts_with_layers",
     "verdict",
@@ -189,12 +188,6 @@ def confused_types(text: Layered) -> Counter[tuple[str, str]]:
     for first, second in combinations(labels, 2):
         counts.update((min(pair), max(pair)) for pair in zip(first, second, strict=True) if any(pair))
     return counts
-
-
-def most_confused(texts: Iterable[Counter[tuple[str, str]]]) -> list[Confusion]:
-    """The sum over texts, the most frequent first."""
-    counts: Counter[tuple[str, str]] = sum(texts, Counter())
-    return [Confusion(*names, count) for names, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
 
 
 def _types_of(bounds: Int32s, marks: Marks) -> list[str]:

@@ -31,7 +31,6 @@ from veriglot.studio.comparison import (
     final_single_annotation,
     final_states,
     gold_origins,
-    most_confused,
     texts_with_layers,
 )
 from veriglot.studio.figures import Figures, Pending, Progress, figure
@@ -94,8 +93,11 @@ def measure_agreement(
     lines = agreement_rows(people, silver, **how, memory=tx.remember("agreement", f"{language} {gamma}", dict))
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
-    confused = (tx.remember(text.id, "confused", partial(confused_types, text), stamp=text) for text in people)
-    return ProjectAgreement(unit, len(people), best, lines, most_confused(confused))
+    confused: Counter[tuple[str, str]] = Counter()
+    for text in people:
+        confused += tx.remember(text.id, "confused", partial(confused_types, text), stamp=text)
+    ordered = sorted(confused.items(), key=lambda row: (-row[1], row[0]))
+    return ProjectAgreement(unit, len(people), best, lines, [Confusion(*pair, count) for pair, count in ordered])
 
 
 # Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.

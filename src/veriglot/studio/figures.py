@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", Item, Assignment)
 T = TypeVar("T")
 
-__all__ = ["Figures", "Memory", "Pending", "Progress", "figure", "router"]
+__all__ = ["Figures", "Pending", "Progress", "figure", "router"]
 
 Progress = Callable[[float], None]
 """What is told how far a figure is, from 0 to 1."""

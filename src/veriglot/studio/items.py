@@ -42,7 +42,6 @@ __all__ = [
     "ImportResult",
     "draws_suggestions",
     "import_all",
-    "is_random",
     "not_by_chance",
     "register_project",
     "suggested_spans",

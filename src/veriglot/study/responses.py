@@ -32,7 +32,6 @@ __all__ = [
     "Plan",
     "Rehearsal",
     "all_files",
-    "data_hashes",
     "joined",
     "made_samples",
     "make_responses",
@@ -200,12 +199,6 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
     write_json(folder.plan, made)
     watch.begin("asking models", sum(made.responses(model) for model in made.models))
     return made, _ask_models(config, folder, watch)
-
-
-def data_hashes(config: Config) -> list[str]:
-    """SHA-256 of the files of queries or of given responses, in order."""
-    entry = config.responses or config.asked
-    return [file_sha256(path) for path in all_files(config.places(entry.path))]
 
 
 def _queries(config: Config) -> Iterator[Sample | FailedRow]:

@@ -30,9 +30,9 @@ from veriglot.records import (
     encode,
 )
 from veriglot.records.settings import Record
-from veriglot.signatures import __version__, digest, signature
+from veriglot.signatures import __version__, digest, file_sha256, signature
 from veriglot.study.rates import Estimated, ProfileComparison, Rated, language_of
-from veriglot.study.responses import Plan, data_hashes, pairs, respondent_of
+from veriglot.study.responses import Plan, all_files, pairs, respondent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -637,9 +637,10 @@ def _signature(config: Config, estimated: Estimated) -> str:
     rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
     rates += [encode(each) for rated in estimated.cells.values() for each in rated.profiles]
     asked = config.queries
+    files = all_files(config.places((config.responses or config.asked).path))
     models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
     return signature(
-        data=digest(data_hashes(config))[:16],
+        data=digest(list(map(file_sha256, files)))[:16],
         models=digest(models)[:16] if models else None,
         design=asked.design if asked is not None else None,
         seeds="+".join(map(str, asked.seeds)) if asked is not None else None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from misbehaving import Arrival, ModelServer, prompt_of
 
+from json_lines import read_lines
 from settings_file import main
 
 if TYPE_CHECKING:
@@ -58,10 +59,6 @@ def write(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> list[object]:
     """People and articles, some of which cannot be used; the options that name them."""
@@ -95,7 +92,7 @@ def test_an_article_is_named_by_its_person_alone(
     given = ["-l", "en,zh", "--people", people, "--articles", articles]
     done = factual(*given, *script, "-o", tmp_path / "set", "-n", 1)
     assert done.code == 0, done.err
-    assert [row["id"] for row in lines(tmp_path / "set" / "articles.jsonl")] == ["Q1-en", "Q1-zh-Hans"]
+    assert [row["id"] for row in read_lines(tmp_path / "set" / "articles.jsonl")] == ["Q1-en", "Q1-zh-Hans"]
 
 
 def test_a_set_of_nobody_says_why_and_asks_nothing(
@@ -119,8 +116,8 @@ def test_files_alone_make_a_set(
     assert done.code == 0, done.err
     assert "2 of the 4 people" in done.err
     assert not (root / "fetched").exists()
-    assert [row["id"] for row in lines(root / "people.jsonl")] == ["Q1", "own-2"]  # in the order of the file
-    aside = lines(root / "people.set_aside.jsonl")
+    assert [row["id"] for row in read_lines(root / "people.jsonl")] == ["Q1", "own-2"]  # in the order of the file
+    aside = read_lines(root / "people.set_aside.jsonl")
     unusable = [row.get("detail", "") for row in aside if row["reason"] == "unusable"]
     assert len(unusable) == 5
     for part in ("no id", "not valid JSON", "no text", "article another: there is one", "names no `item`"):
@@ -139,11 +136,11 @@ def test_files_alone_make_a_set(
         10, 2, 4, 4, 2, 0,
     ]  # fmt: skip
     assert (chinese["language"], chinese["kept"], chinese["pairs"], chinese["cross"]) == ("zh-Hans", 10, 40, 10)
-    reference = lines(root / "reference.jsonl")
+    reference = read_lines(root / "reference.jsonl")
     assert reference[0]["evidence"][0]["text"] == TEXTS["en"].format(name="Anna Kroll")
     assert "samples" not in reference[0]["meta"]  # alone
     assert reference[0]["meta"]["born"] == 1731
-    assert [row["reason"] for row in lines(root / "rejected.jsonl")[:3]] == ["language", "empty", "language"]
+    assert [row["reason"] for row in read_lines(root / "rejected.jsonl")[:3]] == ["language", "empty", "language"]
     assert done.out.splitlines()[2].split()[:2] == ["m", "en"]
     as_json = factual(*files, *script, "-o", root, "-n", 4, "--json")
     assert json.loads(as_json.out) == manifest
@@ -155,12 +152,12 @@ def test_calls_that_fail_are_counted_in_their_cell_and_can_be_made_up_for(
     root = tmp_path / "set"
     done = factual(*files, *script, "-o", root, "-n", 3, "--at-least", 1, "--spread", "top", "--samples", 2)
     assert done.code == 3
-    assert [row["id"] for row in lines(root / "people.jsonl")] == ["Q3", "own-2", "Q1"]
+    assert [row["id"] for row in read_lines(root / "people.jsonl")] == ["Q3", "own-2", "Q1"]
     english, chinese = json.loads((root / "manifest.json").read_text("utf-8"))["cells"]
     assert {english["language"], chinese["language"]} == {"en", "zh-Hans"}
     assert (english["asked"], english["failed"], english["responses"]) == (6, 2, 4)
     assert (chinese["asked"], chinese["failed"]) == (4, 0)
-    assert len(lines(root / "responses" / "m.jsonl.failed.jsonl")) == 2
+    assert len(read_lines(root / "responses" / "m.jsonl.failed.jsonl")) == 2
 
 
 class Picky(ModelServer):
@@ -194,7 +191,7 @@ def test_what_failed_is_taken_up_again_and_the_sets_are_made_anew(
         assert all(server.paid[digest] == 1 for digest in paid)
     total = json.loads((root / "manifest.json").read_text("utf-8"))["total"]
     assert (total["asked"], total["failed"], total["kept"], total["pairs"]) == (8, 0, 4, 4)
-    assert {row["meta"]["person"] for row in lines(root / "reference.jsonl")} == {"Q1", "own-2"}
+    assert {row["meta"]["person"] for row in read_lines(root / "reference.jsonl")} == {"Q1", "own-2"}
 
 
 def test_several_models_and_another_one_later(
@@ -219,7 +216,7 @@ def test_several_models_and_another_one_later(
     assert [(cell["model"], cell["language"]) for cell in manifest["cells"]] == [
         ("first", "en"), ("first", "zh-Hans"), ("b", "en"), ("b", "zh-Hans"),
     ]  # fmt: skip
-    samples = lines(root / "reference.jsonl")
+    samples = read_lines(root / "reference.jsonl")
     for sample in samples:  # sisters are of one model
         assert sample["generator"]["settings"]["model"].split("/")[-1] in sample["meta"]["samples"][0]
 
@@ -247,7 +244,7 @@ def test_a_real_model_in_this_process_gives_five_different_samples(
     ]
     done = factual(*words)
     assert done.code == 0, done.err
-    responses = lines(root / "responses" / "tiny.jsonl")
+    responses = read_lines(root / "responses" / "tiny.jsonl")
     assert len(responses) == 10
     for tag in ("en", "zh-Hans"):
         assert len({row["response"] for row in responses if row["language"] == tag}) == 5  # drawn, not five times one

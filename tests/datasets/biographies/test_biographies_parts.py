@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 from misbehaving import Faults
 from wiki_server import WikiPage, WikiServer
 
+from json_lines import write_lines
 from veriglot import read
 from veriglot.cli.dataset_articles import Wikimedia
 from veriglot.datasets.factual import (
@@ -152,7 +152,7 @@ def test_labels_belong_to_the_text_that_was_labelled() -> None:
 def test_a_shelf_gives_each_article_by_its_id(tmp_path: Path) -> None:
     rows = [Reference(f"Q{n}-de", "de", f"Überall {n}\n") for n in range(50)]
     path = tmp_path / "articles.jsonl"
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    write_lines(path, rows)
     with ArticleStore(path) as shelf:
         assert [shelf.get(row.id) for row in reversed(rows)] == rows[::-1]
         assert "Q7-de" in shelf
@@ -180,7 +180,7 @@ def test_refusals_stay_and_are_told_and_failed_calls_find_their_language(tmp_pat
         response("a-b", "en", 2, "Anna was a miller who was born in the village of Upper Field."),
     ]
     path = tmp_path / "m.jsonl"
-    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    write_lines(path, rows)
     failed = FailedRow("gone", id="a-b-zh-Hans/m/2")
     path.with_name("m.jsonl.failed.jsonl").write_bytes(encode(failed) + b"\n")
     (tmp_path / "articles.jsonl").write_bytes(b"")

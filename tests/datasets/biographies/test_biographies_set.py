@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from small_wikis import COMPLETE, NAMES, TEXTS, World
 
+from json_lines import read_lines
 from settings_file import main
 from veriglot import read
 from veriglot.scorers.registry import load_scorer
@@ -35,10 +36,6 @@ def veriglot(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     return run
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def cells(manifest: Path) -> dict[str, dict[str, Any]]:
     return {cell["language"]: cell for cell in json.loads(manifest.read_text("utf-8"))["cells"]}
 
@@ -58,22 +55,22 @@ def test_a_set_from_the_wikipedias(veriglot: Callable[..., Outcome], tmp_path: P
         assert {arrival.body["temperature"] for arrival in world.model.arrivals} == {1.0}
         assert {arrival.body["top_p"] for arrival in world.model.arrivals} == {0.9}
 
-    people = lines(root / "people.jsonl")
+    people = read_lines(root / "people.jsonl")
     assert [person["id"] for person in people] == [f"Q{number}" for number in COMPLETE]
     assert people[0]["views"] == {"en": 70}
-    aside = {row["id"]: row["languages"] for row in lines(root / "people.set_aside.jsonl")}
+    aside = {row["id"]: row["languages"] for row in read_lines(root / "people.set_aside.jsonl")}
     assert aside == {
         "Q3": {"de": "disambiguation"},
         "Q4": {"fi": "no text"},
         "Q6": {"de": "another item"},
         "Q8": {"de": "missing"},
     }
-    articles = {row["id"]: row for row in lines(root / "articles.jsonl")}
+    articles = {row["id"]: row for row in read_lines(root / "articles.jsonl")}
     assert len(articles) == 9
     assert articles["Q2-de"]["title"] == "Bea Ulm"  # by way of the redirect
     assert articles["Q2-de"]["text"].endswith("Die Mühle brannte 1902 ab.")
 
-    assert [row["id"] for row in lines(root / "prompts.jsonl")][:3] == ["Q2-en", "Q2-de", "Q2-fi"]
+    assert [row["id"] for row in read_lines(root / "prompts.jsonl")][:3] == ["Q2-en", "Q2-de", "Q2-fi"]
     found = cells(root / "manifest.json")
     counts = ("asked", "responses", "kept", "empty", "language_wrong", "alone", "pairs", "cross")
     assert [tuple(found[tag][name] for name in counts) for tag in ("en", "de", "fi")] == [
@@ -89,7 +86,7 @@ def test_a_set_from_the_wikipedias(veriglot: Callable[..., Outcome], tmp_path: P
     total = manifest["total"]
     assert manifest["money"] == pytest.approx((total["tokens_in"] + 10 * total["tokens_out"]) / 1e6, abs=1e-6)
     for name, one in manifest["files"].items():
-        assert one["rows"] == len(lines(root / name))
+        assert one["rows"] == len(read_lines(root / name))
     table = done.out.splitlines()
     assert table[0].split()[:6] == ["model", "language", "asked", "failed", "responses", "kept"]
     assert table[-1].split()[:5] == ["all", "45", "0", "45", "36"]
@@ -118,7 +115,7 @@ def test_rows_of_the_sets(veriglot: Callable[..., Outcome], tmp_path: Path) -> N
         assert (pair.response, pair.evidence[0].text) == (own.response, sister.response)
         assert own.id != sister.id
         assert own.meta["query"] == sister.meta["query"]
-    rejected = lines(root / "rejected.jsonl")
+    rejected = read_lines(root / "rejected.jsonl")
     assert {(row["language"], row["reason"], row["found"]) for row in rejected} == {
         ("de", "language", "en"),
         ("fi", "language", "en"),
@@ -143,7 +140,7 @@ def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Callable[...,
     with World() as world:
         words = [*world.words(root), "-q"]
         assert veriglot(*words).code == 0
-        rows = lines(root / "reference.jsonl")
+        rows = read_lines(root / "reference.jsonl")
         given = [
             {
                 **row,
@@ -196,10 +193,10 @@ def test_fewer_languages_are_enough_where_one_says_so(veriglot: Callable[..., Ou
         done = veriglot(*world.words(root, count=8), "--at-least", 2, "--prompts-only")
     assert done.code == 0, done.err
     assert "8 people looked up, 8 taken" in done.err
-    prompts = {row["id"] for row in lines(root / "prompts.jsonl")}
+    prompts = {row["id"] for row in read_lines(root / "prompts.jsonl")}
     assert len(prompts) == 8 * 3 - 5
     assert prompts.isdisjoint({"Q3-de", "Q4-fi", "Q5-fi", "Q6-de", "Q8-de"})
-    aside = {(row["id"], row["language"]): row["reason"] for row in lines(root / "people.set_aside.jsonl")}
+    aside = {(row["id"], row["language"]): row["reason"] for row in read_lines(root / "people.set_aside.jsonl")}
     assert aside["Q5", "fi"] == "no title"
     assert not (root / "manifest.json").exists()
 
@@ -214,5 +211,5 @@ def test_a_language_outside_the_set_is_held_against_where_there_is_an_article(
         assert not (tmp_path / "none" / "en.jsonl").exists()
         words = world.words(tmp_path / "fi")
         assert veriglot(*words, "--cross", "fi").code == 0
-    crossed = lines(tmp_path / "fi" / "fi.jsonl")
+    crossed = read_lines(tmp_path / "fi" / "fi.jsonl")
     assert {row["language"] for row in crossed} == {"en", "de"}

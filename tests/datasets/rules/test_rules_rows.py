@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from verified import faults, verify
 from villages import LANGUAGES, WITH_PHRASES, articles
 
+from json_lines import read_lines
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.rules.material import Material
 from veriglot.datasets.rules.silver import (
@@ -143,7 +144,7 @@ def test_the_account_and_the_rejections_tell_of_every_row(tmp_path: Path) -> Non
     account = load_account(output)
     assert tally.rows == account.total.seeds == 90
     assert {tag: one.seeds for tag, one in account.languages.items()} == {"en": 30, "sw": 30, "zh-Hans": 30}
-    lines = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    lines = read_lines(output)
     assert len(lines) == account.total.rows
     assert sum(one.errors for one in account.total.types.values()) == sum(
         len(line["annotations"][0]["spans"]) for line in lines

@@ -13,12 +13,13 @@ import pytest
 from verified import verify
 from villages import LANGUAGES, articles, seeds
 
+from json_lines import write_lines
 from settings_file import main, with_settings
 from veriglot import read
 from veriglot.datasets.rules.material import Articles
 from veriglot.datasets.rules.silver import RuleSettings, rule_silver
 from veriglot.errors import InputError, UsageError
-from veriglot.records import Evidence, Sample, encode
+from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,11 +45,6 @@ def silver(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 
 COMMAND = "import sys; from veriglot.cli import main; sys.exit(main())"
-
-
-def written(path: Path, samples: list[Sample]) -> Path:
-    path.write_bytes(b"".join(encode(sample) + b"\n" for sample in samples))
-    return path
 
 
 def test_the_articles_that_are_kept_depend_on_their_texts_alone() -> None:
@@ -119,7 +115,7 @@ def test_hostile_texts_make_sound_rows_or_reasons(tmp_path: Path, tag: str) -> N
 
 
 def test_a_language_with_one_article_is_said_and_left_out(silver: Callable[..., Outcome], tmp_path: Path) -> None:
-    given = written(tmp_path / "in.jsonl", [*seeds("en", "sw"), *seeds("ko", number=1)])
+    given = write_lines(tmp_path / "in.jsonl", [*seeds("en", "sw"), *seeds("ko", number=1)])
     outcome = silver(given, "-n", "20", "-o", tmp_path / "out.jsonl")
     assert outcome.code == 0, outcome.err
     assert "No rows in ko" in outcome.err
@@ -130,7 +126,7 @@ def test_a_language_with_one_article_is_said_and_left_out(silver: Callable[..., 
 
 def test_the_account_is_shown_and_given_as_json(silver: Callable[..., Outcome], tmp_path: Path) -> None:
     answered = Sample("answered", "It is a bridge.", language="en", evidence=(Evidence("It is a bridge."),))
-    given = written(tmp_path / "in.jsonl", [*seeds("en", "ar"), answered])
+    given = write_lines(tmp_path / "in.jsonl", [*seeds("en", "ar"), answered])
     words = (given, "-n", "30", "--shares", "entity=2,invented=1", "--errors", "2", "--clean", "0.5")
     outcome = silver(*words, "-o", tmp_path / "out.jsonl", "--json")
     assert outcome.code == 0, outcome.err
@@ -166,7 +162,7 @@ def test_the_account_is_shown_and_given_as_json(silver: Callable[..., Outcome], 
 def test_what_makes_no_sense_is_refused(
     silver: Callable[..., Outcome], tmp_path: Path, words: list[str], said: str
 ) -> None:
-    given = written(tmp_path / "in.jsonl", seeds("en"))
+    given = write_lines(tmp_path / "in.jsonl", seeds("en"))
     outcome = silver(given, "-o", tmp_path / "out.jsonl", *words)
     assert outcome.code == 2
     assert said in outcome.err
@@ -174,7 +170,7 @@ def test_what_makes_no_sense_is_refused(
 
 
 def test_options_of_rules_need_rules(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = written(tmp_path / "in.jsonl", seeds("en"))
+    given = write_lines(tmp_path / "in.jsonl", seeds("en"))
     assert main(["dataset", "silver", str(given), "-m", "m", "-n", "5", "-o", str(tmp_path / "o.jsonl")]) == 2
     assert "No such option: -n" in capfd.readouterr().err
     with pytest.raises(UsageError):
@@ -182,7 +178,7 @@ def test_options_of_rules_need_rules(capfd: pytest.CaptureFixture[str], tmp_path
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
-    given = written(tmp_path / "in.jsonl", seeds())
+    given = write_lines(tmp_path / "in.jsonl", seeds())
     words = ["dataset", "rules", str(given), "-n", "1400", "--quiet"]
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     assert main([*words, "-o", str(whole)]) == 0
@@ -203,7 +199,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 
 def test_clean_rows_can_be_all_or_none(silver: Callable[..., Outcome], tmp_path: Path) -> None:
-    given = written(tmp_path / "in.jsonl", seeds(*LANGUAGES[:3]))
+    given = write_lines(tmp_path / "in.jsonl", seeds(*LANGUAGES[:3]))
     for clean, expected in (("1", 12), ("0", 0)):
         output = tmp_path / f"{clean}.jsonl"
         assert silver(given, "-n", "12", "--clean", clean, "-o", output).code == 0

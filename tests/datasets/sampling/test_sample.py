@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from similarity import jaccard
 
+from json_lines import read_lines
 from settings_file import main
 from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
@@ -114,7 +115,7 @@ def test_every_line_has_the_fate_it_deserves(tmp_path: Path) -> None:
     expected = {fate: sum(own == fate for _, own in FATES) for _, fate in FATES}
     assert {fate: count for fate, count in account.cleaned.drop_reasons.items() if count} == expected
     assert account.cleaned.other_languages == {"en": 1}
-    fallen = [json.loads(line) for line in (tmp_path / "fallen.jsonl").read_text("utf-8").splitlines()]
+    fallen = read_lines(tmp_path / "fallen.jsonl")
     assert [(row["source"], row["reason"]) for row in fallen] == [pair for pair in FATES if pair[1] != "kept"]
     kept = [json.loads(line) for part in HAT for line in (tmp_path / "out" / f"{part}.jsonl").read_bytes().splitlines()]
     assert {row["evidence"][0]["text"] for row in kept} == {text for text, fate in FATES if fate == "kept"}
@@ -234,7 +235,7 @@ def test_the_command_cleans_sources_and_samples_their_translations(
     words = ["dataset", "sample", str(crawl), "-s", "German", "-o", str(tmp_path / "clean"), "--processes", "1"]
     assert main(words) == 0
     assert "add a target to each" in capfd.readouterr().err
-    clean = [json.loads(line) for line in (tmp_path / "clean" / "clean.jsonl").read_text("utf-8").splitlines()]
+    clean = read_lines(tmp_path / "clean" / "clean.jsonl")
     assert clean[1] == {"id": "crawl-3", "source": rows[1]["source"]}
     translated = [
         {**line, "target": f"{line['source'][::-1]} {'so and so on ' * (i % 9)}"} for i, line in enumerate(clean)

@@ -10,12 +10,13 @@ import pytest
 from misbehaviour import CASES, seeds
 from real_server import MODEL, start_real_server
 
+from json_lines import write_lines
 from settings_file import main
 from veriglot import read
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.silver.check import Change, Edited, check
 from veriglot.datasets.silver.job import load_account
-from veriglot.records import Evidence, Sample, encode
+from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ def silver(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 def files(tmp_path: Path) -> tuple[Path, Path]:
     """Seeds and a script, as files."""
     given, script = tmp_path / "seeds.jsonl", tmp_path / "script.json"
-    given.write_bytes(b"".join(encode(sample) + b"\n" for sample in seeds()))
+    write_lines(given, seeds())
     rules = [
         {"match": f"Mill {n:02} was", "reply": case.reply.replace("%", f"{n:02}"), "finish": case.finish}
         for n, case in enumerate(CASES)
@@ -121,7 +122,7 @@ def test_a_small_real_model_gives_sound_rows_or_reasons(
         Sample("asked", "", language="en", question="When was the mill built?", evidence=(Evidence(ARTICLE),)),
         Sample("given", text, language="en", evidence=(Evidence(ARTICLE),)),
     ]
-    given.write_bytes(b"".join(encode(sample) + b"\n" for sample in samples))
+    write_lines(given, samples)
     server = start_real_server()
     try:
         outcome = silver(

@@ -15,10 +15,10 @@ import pytest
 from misbehaving import Faults, ModelServer
 from misbehaviour import CASES, seeds
 
+from json_lines import write_lines
 from settings_file import with_settings
 from veriglot.datasets.generation import account_path, rejected_path
 from veriglot.datasets.silver.job import load_account
-from veriglot.records import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def answer(body: dict[str, Any]) -> str:
 @pytest.mark.slow
 def test_kill_9_loses_nothing_and_pays_each_call_once(tmp_path: Path) -> None:
     given = tmp_path / "seeds.jsonl"
-    given.write_bytes(b"".join(encode(sample) + b"\n" for sample in seeds()))
+    write_lines(given, seeds())
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     words = [
         "dataset",

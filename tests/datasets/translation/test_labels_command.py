@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("transformers", reason="needs the extra local")
 tokenizers = pytest.importorskip("tokenizers", reason="needs the extra hf")
 
+from json_lines import write_lines  # noqa: E402
 from veriglot.cli import main  # noqa: E402
 from veriglot.datasets.generation import read_account  # noqa: E402
 from veriglot.datasets.token_labels import LabelAccount, LabelledRow, spans_of_labels, token_labels  # noqa: E402
@@ -60,8 +61,7 @@ def write_rows(path: Path, texts: dict[str, str], **more: Any) -> Path:
         spans = [{"start": s.start, "end": s.end, "type": s.type} for s in spans_in(text)]
         gold = {"annotator": "gold", "kind": "human", "taxonomy": "fava", "spans": spans}
         rows.append({"id": name, "language": "en", "response": text, "annotations": [gold], **more})
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    return path
+    return write_lines(path, rows)
 
 
 def rows_of(path: Path) -> list[LabelledRow]:
@@ -137,7 +137,7 @@ def test_spans_that_overlap_or_touch_are_said_to_be_merged(tmp_path: Path) -> No
     rows = [{"id": name, "response": TEXTS["zh"], "annotations": [{"annotator": "gold", "kind": "human",
              "taxonomy": "fava", "spans": marked}]} for name, marked in spans.items()]  # fmt: skip
     data = tmp_path / "data.jsonl"
-    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    write_lines(data, rows)
     found = {}
     for scheme in ("io", "bio"):
         out = tmp_path / f"{scheme}.jsonl"
@@ -167,7 +167,7 @@ def test_a_type_that_the_taxonomy_does_not_have_is_refused_and_never_a_label(tmp
             for name, taxonomy, type_ in (("ours", "fava", "entity"), ("typo", "fava", "entitty"),
                                           ("mine", "mills", "sieve"))]  # fmt: skip
     data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
-    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    write_lines(data, rows)
     assert main(["dataset", "labels", str(data), "--tokenizer", str(tokenizer), "-o", str(out), "-q"]) == 3
     assert [(row.id, row.taxonomy) for row in rows_of(out)] == [("ours", "fava"), ("mine", "mills")]
     account = read_account(out, LabelAccount)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
+from json_lines import write_lines
 from settings_file import main
 from veriglot.datasets.generation import Account, read_account
 from veriglot.datasets.translation.job import TranslationLanguage
@@ -88,7 +88,7 @@ def test_the_command_runs_a_real_model_and_accounts_for_every_row(
 ) -> None:
     folder = request.getfixturevalue(kind)
     data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
-    data.write_bytes(b"".join(msgspec.json.encode({**ROW, "id": name}) + b"\n" for name in "abc"))
+    write_lines(data, ({**ROW, "id": name} for name in "abc"))
     options = ["-l", "de", "--translator", f"hf:{folder}", "--translator-options", "beams=1", "-q"]
     assert main(["dataset", "translate", str(data), *options, "-o", str(out)]) == 0
     account = read_account(out, Account[TranslationLanguage])

@@ -16,6 +16,7 @@ pytest.importorskip("sentencepiece", reason="needs the extra reader")
 
 from trained_translator import HELD_OUT, sentences, write_trained
 
+from json_lines import write_lines
 from settings_file import main, with_settings
 from veriglot.datasets.generation import Account, read_account
 from veriglot.datasets.translation.job import TranslationLanguage, TranslationSettings, translate
@@ -49,8 +50,7 @@ def write_rows(path: Path, *, times: int = 1) -> Path:
         span = {"start": start, "end": start + len(parts[which][0]), "type": ("entity", "relation")[which % 2]}
         gold = {"annotator": "gold", "kind": "human", "taxonomy": "fava", "spans": [span]}
         rows.append({"id": f"{number}-{which}", "language": "en", "response": english, "annotations": [gold]})
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    return path
+    return write_lines(path, rows)
 
 
 @pytest.mark.parametrize("strategy", ["tags", "spans", "tags,spans,align"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from json_lines import read_lines
 from veriglot.datasets.cards.card import card, card_page, read_given, trace
 from veriglot.datasets.translation.job import TranslationSettings, translate
 from veriglot.datasets.translation.projection import LexicalAligner
@@ -36,7 +37,7 @@ def translated(tmp_path: Path) -> Path:
 
 def test_rows_that_were_set_aside_are_counted_apart_from_replies_that_were_not_taken(translated: Path) -> None:
     account = json.loads(translated.with_name("de.jsonl.account.json").read_text())["total"]
-    lines = [json.loads(line) for line in translated.with_name("de.jsonl.rejected.jsonl").read_text().splitlines()]
+    lines = read_lines(translated.with_name("de.jsonl.rejected.jsonl"))
     assert (account["rows"], account["kept"], account["row_reasons"]) == (3, 1, {"untranslated": 2})
     (step,) = trace([str(translated)])
     assert (step.rejected_rows, step.rejected) == (2, {"untranslated": 2})

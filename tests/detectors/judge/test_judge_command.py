@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 from misbehaving import ModelServer
 from scripted_judges import sample
 
+from json_lines import read_lines
 from veriglot.records import encode
 
 CLEAN = '{"spans": []}'
@@ -38,7 +38,7 @@ def test_a_server_is_asked_with_its_key_and_options(tmp_path: Path) -> None:
         body = server.arrivals[-1].body
     assert done.returncode == 0, done.stderr
     assert (body["model"], body["top_p"], body["max_tokens"], "temperature" in body) == ("m", 0.9, 77, False)
-    rows = [msgspec.json.decode(line) for line in (tmp_path / "marked.jsonl").read_bytes().splitlines()]
+    rows = read_lines(tmp_path / "marked.jsonl")
     assert [(row["id"], row["status"], row["spans"]) for row in rows] == [(str(n), "scored", []) for n in range(3)]
     kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(b"secret-of-the-judge" in content for content in kept)

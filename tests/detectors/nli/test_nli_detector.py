@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from detector_contract import check_contract, check_pointer, check_processes
 from many_languages import TEXTS
 from scripted_nli import FindsWords, Scripted
 
+from json_lines import read_lines
 from veriglot.cli import main
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.detectors.units import WithUnits
@@ -193,7 +193,7 @@ def test_on_the_command_line(tiny: str, tmp_path: Path, capsys: pytest.CaptureFi
     out = tmp_path / "marked.jsonl"
     argv = ["detect", str(EXAMPLES), "--detector", f"nli:{tiny}", "--set", "claim=fact", "--set", "device=cpu"]
     assert main([*argv, "-o", str(out)]) == 0
-    rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    rows = read_lines(out)
     assert len(rows) > 50
     assert all(row["status"] == "scored" and row["detector"].startswith("nli@") for row in rows)
     assert main(["detect", str(EXAMPLES), "--detector", "nli:./absent"]) != 0

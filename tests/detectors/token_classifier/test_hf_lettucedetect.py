@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import veriglot
+from json_lines import write_lines
 from veriglot.detectors.registry import load_detector
 from veriglot.detectors.token_classifier.detector import checkpoint_language, format_of, prompt_for, wording
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +95,7 @@ def test_the_package_loads_what_we_train(
         )
         for number in range(8)
     ]  # fmt: skip
-    (tmp_path / "data.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    write_lines(tmp_path / "data.jsonl", rows)
     config = TokensConfig(
         model=str(lettuce), output="out", data=("data.jsonl",), prompt="lettucedetect", seeds=(1,), device="cpu",
         training={"max_steps": 3, "learning_rate": 0.01, "per_device_train_batch_size": 4},

@@ -23,7 +23,6 @@ __all__ = [
     "Tally",
     "checks",
     "checks_version",
-    "shortened",
 ]
 
 
@@ -170,16 +169,6 @@ class LabelSet(msgspec.Struct):
 _GLUED = 0.1  # share of glued spans from which a file's seams are glue; below, they may be the estimate's own errors
 _EXAMPLES = 8  # kept of each check
 _A_FILE = 2  # of these from one file, while other files have some
-_SHOWN = 160
-
-
-def shortened(text: str) -> str:
-    """A text cut to 160 code points, on one line."""
-    plain = " ".join(text[: 4 * _SHOWN].split())
-    cut = plain[: _SHOWN - 1]
-    if plain[len(cut) : _SHOWN].isdigit():
-        cut = cut.rstrip("0123456789.,٠١٢٣٤٥٦٧٨٩٫٬") or cut  # half of a number is another number
-    return plain if len(plain) <= _SHOWN else f"{cut}…"
 
 
 @dataclass

@@ -30,9 +30,8 @@ from veriglot.text.unicode import script_of, script_shares, trimmed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.storage.checkpoint import FailedRow
 
-__all__ = ["Fault", "Glue", "Index", "kind_of_error", "repaired", "row_faults"]
+__all__ = ["Fault", "Glue", "Index", "repaired", "row_faults"]
 
 
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
@@ -115,7 +114,6 @@ def _trimmed(span: Span, response: str) -> Span | None:
 
 
 _BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
-_OFFSETS = re.compile(r"\.(?:start|end|spans|units)\b|(?:spans|units|hard_labels|soft_labels)(?:\[|$)")
 
 
 class Fault(NamedTuple):
@@ -136,16 +134,6 @@ class Fault(NamedTuple):
     text: str | None = None
     lasting: bool = False
     layer: str | None = None
-
-
-def kind_of_error(row: FailedRow) -> str:
-    """The check that a row belongs to that could not be read."""
-    if row.field == "id" and "occurred before" in row.message:
-        return "repeated_id"
-    about_offsets = "half-open" in row.message or "ends beyond" in row.message
-    if about_offsets or _OFFSETS.search(row.field or ""):
-        return "bad_offsets"
-    return "unreadable_row"
 
 
 def row_faults(sample: Sample) -> Iterator[Fault]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
-from veriglot.datasets.checks.rows import Fault, Glue, Index, kind_of_error, row_faults
+from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks
+from veriglot.datasets.checks.rows import Fault, Glue, Index, row_faults
 from veriglot.errors import InputError
 from veriglot.formats.base import Report, TagReport
 from veriglot.formats.reader import read_rows, readable_files
@@ -316,6 +316,8 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
 
 
 _OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
+_OFFSETS = re.compile(r"\.(?:start|end|spans|units)\b|(?:spans|units|hard_labels|soft_labels)(?:\[|$)")
+_SHOWN = 160
 
 
 class FirstPass:
@@ -379,13 +381,13 @@ class FirstPass:
                 self.add_fault(fault, index, row, file.path)
 
     def _bad(self, row: FailedRow, file: CheckedFile) -> None:
-        check = kind_of_error(row)
+        check = _kind_of_error(row)
         file.unreadable += 1
         for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
             self.tally.looked(every, file.path)
         named = row.field is not None and check != "repeated_id"  # which says itself that it is the id
         detail = f"{row.field}: {row.message}" if named else row.message
-        self.tally.add(check, Example(file.path, detail, line=row.line, text=shortened(row.raw or "") or None))
+        self.tally.add(check, Example(file.path, detail, line=row.line, text=_shortened(row.raw or "") or None))
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, file: CheckedFile) -> int:
@@ -414,8 +416,8 @@ class FirstPass:
     def add_fault(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
         """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
         check = checks()[fault.check]
-        text = None if fault.text is None else shortened(fault.text)
-        example = Example(path, shortened(fault.detail), id=sample.id, text=text)
+        text = None if fault.text is None else _shortened(fault.text)
+        example = Example(path, _shortened(fault.detail), id=sample.id, text=text)
         self.tally.add(fault.check, example, kind=fault.kind, layer=fault.layer)
         leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
         if leaves or fault.check in self.drop:
@@ -442,3 +444,22 @@ class FirstPass:
     def data_digest(self) -> str:
         """A hash of all samples, in order."""
         return self._hasher.hexdigest()[:16]
+
+
+def _kind_of_error(row: FailedRow) -> str:
+    """The check that a row belongs to that could not be read."""
+    if row.field == "id" and "occurred before" in row.message:
+        return "repeated_id"
+    about_offsets = "half-open" in row.message or "ends beyond" in row.message
+    if about_offsets or _OFFSETS.search(row.field or ""):
+        return "bad_offsets"
+    return "unreadable_row"
+
+
+def _shortened(text: str) -> str:
+    """A text cut to 160 code points, on one line."""
+    plain = " ".join(text[: 4 * _SHOWN].split())
+    cut = plain[: _SHOWN - 1]
+    if plain[len(cut) : _SHOWN].isdigit():
+        cut = cut.rstrip("0123456789.,٠١٢٣٤٥٦٧٨٩٫٬") or cut  # half of a number is another number
+    return plain if len(plain) <= _SHOWN else f"{cut}…"

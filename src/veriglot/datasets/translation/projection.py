@@ -36,7 +36,6 @@ __all__ = [
     "Range",
     "Side",
     "Strategy",
-    "VectorAligner",
     "best_of",
     "project",
     "side_of",

@@ -82,6 +82,8 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
     reader = Network(tmp_path / "network.npz", path)
     with torch.no_grad():
         read = network.eval()(pairs)
+        network.layers[5].fi.bias[7] = 90.0  # what goes into the next matrix
+    assert 7 in network.outliers(pairs)[5, 1]
     ours, theirs = [], []
     for index, _, last in reader._encoder.states(pairs):
         part = slice(*pairs[index].response)

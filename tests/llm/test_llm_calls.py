@@ -243,6 +243,8 @@ except KeyboardInterrupt:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not server.faults_seen["slow"]:
             time.sleep(0.01)
+        if where == "in the loop of the caller":
+            assert process.stdout.readline() == "0\n"
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)

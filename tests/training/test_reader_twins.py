@@ -127,8 +127,24 @@ def test_written_twins_differ_where_the_wrong_one_is_marked() -> None:
         assert not any(row.unsupported or row.twin for row in further)
         for row in (right, wrong, *further):
             assert not re.search(r"\[\[|\]\]", row.example.response)
-            assert row.example.translation == (item.question is None and row.example.evidence_language is not None)
         assert all(wrong.example.response[mark.start : mark.end].strip() for mark in wrong.example.marks)
+
+
+@pytest.mark.parametrize(
+    ("question", "lang", "translation"),
+    [("Who came?", None, False), ("Wer kam?", "de", False), (None, None, False), (None, "de", True)],
+)
+def test_what_is_written_in_another_language_without_a_question_is_a_translation(
+    question: str | None, lang: str | None, translation: bool
+) -> None:
+    item = twins._Item("entity", right="A and B", wrong="[[C]] and [[D]]", question=question, other="B, A", lang=lang)
+    article = twins._Article("en", "made-1", ("A came, and B.",), (item,))
+    rows = twins._rows_of(article, item, Random(1))
+    for row in rows:
+        example = row.example
+        assert (example.question, example.translation) == (question, translation)
+        assert (example.language, example.evidence_language) == ((lang, "en") if lang else ("en", None))
+    assert [(mark.start, mark.end) for mark in rows[1].example.marks] == [(0, 1), (6, 7)]
 
 
 def test_written_articles_train_or_are_held_out() -> None:

@@ -205,7 +205,7 @@ class E5File:
 _OPSET = 20  # of ONNX: the first with Gelu
 _THEIRS = "com.microsoft"
 _INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
-_HIGHEST = 63  # of a weight among integers: from 64 on, two products overflow on processors without VNNI
+_HIGHEST = 64  # of a weight among integers: from 65 on, two products overflow on processors without VNNI
 OUTLYING = ("fi", "fo")  # matrices with a few inputs whose values are far above all others
 
 
@@ -213,12 +213,12 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
     """An ONNX model, as bytes.
 
     In go `embedded` (b, t, width), the sums of embeddings, and `mask` (b, t) int32, 1 where there is a token; of a
-    reader instead `parts` (b, t, p), 1 where a token is of a part. Out come `tokens` and `last` (b, t, width), of
-    `layer`, counted from 1, and of the last one. What a reader has `learned`: `part` (p, width), what is added to the
-    tokens of each part before its first layer, and the tensors of its layers by their names in the file; of matrices
-    what training added to those in the file, in blocks of 4-bit numbers as `packed` makes them, or of low rank (Hu et
-    al. 2022): `l4.q.down` (r, in) and `l4.q.up` (out, r). With `outliers` (layers, 2, k), places of inputs of the
-    `OUTLYING` matrices, all products are in 8-bit integers, in a quarter of the time.
+    reader, which reads one sequence at a time, instead `parts` (1, t, p), 1 where a token is of a part. Out come
+    `tokens` and `last` (b, t, width), of `layer`, counted from 1, and of the last one. What a reader has `learned`:
+    `part` (p, width), what is added to the tokens of each part before its first layer, and the tensors of its layers by
+    their names in the file; of matrices what training added to those in the file, in blocks of 4-bit numbers as
+    `packed` makes them, or of low rank (Hu et al. 2022): `l4.q.down` (r, in) and `l4.q.up` (out, r). With `outliers`
+    (layers, 2, k), places of inputs of the `OUTLYING` matrices, products with matrices are in 8-bit integers.
     """
     graph = _Graph(file, learned or {})
     first = min((int(name[1 : name.index(".")]) for name in graph.learned if name.startswith("l")), default=None)

@@ -417,7 +417,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 _AHEAD = 4
 _GIVE_UP = 10
-_LAST_CALLS = 5.0
+_LAST_CALLS = 10.0
 
 
 class _Workers:
@@ -483,7 +483,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
 
     Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
     answers are held at most. When the caller stops early, or at Ctrl-C, calls under way are waited for, so that a cache
-    keeps what is paid, for 5 seconds.
+    keeps what is paid, for 10 seconds.
 
     Args:
         client: who is asked.

@@ -66,7 +66,7 @@ class Judged:
 
 
 def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
-    """Some rows of every source that trained nothing, as many of each kind; of cases all, half of them right."""
+    """Some rows of every source that trained nothing, natural ones more often; of cases all, half of them right."""
     rng = Random(f"joins {seed}")  # noqa: S311  a seeded draw, not a secret
     by_source: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in held_out:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "1.6"
+REVISION = "1.7"
 _RATE = 2.5e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01
@@ -134,7 +134,8 @@ def ship(
     """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding."""
     rng = Random(f"outliers {seed}")  # noqa: S311  a seeded draw, not a secret
     some = rng.sample(material.held_out, min(len(material.held_out), _OF_OUTLIERS))
-    pairs = [lesson.pair for row in some for lesson in lessons_of(row, Tokeniser(encoder), rng)]
+    tokeniser = Tokeniser(encoder)
+    pairs = [lesson.pair for row in some for lesson in lessons_of(row, tokeniser, rng)]
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
         names = [*FILES]

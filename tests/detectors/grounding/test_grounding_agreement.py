@@ -31,6 +31,24 @@ def quoted_words(lexicon: Lexicon, response: str, *passages: str, free: tuple[st
 
 
 @pytest.mark.parametrize(
+    ("response", "evidence", "quotes"),
+    [
+        ("It has 1200 workers now.", "It has 1,200 workers now.", True),
+        ("It has 12,345,678 workers now.", "It has 12345678 workers now.", True),
+        ("কারখানায় ১২০০ শ্রমিক আছে", "কারখানায় ১,২০০ শ্রমিক আছে।", True),
+        ("It costs 1234.5 euros now.", "It costs 1,234.5 euros now.", True),
+        ("It has 1200 workers now.", "It has 1,300 workers now.", False),
+        ("It has 12001 workers now.", "It has 1,200,1 workers now.", False),
+        ("It has 12 workers now.", "It has 1.2 workers now.", False),
+    ],
+)
+def test_grouped_digits_are_quoted_without_what_groups_them(
+    lexicon: Lexicon, response: str, evidence: str, quotes: bool
+) -> None:
+    assert bool(quoted_words(lexicon, response, evidence)) == quotes
+
+
+@pytest.mark.parametrize(
     ("response", "sentence"),
     [
         ("It was sold to a farmer.", "It was sold to a farmer"),

@@ -68,7 +68,7 @@ def test_offsets_are_code_points_of_each_passage(passages: list[str]) -> None:
         ("Rome, (the) CITY", " rome the city "),
         ("— Rome …  the", " rome the "),
         ("東京は日本", " 东京は日本 "),  # traditional and simplified are one
-        ("1,234 ２０２４", " 1,234 2024 "),
+        ("1,234 ２０２４", " 1234 2024 "),
         ("", "  "),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_words_are_made_of() -> None:
     assert document.counts_in_words(document.of_kind(Kind.DIGIT)).tolist() == [1, 0, 4, 0, 0, 0]
     assert document.counts_in_words(document.of_kind(Kind.UPPER)).tolist() == [2, 0, 0, 0, 2, 0]
     assert document.ideographic.tolist() == [False, False, False, True, False, True]
-    assert document.lengths.tolist() == [3, 5, 5, 2, 2, 2]
+    assert document.lengths.tolist() == [3, 5, 4, 2, 2, 2]
     half = np.arange(len(document.stream)) % 2 == 0
     expected = [half[s:e].mean() for s, e in zip(document.starts.tolist(), document.ends.tolist(), strict=True)]
     assert document.mean_in_words(half).tolist() == pytest.approx(expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -95,6 +96,7 @@ def slots(sorted_table: UInt64s, asked: UInt64s) -> Int64s:
 STEM = 5  # code points: words that agree in their first five count as one stem
 _GAP = 0x20  # what parts words in the stream
 _WALL = 0xFFFF  # what parts passages in the stream: no stretch crosses it
+_GROUPED = re.compile(r"(?<![\d.,'’٬])\d{1,3}([.,'’٬])\d{3}(?:\1\d{3})*(?!\d|\1\d)")  # 1,200
 _IDEOGRAPHS = ((0x2E80, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
 
 
@@ -111,7 +113,7 @@ class Document:
     """One text, or several passages as one, in the form that features are taken from.
 
     The stream is the text with every run of characters between words made one blank, so that stretches of it compare
-    words and their order and are blind to punctuation. Chinese and Japanese words touch each other in it, as
+    words and their order and are blind to punctuation, and to what groups digits: 1,200 is 1200. Chinese and Japanese words touch each other in it, as
     they do in the text.
 
     Attributes:
@@ -122,7 +124,7 @@ class Document:
         passage: the passage of each word, shape (n,).
         offsets: where each passage begins in the joined text.
         starts, ends: where each word stands in the stream, shape (n,).
-        lengths: code points in each word, shape (n,).
+        lengths: code points of each word in the stream, shape (n,).
         word, stem: hashes, shape (n,).
         ideographic: whether a word is written in ideographs or kana, shape (n,).
     """
@@ -139,8 +141,7 @@ class Document:
         lengths = np.array([len(p) + 1 for p in passages], np.int64)
         self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         self.passage = np.searchsorted(self.offsets, self.bounds[:, 0], side="right") - 1
-        self.lengths = self.bounds[:, 1] - self.bounds[:, 0]
-        self._lay_stream()
+        self._lay_stream(text)
         self.word = self.hashes.of(self.starts, self.ends)
         self.stem = self.hashes.of(self.starts, self.starts + np.minimum(self.lengths, STEM))
         first = self.folded[self.bounds[:, 0]]
@@ -151,13 +152,15 @@ class Document:
     def __len__(self) -> int:
         return len(self.bounds)
 
-    def _lay_stream(self) -> None:
+    def _lay_stream(self, text: str) -> None:
         edges = np.zeros(len(self.codes) + 1, np.int8)
         edges[self.bounds[:, 0]] += 1
         np.subtract.at(edges, self.bounds[:, 1], 1)
         inside = np.cumsum(edges[:-1], dtype=np.int8) > 0
         keep = inside.copy()
         keep[1:] |= inside[:-1]  # the first character after a word stands for all up to the next
+        for number in _GROUPED.finditer(text):
+            keep[[place for place in range(*number.span()) if text[place] == number[1]]] = False
         laid = np.where(inside, self.folded, np.uint32(_GAP))
         walls = self.offsets[1:-1] - 1
         laid[walls] = _WALL
@@ -166,7 +169,8 @@ class Document:
         self.stream = np.concatenate([[_GAP], laid[keep], [_GAP]]).astype(np.uint32)
         self.hashes = Stretches(self.stream)
         self.starts = places[self.bounds[:, 0]]
-        self.ends = self.starts + self.lengths
+        self.ends = places[self.bounds[:, 1] - 1] + 1
+        self.lengths = self.ends - self.starts
 
     @cached_property
     def distinct(self) -> Distinct:

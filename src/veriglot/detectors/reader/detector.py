@@ -151,9 +151,8 @@ class Network:
             language: BCP 47 tag of the response.
             evidence: BCP 47 tag of the evidence.
         """
-        passages, question = tuple(sample.passages), sample.question
-        if relation.startswith("across"):
-            passages = numbers_alike(sample.response, language, passages, evidence)
+        question = sample.question
+        passages = numbers_alike(sample.response, language, tuple(sample.passages), evidence)
         bounds = seen.extract.response.bounds
         answers = None
         if relation == "across asked":
@@ -342,7 +341,7 @@ def numbers_alike(response: str, language: str, passages: Sequence[str], evidenc
         (value.kind, likeliest_amount(value, response, language)): response[value.start : value.end]
         for value in read_values(response, language)
     }
-    ours = {key: form for key, form in ours.items() if _DIGIT.search(form)}
+    ours = {key: form for key, form in ours.items() if _DIGIT.search(form) and not any(form in p for p in passages)}
     shown = []
     for text in passages:
         for value in reversed(read_values(text, evidence) if ours else []):

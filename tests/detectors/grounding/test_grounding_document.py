@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,6 +30,10 @@ def stream_of(document: Document) -> str:
     return "".join(map(chr, document.stream.tolist()))
 
 
+def _ungrouped(text: str) -> str:
+    return re.sub(r"(?<=\d)[.,'٬](?=\d{3})", "", text)
+
+
 @pytest.mark.fuzz
 @given(passages=st.lists(TEXTS, min_size=1, max_size=4))
 def test_words_stand_in_the_stream_in_order_and_parted_as_in_the_text(passages: list[str]) -> None:
@@ -36,7 +42,7 @@ def test_words_stand_in_the_stream_in_order_and_parted_as_in_the_text(passages: 
     last_end, last_bound = 0, 0
     for i, (start, end) in enumerate(document.bounds.tolist()):
         at, to = int(document.starts[i]), int(document.ends[i])
-        assert stream[at:to] == fold(text[start:end])
+        assert _ungrouped(stream[at:to]) == _ungrouped(fold(text[start:end]))
         between = stream[last_end:at]
         if i == 0:
             assert between.rstrip(GAP) in {WALL * k for k in range(len(passages))} or set(between) <= {GAP, WALL}

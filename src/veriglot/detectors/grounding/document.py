@@ -113,8 +113,8 @@ class Document:
     """One text, or several passages as one, in the form that features are taken from.
 
     The stream is the text with every run of characters between words made one blank, so that stretches of it compare
-    words and their order and are blind to punctuation, and to what groups digits: 1,200 is 1200. Chinese and Japanese words touch each other in it, as
-    they do in the text.
+    words and their order and are blind to punctuation, and to what groups digits: 1,200 is 1200. Chinese and Japanese
+    words touch each other in it, as they do in the text.
 
     Attributes:
         codes: code points of the joined text, as written.

@@ -130,12 +130,8 @@ def month_names(base: str) -> list[frozenset[str]]:
 
 
 def _by_form(own: Mapping[str, str], made: Mapping[str, str]) -> dict[str, float]:
-    return {
-        form.casefold().replace("_", " "): float(n)
-        for table in (made, own)
-        for n, forms in table.items()
-        for form in forms.split()
-    }
+    tables = [*made.items(), *own.items()]
+    return {form.casefold().replace("_", " "): float(n) for n, forms in tables for form in forms.split()}
 
 
 def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -447,7 +443,7 @@ _GAP = re.compile(r"[\s.º°ª'’\-‐‑]{0,3}|[–(]")
 _COMMA = re.compile(r"\s*[,،，、]\s*")
 _ATTACHED = ("", "-", "‑", "'", "’", ".", "º")
 _ALSO_VERBS = ("may", "march", "mar")
-_BESIDE = 3  # words on each side of a number that may belong to it
+_BESIDE = 3  # words after a number that may belong to it with the ending of a case
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, combinations, pairwise
-from math import floor, log10, prod
+from itertools import accumulate, combinations, pairwise, zip_longest
+from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
 
-Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade", "time"]
+Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")
 
 
@@ -34,17 +35,17 @@ class Value(NamedTuple):
     Attributes:
         start: first code point.
         end: one past the last one.
-        kind: what it counts. The parts of a date are values of their own, joined by `date`; so are hours and minutes.
+        kind: what it counts. The parts of a date are values of their own, joined by `date`.
         amounts: what it may mean, likeliest first: `1.234` is 1234 or 1.234. A century by its number, a decade by
-            its first year, a month from 1 to 12. Hours and minutes also by the whole time, as 18:40 is 18.4 where a
-            point parts them and 18 2/3 hours. Whole numbers that no float holds are ints.
-        unit: the English name of a unit of time, length or mass that follows, `age` beside a word for age, `name` of
-            a month without any number, or empty.
+            its first year, a month from 1 to 12. Whole numbers that no float holds are ints.
+        unit: the English name of a unit of time, length or mass that follows, `age` beside a word for age, or empty.
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
         counted: how the word after it begins: two casefolded letters; what it counts is another thing, or measured in
             another unit, where another word begins with others.
+        hour: the time of day in hours that the number tells or is part of: 18 2/3 for 6:40 p.m.; None where it tells
+            none.
     """
 
     start: int
@@ -56,13 +57,10 @@ class Value(NamedTuple):
     rounded: bool = False
     swapped: tuple[int, int, int] | None = None
     counted: str = ""
+    hour: float | None = None
 
 
 # What is known of a language.
-
-
-# `after` and `before` are parts that are added to the number before or after them: `and a half`, `quarter to`
-_Form = Literal["", "digits", "word", "ordinal", "roman", "numeral", "decade", "after", "before"]
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -84,8 +82,6 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
-    phrases: dict[_Form, dict[str, str]] = {}  # with _ for spaces
-    clock: str = ""  # a regular expression of times in all languages
 
 
 _WITHOUT_SPACES = frozenset({"zh", "yue", "ja", "th", "km", "lo", "my"})
@@ -99,6 +95,8 @@ _DIGITS = (
 _ONES = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
 _ROMANS = {"x" * tens + form: 10.0 * tens + ones for tens in range(4) for ones, form in enumerate(_ONES)}
 
+_Form = Literal["", "digits", "word", "ordinal", "roman", "numeral"]
+
 
 class _Words(NamedTuple):
     """The words of one language; forms are casefolded."""
@@ -110,6 +108,7 @@ class _Words(NamedTuple):
     numerals: Mapping[str, float]  # parts of numerals such as 三百
     atoms: re.Pattern[str]
     compound: re.Pattern[str]  # parts a word into the number words that it is made of
+    beginnings: frozenset[str]  # the first three letters of number words
     signs: frozenset[str]  # that numerals begin with
     eras: Mapping[str, float]  # what is added to years after the name of an era
     prefixed: frozenset[str]  # forms with a conjunction before them, as in Arabic
@@ -130,8 +129,7 @@ def month_names(base: str) -> list[frozenset[str]]:
 
 
 def _by_form(own: Mapping[str, str], made: Mapping[str, str]) -> dict[str, float]:
-    tables = [*made.items(), *own.items()]
-    return {form.casefold().replace("_", " "): float(n) for n, forms in tables for form in forms.split()}
+    return {form.casefold(): float(n) for table in (made, own) for n, forms in table.items() for form in forms.split()}
 
 
 def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -160,8 +158,6 @@ def _words_of(base: str) -> _Words:
     spelled: dict[str, tuple[float, _Form]] = {form: (n, "roman") for form, n in _ROMANS.items() if len(form) > 1}
     spelled |= {form: (n, "ordinal") for form, n in ordinals.items()}
     spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items()}
-    for kind, table in own.phrases.items():
-        spelled |= {form: (n, kind) for form, n in _by_form(table, {}).items()}
     shared = _entries()[1][""]
     numerals, eras = _by_form(own.numerals, shared.numerals), _by_form({}, shared.eras)
     forms = _forms(base, made, own, eras)
@@ -175,17 +171,16 @@ def _words_of(base: str) -> _Words:
     atoms, scales = any_of(numerals), any_of(form for form, n in numerals.items() if n >= 100)
     percent = any_of(form for form, (symbol, _) in forms.items() if symbol == "%")
     begins = {form[0] for form in (*numerals, *percent.replace("\\", "").split("|"))}
-    compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
-    phrases = any_of(form for form, (_, kind) in spelled.items() if " " in form or kind == "after") or "(?!)"
     pieces = "|".join([  # a glance at one character saves trying every form at every place
         rf"(?=\d)(?:{_DATE}|{_DIGITS})|(?<=\d)(?:(?:{scales})+|{telling('YODCE') or '(?!)'})",
         rf"(?=[{''.join(begins)}])(?:(?<![가-힣])(?:{atoms}){{{1 + (base == 'ko')},}}|{percent})",
-        rf"(?i:{phrases})(?![a-z])",
         f"[IVX]{{2,}}|{telling('AaCcDEfMOUY')}" if base in _WITHOUT_SPACES else _WORD,
     ])  # fmt: skip
+    compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
+    beginnings = frozenset(form[:3] for form in spelled)
     sets = (frozenset(listed) for listed in (prefixed, own.ambiguous.split(), own.teens.split()))
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
+    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), compound, beginnings, signs, eras, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -197,12 +192,12 @@ _MARKED = (
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
-_WITHIN = re.compile(r"\s?(?:[^\W\d]{1,9}\s)?|[年点點時时시]\s?|시간\s?")  # two years and a half
+_DENOMINATOR = 20  # of a fraction in Chinese signs, at most: 百分之 is a percentage
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _COUNTERS = re.compile(
-    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级点點時时]|分(?![之衛卫音子])"
+    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]|分(?![之衛卫音子])"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
@@ -256,12 +251,7 @@ def likeliest_amount(value: Value, text: str, language: str) -> float:
         text: where it stands.
         language: BCP 47 tag of the text.
     """
-    decimal = (
-        len(value.amounts) == 2
-        and not value.rounded
-        and value.kind != "percent"
-        and _decimal_mark(language) in text[value.start : value.end]
-    )
+    decimal = len(value.amounts) == 2 and not value.rounded and _decimal_mark(language) in text[value.start : value.end]
     return value.amounts[decimal]
 
 
@@ -269,10 +259,8 @@ def _numeral(piece: str, words: _Words) -> float | None:
     """The value of a numeral by its parts: 1 100 2 10 is 120, 2 0 1 9 is 2019; None where they make none."""
     forms = words.atoms.findall(piece)
     atoms = [words.numerals[form] for form in forms]
-    if "".join(forms) != piece:
-        return None
-    if min(atoms) >= 100:
-        return prod(atoms)
+    if "".join(forms) != piece or min(atoms) >= 100:
+        return prod(atoms) if "".join(forms) == piece else None
     if max(atoms) < 10:
         return _whole("".join(f"{atom:g}" for atom in atoms)) if len(atoms) != 2 else None
     total, section, digit, last = 0.0, 0.0, 0.0, 1e15
@@ -292,23 +280,28 @@ def _numeral(piece: str, words: _Words) -> float | None:
 
 @lru_cache(1 << 14)
 def _spelled(base: str, word: str) -> tuple[float, _Form] | None:
-    """The value of a number word and its form, also of one made of several: viereinhalb, duecentocinquanta."""
+    """The value and the form of a number word, also of one that others make together: `duecentocinquanta`."""
     words = _words_of(base)
-    parts = words.compound.split(word)
-    if word in words.spelled or any(parts[::2]):
+    if word in words.spelled or not words.compound.match(word):
         return words.spelled.get(word)
+    parts = words.compound.split(word)
+    if any(parts[::2]):
+        return None
     made = _numbers(word, parts, list(accumulate(map(len, parts))), words)
-    return (made[0].amounts[0], "word") if len(made) == 1 else None
+    return (made[0].amounts[0], made[0].form) if [(item.start, item.end) for item in made] == [(0, len(word))] else None
 
 
 def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Words) -> list[_Item]:
     """The numbers of a text in order, words and signs of one number joined."""
     result: list[_Item] = []
+    beginnings, signs = words.beginnings, words.signs
     for index in range(1, len(pieces), 2):
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
             numbers = _digits(piece, start, index, slashes=words.base == "en")
-        elif (known := _spelled(words.base, piece)) or (piece[0] in words.signs and piece not in words.forms):
+        elif (known := piece[:3] in beginnings and _spelled(words.base, piece)) or (
+            piece[0] in signs and piece not in words.forms
+        ):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
             month = counted and words.forms.get(piece, "w")[0] == "M"  # `1 sept` in French
@@ -327,9 +320,9 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
             era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
             thai = words.base == "th" and era is None and 2400 <= amount <= 2600
             number.amounts = (amount - 543, amount) if thai else (amount + (era or 0),)
-        number.amounts = (amount := abs(number.amounts[0]), *number.amounts[1:])
+        amount = number.amounts[0]
         calendar = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
-        number.symbol = number.symbol or {"roman": "R", "decade": "P"}.get(number.form, calendar if plain else "n")
+        number.symbol = number.symbol or ("R" if number.form == "roman" else calendar if plain else "n")
     return result
 
 
@@ -352,37 +345,33 @@ def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]
         _Item(
             start + part.start(), start + part.end(), index, index, "digits", (_whole(part.group()),), symbol, meaning
         )
-        for part, symbol in zip(parts, symbols or [""] * len(parts), strict=True)
+        for part, symbol in zip_longest(parts, symbols, fillvalue="")
+        if isinstance(part, re.Match)
     ]
 
 
 def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
     """Whether a number word or sign is none when it stands alone: an article, an abbreviation, `millions`."""
-    word, amount = text[number.start : number.end].casefold(), number.amounts[0]
-    if word in words.ambiguous:
-        return True
+    word = text[number.start : number.end].casefold()
     if number.form == "numeral" and word in words.numerals:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
-        return amount > 999 or not counts
-    common = len(word) == 1 or amount == 1 or (amount in (1e6, 1e9, 1e12) and " " not in word)
-    return common and number.form in ("word", "after")
+        return number.amounts[0] > 999 or not counts
+    if number.form not in ("word", "ordinal"):
+        return False
+    common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
+    return word in words.ambiguous or (common and number.form == "word")
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     """Put a number word to the number before it where both make one."""
     gap, amount, word = text[last.end : number.start], number.amounts[0], text[number.start : number.end].casefold()
     between = gap.strip(" \u00a0-‐‑").casefold()
-    first = last.amounts[0]
-    ones = first % 100
-    if _WITHIN.fullmatch(gap) if number.form == "after" else last.form == "before" and not between and amount <= 12:
-        last.amounts, last.form = (first + amount,), "word"
-    elif between in ("分之", "分の", "분의") and amount < first:
-        last.amounts, last.form = (round(amount / first, 4),), "word"
-    elif number.form == "digits":
-        if gap or not amount < last.scale or first >= _LARGE:
+    ones = last.amounts[0] % 100
+    if number.form == "digits":
+        if gap or not amount < last.scale or last.amounts[0] >= _LARGE:
             return False
-        last.total, last.amounts = first, (first + amount,)  # 3億2000万
+        last.total, last.amounts = last.amounts[0], (last.amounts[0] + amount,)  # 3億2000万
     elif last.form == "digits":
         large = max(last.amounts) >= _LARGE or amount < 100
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
@@ -390,12 +379,15 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
         last.amounts = (*scaled, *last.amounts) if word == "m" else scaled  # 3.5 m: millions or metres
         last.scale *= amount
-    elif len(gap) > 5 or not {last.form, number.form} <= {"word", "ordinal", "decade", "before"}:
+    elif between == "分之" and last.form == number.form == "numeral" and amount < last.amounts[0] <= _DENOMINATOR:
+        last.amounts = (round(amount / last.amounts[0], 4),)
+    elif len(gap) > 5 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
-        last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
+        last.amounts = (last.amounts[0] + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        apart = last.form == "ordinal" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
+        half = amount < 1 or (between, word) == ("and", "a")  # three million and a half
+        apart = last.form == "ordinal" or half or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
             return False
@@ -411,8 +403,8 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
     they are two numbers."""
     section = last.amounts[0] - last.total
     tail = section % 100
-    if (amount < 1 <= section or (amount in (12, 100) and 0 < section < (10 if amount == 12 else 100))) and not between:
-        return round(section * amount, 4)  # three quarters, two dozen
+    if amount in (12, 100) and 1 <= section < (10 if amount == 12 else 100) and not between:  # dozen
+        return section * amount
     if amount >= 1000:
         return (section or 1) * amount if amount < last.below and not between else None
     goes_on = amount < (10 if tail else 100 if section else 1000) and tail % 10 == 0  # two hundred five
@@ -434,16 +426,16 @@ _GRAMMAR = re.compile(
     "|yY(?:dO(?:dD)?)?|dO(?:dD)?"  # 1901年3月12日
     "|(?:Ld)?Kd(?:,?Jy)?|Jy"  # ngày 12 tháng 3 năm 1901
     "|d[ef]{0,2}M(?:[,efsU]{0,3}y)?|M[efs]?d(?:[,efsU]{0,3}y)?"  # 12 March 1901, March 12, 1901
-    "|y[ef]{0,2}M[,efs]{0,3}d|M[,efsU]{0,2}y|M)"  # 1901. március 12., March 1901
+    "|y[ef]{0,2}M[,efs]{0,3}d|M[,efsU]{0,2}y)"  # 1901. március 12., March 1901
     "|(?P<century>[dR][ef]{0,2}C|C[efs]?[dR]|Re?c|cR)"
-    "|(?P<decade>[dny]Z|E[efs]?[dny]|P)"
+    "|(?P<decade>[dny]Z|E[efs]?[dny])"
     "|(?P<plain>[dnRy])"
 )
 _GAP = re.compile(r"[\s.º°ª'’\-‐‑]{0,3}|[–(]")
 _COMMA = re.compile(r"\s*[,،，、]\s*")
 _ATTACHED = ("", "-", "‑", "'", "’", ".", "º")
 _ALSO_VERBS = ("may", "march", "mar")
-_BESIDE = 3  # words after a number that may belong to it with the ending of a case
+_BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 
@@ -461,7 +453,9 @@ def _line(text: str, words: _Words) -> list[_Item]:
     line = [_PARTED["|"]] * 2
     last = -1
     for number in (*_numbers(text, pieces, ends, words), _Item(0, 0, len(pieces), -1, symbol="|")):
-        for index in (*range(last + 2, number.first, 2), number.first):
+        between = range(last + 2, number.first, 2)
+        beside = between if len(between) <= 2 * _BESIDE else (*between[:_BESIDE], *between[-_BESIDE:])
+        for index in (*beside, number.first):
             gap, follows = pieces[index - 1], index - line[-1].last == 2
             if not (follows and _GAP.fullmatch(gap)):
                 line.append(_PARTED["," if follows and _COMMA.fullmatch(gap) else "|"])
@@ -510,27 +504,38 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
     words = _words_of((language or "").partition("-")[0].lower())
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    times = _times(text)
+    hours = _hours(text, line)
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
         values = _date(items) if match.lastgroup == "date" else _period(items, match.lastgroup)
         result += values or [
-            _plain(text, line, index, times.get(line[index].start, ()))
+            _plain(text, line, index, hours)
             for index in range(*match.span())
             if line[index].form and line[index].start not in marks
         ]
     return tuple(result)
 
 
-def _times(text: str) -> dict[int, tuple[float, ...]]:
-    """What the hours and minutes of a text also mean, by where they begin: 18, 18.4 and 18 2/3 for 6:40 p.m."""
-    result: dict[int, tuple[float, ...]] = {}
-    for match in re.finditer(_entries()[1][""].clock, text):
-        hour, minutes = int(match["hour"]), int(match["minutes"] or 0)
-        hours = (hour, hour + 12) if match["before"] or match["after"] else (hour,)
-        both = tuple((size * each + minutes) / size for each in hours for size in (60, 100))
-        result |= {match.start("minutes"): both, match.start("hour"): hours + both}
+_CLOCK = re.compile(
+    r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul ))?"
+    r"(?P<late>(?<=[午下오][後午후])|(?<=[午下오][後午후] ))?(?P<hour>[01]?\d|2[0-4])(?:"
+    r":(?P<colon>[0-5]\d)(?![\d:/]|[.,]\d)|\.(?P<point>[0-5]\d)(?(1)(?!\d)|(?=\s?(?:u[hu]r\b|[ap](?:m\b|\.\s?m\b))))"
+    r"|\s?(?:h|u[hu]r)\s?(?P<h>[0-5]\d)(?!\w)|\s?[時时点點시]\s?(?:(?P<minutes>[0-5]?\d)\s?[分분]|(?P<half>[半반]))"
+    r"|\s?(?:u[hu]r\b|[時时시](?![間间간]))|(?(late)\s?[点點]|(?=\s?[ap](?:m\b|\.\s?m\b))))(?P<pm>\s?p(?:m\b|\.\s?m\b))?"
+)
+
+
+def _hours(text: str, line: Sequence[_Item]) -> dict[int, float]:
+    """The time of day that a sign tells, by where its hour and its minutes begin: 18 2/3 for 6:40 p.m."""
+    result: dict[int, float] = {}
+    for match in (_CLOCK.match(text, number.start) for number in line if number.form == "digits"):
+        if match is not None:
+            hour, late = int(match["hour"]), match["late"] is not None or match["pm"]
+            told = [name for name in ("colon", "point", "h", "minutes") if match[name]]
+            minutes = int(match[told[0]]) if told else 30 * bool(match["half"])
+            time = (hour % 12 + 12 if late else hour) + minutes / 60
+            result |= {match.start(name): time for name in ("hour", *told)}
     return result
 
 
@@ -544,9 +549,8 @@ def _date(items: Sequence[_Item]) -> list[Value]:
     amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
     date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
     swapped = (date[0], date[2], date[1]) if "either" in [item.meaning for item in kinds.values()] else None
-    unit = "" if len(items) > 1 else "name"
     values = [
-        Value(item.start, item.end, kind, (float(amounts[kind]),), unit, date, False, swapped)
+        Value(item.start, item.end, kind, (float(amounts[kind]),), "", date, False, swapped)
         for kind, item in kinds.items()
     ]
     return values if date[1] <= 12 else []
@@ -563,10 +567,9 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
     return []
 
 
-def _plain(text: str, line: Sequence[_Item], index: int, times: tuple[float, ...]) -> Value:
+def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, float]) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
     number, after, before = line[index], line[index + 1], line[index - 1]
-    amount = number.amounts[0]
     earlier = index - 2 if before.symbol in "efs" else index - 1
     before = line[earlier]
     own = before.symbol == "a" and not line[earlier - 1].form  # "5 percent to 7": it belongs to the 5
@@ -574,16 +577,15 @@ def _plain(text: str, line: Sequence[_Item], index: int, times: tuple[float, ...
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     written = text[number.start : number.end]
-    year = written.isdigit() and _FIRST_YEAR <= amount <= _LAST_YEAR and written[0] != "0"
+    year = written.isdigit() and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and written[0] != "0"
     if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
-        kind, unit, times = "percent", "", (min(amount, _LARGE) / 100,)  # half of them
-    elif times:
-        kind = "time"
+        kind, unit = "percent", ""
     elif year and number.symbol == "y" and unit in ("", "year"):
-        kind, date = "year", None if unit else (int(amount), 0, 0)
+        kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
     counted = _COUNTED.match(text, number.end)
     letters = "" if counted is None else counted[1].casefold()
-    return Value(number.start, number.end, kind, number.amounts + times, unit, date, rounded, counted=letters)
+    hour = hours.get(number.start)
+    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, counted=letters, hour=hour)
 
 
 _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
@@ -595,7 +597,7 @@ COMPUTED = 2  # verdict on a value that can be computed from others
 
 
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
-_EXACT = ("year", "month", "day", "ordinal", "century", "decade", "time")  # never rounded
+_EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell
 _LONG = 200  # years that nothing lasts
@@ -616,7 +618,11 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         that contradicts the date of the evidence that shares most with it is absent, even if it stands by itself.
     """
     evidence = _Evidence(evidence_values)
-    return [evidence.support(value) for value in response_values]
+    verdicts: dict[tuple[object, ...], int] = {}
+    for value in response_values:
+        if value[2:] not in verdicts:
+            verdicts[value[2:]] = evidence.support(value)
+    return [verdicts[value[2:]] for value in response_values]
 
 
 _Date = tuple[int, int, int]
@@ -634,6 +640,7 @@ class _Evidence:
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
+        self._hours = {value.hour for value in values if value.hour is not None}
         self.years = {year for year, _, _ in self.dates if year}
         spans = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
         self.lasting = self.years | spans
@@ -641,23 +648,25 @@ class _Evidence:
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
-        amount = value.amounts[0]
         if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
             part = _PARTS.index(value.kind)
             other = part and 3 - part  # what is the month in one order is the day in the other
             swapped = value.swapped is not None and self._has_part(value.swapped, other)
-            return 1 if swapped or self._has_part(value.date, part) else -(not value.unit)  # 0: a name may be of others
+            return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
         if value.unit in _LASTING and self._differs(value):
             return COMPUTED
-        if amount in self._likeliest:
+        if value.amounts[0] in self._likeliest or (value.hour is not None and value.hour in self._hours):
             return 1
-        if amount < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
+        if value.amounts[0] < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
             return COMPUTED
         if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
             return 1
-        return 0 if amount <= _COMMON or (amount < _LARGE and self._computes(value)) else -1
+        if value.amounts[0] >= _LARGE:
+            return -1
+        halves = {value.amounts[0] - 0.5, 0.5} <= self.amounts  # four and a half
+        return 0 if value.amounts[0] <= _COMMON or halves or self._computes(value) else -1
 
     @cached_property
     def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
@@ -687,8 +696,8 @@ class _Evidence:
 
     @cached_property
     def _to_round(self) -> set[float]:
-        others = (other.amounts for other in self.values if other.kind not in _EXACT)
-        return {amount for amounts in others for amount in amounts if 3 <= amount < _LARGE}
+        others = {amount for other in self.values if other.kind not in _EXACT for amount in other.amounts}
+        return {amount for amount in others if 3 <= amount < _LARGE}
 
     def _rounds(self, value: Value) -> bool:
         """Whether the value is a number of the evidence rounded or cut to fewer digits.
@@ -705,8 +714,9 @@ class _Evidence:
 
     def _rounded_to(self, places: int) -> set[float]:
         if places not in self._rounded:
-            step, ways = 10.0**places, (round, floor)
-            self._rounded[places] = {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
+            step = 10.0**places
+            rounded = {round(round(exact / step) * step, 6) for exact in self._to_round}
+            self._rounded[places] = rounded | {round(exact // step * step, 6) for exact in self._to_round}
         return self._rounded[places]
 
     @cached_property
@@ -757,27 +767,37 @@ class _Evidence:
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        if value.kind != "number" or not value.counted or value.rounded:
-            return False  # 3 million is not 30 million
+        if value.kind != "number" or not value.counted:
+            return False
         digits = _digits_of(value.amounts[0])
-        return len(digits) >= _TELLING and not self._by_digits[digits] <= {value.counted}
+        others = self._by_digits.get(digits, []) if len(digits) >= _TELLING else []
+        return any(other.counted != value.counted for other in others)
 
     @cached_property
-    def _by_digits(self) -> dict[str, set[str]]:
-        """What numbers with the same digits count."""
-        result: dict[str, set[str]] = defaultdict(set)
+    def _by_digits(self) -> dict[str, list[Value]]:
+        result: dict[str, list[Value]] = defaultdict(list)
         for value in self.values:
-            if value.kind == "number" and value.counted and not value.rounded and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add(value.counted)
+            if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
+                result[_digits_of(value.amounts[0])].append(value)
         return result
 
+    @cached_property
+    def _measures(self) -> dict[str, list[float]]:
+        """Amounts by unit, in order."""
+        measures: dict[str, set[float]] = defaultdict(set)
+        for value in self.values:
+            if value.unit in _FACTORS and value.amounts[0] < _LARGE:
+                measures[value.unit].add(value.amounts[0])
+        return {unit: sorted(amounts) for unit, amounts in measures.items()}
+
     def _converts(self, value: Value) -> bool:
-        (dimension, factor), ours = _FACTORS.get(value.unit, ("", 1)), value.amounts[0]
-        for (_, unit), amounts in self._alike.items():
-            if unit != value.unit and _FACTORS.get(unit, ("other", 1))[0] == dimension:
-                ratio = _FACTORS[unit][1] / factor
-                if any(abs(amount * ratio - ours) <= _NEAR * ours for amount in amounts if amount < _LARGE):
-                    return True
+        dimension, factor = _FACTORS.get(value.unit, ("", 1))
+        for unit, amounts in self._measures.items():
+            if unit != value.unit and _FACTORS[unit][0] == dimension:
+                at = bisect_left(amounts, value.amounts[0] * factor / _FACTORS[unit][1])
+                for amount in amounts[max(0, at - 1) : at + 1]:  # the nearest below and above
+                    if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
+                        return True
         return False
 
 

@@ -288,16 +288,15 @@ def _spelled(base: str, word: str) -> tuple[float, _Form] | None:
 def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Words) -> list[_Item]:
     """The numbers of a text in order, words and signs of one number joined."""
     result: list[_Item] = []
+    base, forms, signs, beginnings = words.base, words.forms, words.signs, words.beginnings
     for index in range(1, len(pieces), 2):
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
-            numbers = _digits(piece, start, index, slashes=words.base == "en")
-        elif (known := piece[:3] in words.beginnings and _spelled(words.base, piece)) or (
-            piece[0] in words.signs and piece not in words.forms
-        ):
+            numbers = _digits(piece, start, index, slashes=base == "en")
+        elif (known := piece[:3] in beginnings and _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
-            month = counted and words.forms.get(piece, "w")[0] == "M"  # `1 sept` in French
+            month = counted and forms.get(piece, "w")[0] == "M"  # `1 sept` in French
             if amount is None or month or (form == "roman" and not pieces[index].isupper()):
                 continue
             total = amount if amount >= 1000 else 0.0
@@ -607,8 +606,7 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         that contradicts the date of the evidence that shares most with it is absent, even if it stands by itself.
     """
     evidence = _Evidence(evidence_values)
-    different = {value[2:]: value for value in response_values}
-    verdicts = {key: evidence.support(value) for key, value in different.items()}
+    verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
     return [verdicts[value[2:]] for value in response_values]
 
 

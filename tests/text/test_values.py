@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -114,7 +115,7 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("en", "3.5 metres"), ("en", "it is 3.5 m high"), [COMPUTED]),
         (("en", "$3.5m"), ("en", "3.5 million dollars"), [1]),
         (("en", "4 m"), ("en", "3.5 metres"), [-1]),
-        (("zh", "四分卫获三分之一，共九分"), ("zh", "九分"), [1]),  # a quarterback and a third are no numbers
+        (("zh", "四分卫获三分之一，共九分"), ("zh", "三分之一，九分"), [1, 1]),  # a quarterback is no number
         (("en", "24 months"), ("de", "zwei Jahre"), [COMPUTED]),
         (("en", "4,200 centimetres"), ("en", "42 metres high"), [COMPUTED]),
         (("zh", "32平方公里"), ("zh", "面积3200公顷"), [COMPUTED]),  # units that no list has, but two of them
@@ -142,6 +143,17 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
 )
 def test_support(response: tuple[str, str], evidence: tuple[str, str], expected: list[int]) -> None:
     assert support(read_values(response[1], response[0]), read_values(evidence[1], evidence[0])) == expected
+
+
+SAME = [line.split("\t") for line in Path(__file__).with_name("same_values.tsv").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(("language", "text", "sign", "other_language", "other"), [row for row in SAME if len(row) > 1])
+def test_values_in_other_words(language: str, text: str, sign: str, other_language: str, other: str) -> None:
+    first, second = read_values(text, language), read_values(other, other_language)
+    assert first
+    assert second
+    assert (min(support(first, second) + support(second, first)) > 0) == (sign == "=")
 
 
 @given(st.integers(0, 10**9), st.sampled_from([",", ".", "'", " ", "\u00a0", "\u202f", ""]), st.sampled_from("0٠०๐০０"))

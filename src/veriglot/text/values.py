@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, combinations, pairwise, zip_longest
-from math import log10, prod
+from itertools import accumulate, combinations, pairwise
+from math import floor, log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -44,6 +44,7 @@ class Value(NamedTuple):
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
         counted: how the word after it begins: two casefolded letters; what it counts is another thing, or measured in
             another unit, where another word begins with others.
+        hour: the time of day that it belongs to, in hours: 18 2/3 for 6:40 p.m.; None where no sign tells one.
     """
 
     start: int
@@ -55,6 +56,7 @@ class Value(NamedTuple):
     rounded: bool = False
     swapped: tuple[int, int, int] | None = None
     counted: str = ""
+    hour: float | None = None
 
 
 # What is known of a language.
@@ -104,11 +106,13 @@ class _Words(NamedTuple):
     forms: Mapping[str, tuple[str, str]]  # of words around numbers: a symbol of `_GRAMMAR`, the unit or month
     numerals: Mapping[str, float]  # parts of numerals such as 三百
     atoms: re.Pattern[str]
+    compound: re.Pattern[str]  # parts a word into the number words that it is made of
     signs: frozenset[str]  # that numerals begin with
     eras: Mapping[str, float]  # what is added to years after the name of an era
     prefixed: frozenset[str]  # forms with a conjunction before them, as in Arabic
     ambiguous: frozenset[str]  # number words that alone are more often another word
     teens: frozenset[str]  # words for ten that are added to what stands before, not multiplied
+    beginnings: frozenset[str]  # the first three letters of number words
 
 
 @cache
@@ -171,9 +175,10 @@ def _words_of(base: str) -> _Words:
         rf"(?=[{''.join(begins)}])(?:(?<![가-힣])(?:{atoms}){{{1 + (base == 'ko')},}}|{percent})",
         f"[IVX]{{2,}}|{telling('AaCcDEfMOUY')}" if base in _WITHOUT_SPACES else _WORD,
     ])  # fmt: skip
-    sets = (frozenset(listed) for listed in (prefixed, own.ambiguous.split(), own.teens.split()))
+    compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
+    sets = map(frozenset, (prefixed, own.ambiguous.split(), own.teens.split(), [form[:3] for form in spelled]))
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), signs, eras, *sets)
+    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -270,17 +275,28 @@ def _numeral(piece: str, words: _Words) -> float | None:
     return total + section + digit
 
 
+@lru_cache(1 << 14)
+def _spelled(base: str, word: str) -> tuple[float, _Form] | None:
+    """The value and the form of a number word, also of one that others make together: `duecentocinquanta`."""
+    words = _words_of(base)
+    if word in words.spelled or not words.compound.match(word):
+        return words.spelled.get(word)
+    made = _numbers(word, parts := words.compound.split(word), list(accumulate(map(len, parts))), words)
+    return next(((item.amounts[0], item.form) for item in made if item.end - item.start == len(word)), None)
+
+
 def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Words) -> list[_Item]:
     """The numbers of a text in order, words and signs of one number joined."""
     result: list[_Item] = []
+    base, forms, signs, beginnings = words.base, words.forms, words.signs, words.beginnings
     for index in range(1, len(pieces), 2):
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
-            numbers = _digits(piece, start, index, slashes=words.base == "en")
-        elif piece in words.spelled or (piece[0] in words.signs and piece not in words.forms):
-            amount, form = words.spelled.get(piece) or (_numeral(piece, words), "numeral")
+            numbers = _digits(piece, start, index, slashes=base == "en")
+        elif (known := piece[:3] in beginnings and _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
+            amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
-            month = counted and words.forms.get(piece, "w")[0] == "M"  # `1 sept` in French
+            month = counted and forms.get(piece, "w")[0] == "M"  # `1 sept` in French
             if amount is None or month or (form == "roman" and not pieces[index].isupper()):
                 continue
             total = amount if amount >= 1000 else 0.0
@@ -290,9 +306,9 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
     result = [number for number in result if not _tells_nothing(text, number, words)]
     for number in result:
-        plain = number.scale == 1 and len(number.amounts) == 1 and number.amounts[0] % 1 == 0
+        amount = number.amounts[0]
+        plain = number.scale == 1 and len(number.amounts) == 1 and amount % 1 == 0
         if number.symbol in ("", "y") and number.form == "digits" and plain:
-            amount = number.amounts[0]
             era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
             thai = words.base == "th" and era is None and 2400 <= amount <= 2600
             number.amounts = (amount - 543, amount) if thai else (amount + (era or 0),)
@@ -321,8 +337,7 @@ def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]
         _Item(
             start + part.start(), start + part.end(), index, index, "digits", (_whole(part.group()),), symbol, meaning
         )
-        for part, symbol in zip_longest(parts, symbols, fillvalue="")
-        if isinstance(part, re.Match)
+        for part, symbol in zip(parts, symbols or [""] * len(parts), strict=True)
     ]
 
 
@@ -333,8 +348,6 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
-    if number.form not in ("word", "ordinal"):
-        return False
     common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
     return word in words.ambiguous or (common and number.form == "word")
 
@@ -343,11 +356,11 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     """Put a number word to the number before it where both make one."""
     gap, amount, word = text[last.end : number.start], number.amounts[0], text[number.start : number.end].casefold()
     between = gap.strip(" \u00a0-‐‑").casefold()
-    ones = last.amounts[0] % 100
+    first, ones = last.amounts[0], last.amounts[0] % 100
     if number.form == "digits":
-        if gap or not amount < last.scale or last.amounts[0] >= _LARGE:
+        if gap or not amount < last.scale or first >= _LARGE:
             return False
-        last.total, last.amounts = last.amounts[0], (last.amounts[0] + amount,)  # 3億2000万
+        last.total, last.amounts = first, (first + amount,)  # 3億2000万
     elif last.form == "digits":
         large = max(last.amounts) >= _LARGE or amount < 100
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
@@ -355,12 +368,15 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
         last.amounts = (*scaled, *last.amounts) if word == "m" else scaled  # 3.5 m: millions or metres
         last.scale *= amount
+    elif between == "分之" and last.form == number.form == "numeral" and amount < first <= 20:  # 百分之 is a percentage
+        last.amounts = (round(amount / first, 4),)
     elif len(gap) > 5 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
-        last.amounts = (last.amounts[0] + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
+        last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        apart = last.form == "ordinal" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
+        half = amount < 1 or word == "a"  # three million and a half
+        apart = last.form == "ordinal" or half or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
             return False
@@ -477,16 +493,38 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
     words = _words_of((language or "").partition("-")[0].lower())
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
+    hours = _hours(text, line)
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
         values = _date(items) if match.lastgroup == "date" else _period(items, match.lastgroup)
         result += values or [
-            _plain(text, line, index)
+            _plain(text, line, index, hours)
             for index in range(*match.span())
             if line[index].form and line[index].start not in marks
         ]
     return tuple(result)
+
+
+_CLOCK = re.compile(  # after `kl.`, in the second half of the day, its hour and its minutes
+    r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul ))?"
+    r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?([01]?\d|2[0-4])"
+    r"(?::([0-5]\d)(?![\d:/]|[.,]\d)|\.([0-5]\d)(?(1)(?!\d)|(?=\s?(?:u[hu]r\b|[ap](?:m\b|\.\s?m\b))))"
+    r"|\s?(?:h|u[hu]r)\s?([0-5]\d)(?!\w)|\s?[時时点點시]\s?(?:([0-5]?\d)\s?[分분]|([半반]))"
+    r"|\s?(?:u[hu]r\b|[時时시](?![間间간]))|(?(2)\s?[点點]|(?!))|(?=\s?[ap](?:m\b|\.\s?m\b)))"
+)
+
+
+def _hours(text: str, line: Sequence[_Item]) -> dict[int, float]:
+    """The times of day that signs tell, by where the hour and the minutes begin: 18 2/3 for 6:40 p.m."""
+    result: dict[int, float] = {}
+    for match in filter(None, [_CLOCK.match(text, item.start) for item in line if item.form == "digits"]):
+        hour, last = int(match[3]), match.lastindex or 0
+        time = (hour if match[2] is None else hour % 12 + 12) + (
+            30 if last == 8 else int(match[last]) * (last > 3)
+        ) / 60
+        result |= {match.start(3): time, match.start(last): time}
+    return result
 
 
 def _date(items: Sequence[_Item]) -> list[Value]:
@@ -517,7 +555,7 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
     return []
 
 
-def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
+def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, float]) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
     number, after, before = line[index], line[index + 1], line[index - 1]
     earlier = index - 2 if before.symbol in "efs" else index - 1
@@ -534,7 +572,8 @@ def _plain(text: str, line: Sequence[_Item], index: int) -> Value:
         kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
     counted = _COUNTED.match(text, number.end)
     letters = "" if counted is None else counted[1].casefold()
-    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, counted=letters)
+    hour = hours.get(number.start)
+    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, letters, hour)
 
 
 _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
@@ -567,10 +606,7 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
         that contradicts the date of the evidence that shares most with it is absent, even if it stands by itself.
     """
     evidence = _Evidence(evidence_values)
-    verdicts: dict[tuple[object, ...], int] = {}
-    for value in response_values:
-        if value[2:] not in verdicts:
-            verdicts[value[2:]] = evidence.support(value)
+    verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
     return [verdicts[value[2:]] for value in response_values]
 
 
@@ -589,6 +625,7 @@ class _Evidence:
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
+        self._hours = {value.hour for value in values} - {None}
         self.years = {year for year, _, _ in self.dates if year}
         spans = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
         self.lasting = self.years | spans
@@ -596,6 +633,7 @@ class _Evidence:
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
+        amount = value.amounts[0]
         if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
             part = _PARTS.index(value.kind)
             other = part and 3 - part  # what is the month in one order is the day in the other
@@ -605,15 +643,13 @@ class _Evidence:
             return 1 if self._has_period(*_years_of(value)) else -1
         if value.unit in _LASTING and self._differs(value):
             return COMPUTED
-        if value.amounts[0] in self._likeliest:
+        if amount in self._likeliest or value.hour in self._hours:
             return 1
-        if value.amounts[0] < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
+        if amount < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
             return COMPUTED
         if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
             return 1
-        if value.amounts[0] >= _LARGE:
-            return -1
-        return 0 if value.amounts[0] <= _COMMON or self._computes(value) else -1
+        return 0 if amount <= _COMMON or (amount < _LARGE and self._computes(value)) else -1
 
     @cached_property
     def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
@@ -661,9 +697,8 @@ class _Evidence:
 
     def _rounded_to(self, places: int) -> set[float]:
         if places not in self._rounded:
-            step = 10.0**places
-            rounded = {round(round(exact / step) * step, 6) for exact in self._to_round}
-            self._rounded[places] = rounded | {round(exact // step * step, 6) for exact in self._to_round}
+            step, ways = 10.0**places, (round, floor)
+            self._rounded[places] = {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
         return self._rounded[places]
 
     @cached_property
@@ -683,7 +718,7 @@ class _Evidence:
         elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
             alike = self.lasting
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
-            return False
+            return {amount - 0.5, 0.5} <= self.amounts  # four and a half
         else:
             alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
         sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
@@ -714,18 +749,17 @@ class _Evidence:
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        if value.kind != "number" or not value.counted:
-            return False
         digits = _digits_of(value.amounts[0])
-        others = self._by_digits.get(digits, []) if len(digits) >= _TELLING else []
-        return any(other.counted != value.counted for other in others)
+        counts = value.kind == "number" and value.counted != "" and len(digits) >= _TELLING
+        return counts and not self._by_digits[digits] <= {value.counted}
 
     @cached_property
-    def _by_digits(self) -> dict[str, list[Value]]:
-        result: dict[str, list[Value]] = defaultdict(list)
+    def _by_digits(self) -> dict[str, set[str]]:
+        """What numbers with the same digits count."""
+        result: dict[str, set[str]] = defaultdict(set)
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].append(value)
+                result[_digits_of(value.amounts[0])].add(value.counted)
         return result
 
     @cached_property

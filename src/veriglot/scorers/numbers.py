@@ -39,7 +39,7 @@ class NumberAgreement(SampleScorer):
         UsageError: a setting that makes no sense.
     """
 
-    name = "number-agreement@3"
+    name = "number-agreement@4"
 
     def __init__(self, value: Value = "precision", empty: float | None = None) -> None:
         check_options(value, empty)

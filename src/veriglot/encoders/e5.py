@@ -335,23 +335,23 @@ class _Graph:
         inside = f"{name}.w" in self.learned
         matrix = trained(self._file, self.learned, name) if inside else self._file.dense(f"{name}.w", columns)
         layer, _, part = name.partition(".")
-        few = ""
+        by_outliers = ""
         if part in OUTLYING:
             outliers = np.asarray(self.learned["outliers"][int(layer[1:]), OUTLYING.index(part)], np.int64)
-            chosen = self._node("Gather", [state, self._tensor(f"{name}.outliers", outliers)], f"{name}.few", axis=2)
-            weights = self._tensor(f"{name}.few.w", matrix[:, outliers].T)
-            few = self._node("MatMul", [chosen, weights], f"{name}.few.product")
+            values = self._node("Gather", [state, self._tensor(f"{name}.outliers", outliers)], f"{name}.values", axis=2)
+            weights = self._tensor(f"{name}.weights", matrix[:, outliers].T)
+            by_outliers = self._node("MatMul", [values, weights], f"{name}.by_outliers")
             others = np.ones(columns, np.float32)
             others[outliers] = 0
             matrix = matrix * others
-            state = self._node("Mul", [state, self._tensor(f"{name}.others", others)], f"{name}.many")
+            state = self._node("Mul", [state, self._tensor(f"{name}.others", others)], f"{name}.without")
         scales = np.maximum(np.abs(matrix).max(axis=1) / _HIGHEST, 1e-12).astype(np.float32)
         integers = np.rint(matrix / scales[:, None]).astype(np.int8)
         zeros = np.zeros(len(matrix), np.int8)
         tensors = {"w": integers.T, "scales": scales, "zeros": zeros, "b": self._numbers(f"{name}.b")}
         inputs = [state, *(self._tensor(f"{name}.{key}", values) for key, values in tensors.items())]
         product = self._node("DynamicQuantizeMatMul", inputs, f"{name}.product", domain=_THEIRS)
-        return self._node("Add", [product, few], f"{name}.sum") if few else product
+        return self._node("Add", [product, by_outliers], f"{name}.sum") if by_outliers else product
 
     def _numbers(self, name: str) -> Float32s:
         values: Float32s = self.learned[name] if name in self.learned else self._file.numbers(name)

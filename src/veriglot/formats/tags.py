@@ -167,7 +167,12 @@ def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
             stray = _careless(tags, indices, closer_of, text)
         strays |= stray
     _cut_off_closer(tags, used, strays, closer_of)
-    _mismatched(tags, used, strays, closer_of)
+    # An opener left over that is followed by a closer left over: its name is wrong, the pair is meant.
+    for opener, closer in pairwise(used):
+        if {opener, closer} <= strays and not _acts_closing(tags[opener]) and _acts_closing(tags[closer]):
+            closer_of[opener] = closer
+            strays -= {opener, closer}
+            tags[closer].mend("mismatched")
     return _finish(tags, used, strays, closer_of, text)
 
 
@@ -238,15 +243,6 @@ def _cut_off_closer(tags: list[_Tag], used: list[int], strays: set[int], closer_
 
 def _acts_closing(tag: _Tag) -> bool:
     return tag.closing != (tag.fault == "closer_as_opener")
-
-
-def _mismatched(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
-    """An opener left over that is followed by a closer left over: its name is wrong, the pair is meant."""
-    for opener, closer in pairwise(used):
-        if opener in strays and closer in strays and not _acts_closing(tags[opener]) and _acts_closing(tags[closer]):
-            closer_of[opener] = closer
-            strays -= {opener, closer}
-            tags[closer].mend("mismatched")
 
 
 def _finish(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int], text: str) -> list[_Pair]:

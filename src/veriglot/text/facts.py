@@ -486,12 +486,8 @@ def _takes_up(words: SentenceWords, rules: _Rules, before: Sequence[_Clause], se
         segment.cut == "comma"
         and words.folded[segment.runs[0][0]] in rules.verbs
         and len(before) < _APPOSITION_WITHIN
-        and not _has_verb(words, rules, before[0])
+        and not any(words.folded[index] in rules.verbs for run in before[0].runs for index in range(*run))
     )
-
-
-def _has_verb(words: SentenceWords, rules: _Rules, clause: _Clause) -> bool:
-    return any(words.folded[index] in rules.verbs for start, end in clause.runs for index in range(start, end))
 
 
 def _resumed(words: SentenceWords, rules: _Rules, outer: list[_Clause]) -> list[_Clause]:

@@ -119,10 +119,9 @@ class _Words:
 
     def hits(self, tokens: list[str]) -> int:
         """How many of the tokens are on the list or begin with a stem of it."""
-        return sum(token in self._words or self._has_stem(token) for token in tokens)
-
-    def _has_stem(self, token: str) -> bool:
-        return any(token[:length] in self._stems for length in self._lengths)
+        return sum(
+            token in self._words or any(token[:length] in self._stems for length in self._lengths) for token in tokens
+        )
 
 
 @cache

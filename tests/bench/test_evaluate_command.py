@@ -2,37 +2,23 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
 
+from commands import command
 from json_lines import read_lines, write_lines
-from settings_file import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from commands import Command, Outcome
+
 DETECTOR = ("--detector", "absent_words:AbsentWords")
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def evaluate(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main(["evaluate", *(str(word) for word in words)])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
+evaluate = command("evaluate")
 
 
 @pytest.fixture
@@ -53,7 +39,7 @@ def figures(outcome: Outcome) -> dict[tuple[str, str, str], dict[str, object]]:
 
 
 def test_of_many_rows_that_cannot_be_read_some_are_shown_and_all_counted(
-    evaluate: Callable[..., Outcome], data: Path, tmp_path: Path
+    evaluate: Command, data: Path, tmp_path: Path
 ) -> None:
     with data.open("ab") as file:
         file.write(b'{"id": 1}\n' * 40)
@@ -68,7 +54,7 @@ def test_of_many_rows_that_cannot_be_read_some_are_shown_and_all_counted(
     assert (tmp_path / "profile.json.failed.jsonl").read_bytes().count(b"\n") == 40
 
 
-def test_a_line_for_each_language_and_one_for_all(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_a_line_for_each_language_and_one_for_all(evaluate: Command, data: Path) -> None:
     outcome = evaluate(data, *DETECTOR, "--resamples", 50)
     values = figures(evaluate(data, *DETECTOR, "--resamples", 50, "--json"))
     lines = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines() if line.split()}
@@ -87,9 +73,7 @@ def test_a_line_for_each_language_and_one_for_all(evaluate: Callable[..., Outcom
     assert outcome.out.count("\n") < 12
 
 
-def test_a_summary_says_how_many_were_not_scored(
-    evaluate: Callable[..., Outcome], data: Path, predictions: Path
-) -> None:
+def test_a_summary_says_how_many_were_not_scored(evaluate: Command, data: Path, predictions: Path) -> None:
     predictions.write_bytes(b"".join(predictions.read_bytes().splitlines(keepends=True)[1:]))
     outcome = evaluate(data, "--predictions", predictions, "--resamples", 0)
     assert "2 of 3" in outcome.out
@@ -97,7 +81,7 @@ def test_a_summary_says_how_many_were_not_scored(
     assert "1 of 6 labelled samples not scored: missing 1" in outcome.out
 
 
-def test_every_table(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_every_table(evaluate: Command, data: Path) -> None:
     outcome = evaluate(data, *DETECTOR, "--resamples", 50, "--full")
     assert outcome.code == 0
     for part in (
@@ -115,7 +99,7 @@ def test_every_table(evaluate: Callable[..., Outcome], data: Path) -> None:
     assert "6 rows: 6 checked" in outcome.err
 
 
-def test_one_language_is_shown_once(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:
     data.write_bytes(b"".join(data.read_bytes().splitlines(keepends=True)[:3]))
     outcome = evaluate(data, *DETECTOR, "--resamples", 0, "--levels", "char")
     assert outcome.out.count("\nen ") == 1
@@ -123,7 +107,7 @@ def test_one_language_is_shown_once(evaluate: Callable[..., Outcome], data: Path
     assert ("char", "iou", "mean") in figures(evaluate(data, *DETECTOR, "--json"))
 
 
-def test_tokens_of_a_file_as_units(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
+def test_tokens_of_a_file_as_units(evaluate: Command, data: Path, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -137,9 +121,7 @@ def test_tokens_of_a_file_as_units(evaluate: Callable[..., Outcome], data: Path,
     assert found["unit", "f1", "pooled"]["unit"] == f"hf:{path}"
 
 
-def test_predictions_give_what_the_detector_gives(
-    evaluate: Callable[..., Outcome], data: Path, predictions: Path
-) -> None:
+def test_predictions_give_what_the_detector_gives(evaluate: Command, data: Path, predictions: Path) -> None:
     asked = figures(evaluate(data, *DETECTOR, "--json", "-q"))
     joined = figures(evaluate(data, "--predictions", predictions, "--json", "-q"))
     assert asked.keys() == joined.keys()
@@ -151,7 +133,7 @@ def test_predictions_give_what_the_detector_gives(
 
 
 def test_order_of_predictions_is_nothing_and_missing_ones_are_coverage(
-    evaluate: Callable[..., Outcome], data: Path, predictions: Path
+    evaluate: Command, data: Path, predictions: Path
 ) -> None:
     lines = predictions.read_bytes().splitlines(keepends=True)
     predictions.write_bytes(b"".join(lines[::-1]))
@@ -163,13 +145,13 @@ def test_order_of_predictions_is_nothing_and_missing_ones_are_coverage(
     assert plain["coverage"]["en"]["share"] == pytest.approx(2 / 3)
 
 
-def test_predictions_of_no_sample_are_told(evaluate: Callable[..., Outcome], data: Path, predictions: Path) -> None:
+def test_predictions_of_no_sample_are_told(evaluate: Command, data: Path, predictions: Path) -> None:
     lines = data.read_bytes().splitlines(keepends=True)
     data.write_bytes(b"".join(lines[1:]))
     assert "1 predictions of" in evaluate(data, "--predictions", predictions).err
 
 
-def test_threshold_marks_anew_from_words(evaluate: Callable[..., Outcome], data: Path, predictions: Path) -> None:
+def test_threshold_marks_anew_from_words(evaluate: Command, data: Path, predictions: Path) -> None:
     asked = figures(evaluate(data, *DETECTOR, "--threshold", 0.9, "--json", "-q"))
     joined = figures(evaluate(data, "--predictions", predictions, "--threshold", 0.9, "--json", "-q"))
     for level, name in (("unit", "precision"), ("unit", "recall"), ("sentence", "f1")):
@@ -177,16 +159,14 @@ def test_threshold_marks_anew_from_words(evaluate: Callable[..., Outcome], data:
     assert asked["unit", "recall", "pooled"] != figures(evaluate(data, *DETECTOR, "--json"))["unit", "recall", "pooled"]
 
 
-def test_processes_change_nothing(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_processes_change_nothing(evaluate: Command, data: Path) -> None:
     assert (
         evaluate(data, *DETECTOR, "--json", "--processes", 1).out
         == evaluate(data, *DETECTOR, "--json", "--processes", 2).out
     )
 
 
-def test_counts_are_measured_again_without_the_detector(
-    evaluate: Callable[..., Outcome], data: Path, tmp_path: Path
-) -> None:
+def test_counts_are_measured_again_without_the_detector(evaluate: Command, data: Path, tmp_path: Path) -> None:
     counts = tmp_path / "counts.json"
     first = figures(evaluate(data, *DETECTOR, "--json", "--counts", counts))
     again = figures(evaluate(counts, "--json"))
@@ -201,7 +181,7 @@ def test_counts_are_measured_again_without_the_detector(
     assert (mixed.code, "cannot be given together" in mixed.err) == (2, True)
 
 
-def test_profile_is_written(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
+def test_profile_is_written(evaluate: Command, data: Path, tmp_path: Path) -> None:
     path = tmp_path / "profile.json"
     outcome = evaluate(data, *DETECTOR, "-o", path, "--json")
     profile = json.loads(path.read_bytes())
@@ -209,7 +189,7 @@ def test_profile_is_written(evaluate: Callable[..., Outcome], data: Path, tmp_pa
     assert profile["signature"] == json.loads(outcome.out)["signature"]
 
 
-def test_labels_of_whole_responses_make_no_profile(evaluate: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_labels_of_whole_responses_make_no_profile(evaluate: Command, tmp_path: Path) -> None:
     data, profile = tmp_path / "whole.csv", tmp_path / "profile.json"
     data.write_text("context,answer,unsupported\nIt rains in Rome.,It rains.,0\nIt rains.,It snows.,1\n", "utf-8")
     outcome = evaluate(data, *DETECTOR, "-o", profile)
@@ -219,7 +199,7 @@ def test_labels_of_whole_responses_make_no_profile(evaluate: Callable[..., Outco
     assert "veriglot estimate --estimator raw" in outcome.err
 
 
-def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
+def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Command, data: Path, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes() + b'{"id": "broken", "respon\n')
     path = tmp_path / "profile.json"
     outcome = evaluate(data, *DETECTOR, "-o", path)
@@ -232,7 +212,7 @@ def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Callable[..., Outcome
     assert (stopped.code, "line 7" in stopped.err) == (1, True)
 
 
-def test_wrong_words(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_wrong_words(evaluate: Command, data: Path) -> None:
     for words, said in (
         (("--unit", "wrod"), "unit named 'wrod'"),
         (("--levels", "unti"), "level named 'unti'"),
@@ -246,7 +226,7 @@ def test_wrong_words(evaluate: Callable[..., Outcome], data: Path) -> None:
     assert evaluate("absent.jsonl", *DETECTOR).code == 1
 
 
-def test_levels_are_chosen(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_levels_are_chosen(evaluate: Command, data: Path) -> None:
     chosen = figures(evaluate(data, *DETECTOR, "--json", "--levels", "char", "--levels", "span"))
     assert {level for level, _, _ in chosen} == {"char", "span"}
     shown = evaluate(data, *DETECTOR, "--levels", "char").out
@@ -254,7 +234,7 @@ def test_levels_are_chosen(evaluate: Callable[..., Outcome], data: Path) -> None
     assert "Units" not in shown
 
 
-def test_duplicate_predictions_are_refused(evaluate: Callable[..., Outcome], data: Path, predictions: Path) -> None:
+def test_duplicate_predictions_are_refused(evaluate: Command, data: Path, predictions: Path) -> None:
     predictions.write_bytes(predictions.read_bytes() * 2)
     outcome = evaluate(data, "--predictions", predictions)
     assert outcome.code == 1
@@ -262,7 +242,7 @@ def test_duplicate_predictions_are_refused(evaluate: Callable[..., Outcome], dat
 
 
 def test_predictions_that_do_not_say_their_threshold(
-    evaluate: Callable[..., Outcome], data: Path, predictions: Path, tmp_path: Path
+    evaluate: Command, data: Path, predictions: Path, tmp_path: Path
 ) -> None:
     rows = read_lines(predictions)
     predictions.write_text("".join(json.dumps({**row, "signature": None}) + "\n" for row in rows))
@@ -272,7 +252,7 @@ def test_predictions_that_do_not_say_their_threshold(
 
 
 def test_data_without_the_labels_that_are_needed_are_refused_before_they_are_judged(
-    evaluate: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AbsentWords, "predict", None)
     path = tmp_path / "bare.jsonl"
@@ -292,7 +272,7 @@ def test_data_without_the_labels_that_are_needed_are_refused_before_they_are_jud
 
 
 def test_the_profile_is_there_though_nobody_reads_the_figures(
-    evaluate: Callable[..., Outcome], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closed(*_: object) -> None:
         raise BrokenPipeError
@@ -303,13 +283,13 @@ def test_the_profile_is_there_though_nobody_reads_the_figures(
     assert json.loads((tmp_path / "profile.json").read_bytes())["languages"]
 
 
-def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_intervals_are_explained_only_where_there_are_any(evaluate: Command, data: Path) -> None:
     drawn, plain = (evaluate(data, *DETECTOR, "--full", "--resamples", count).out for count in (50, 0))
     assert "Under each value: its 95% interval" in drawn
     assert "95% interval" not in plain
 
 
-def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Callable[..., Outcome], data: Path) -> None:
+def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Command, data: Path) -> None:
     notes = [
         line
         for line in evaluate(data, *DETECTOR, "--full", "--resamples", 50).out.splitlines()
@@ -319,9 +299,7 @@ def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Call
     assert re.search(r"undefined in \d+–\d+ of 50 resamples", notes[0])
 
 
-def test_predictions_may_lie_in_several_files(
-    evaluate: Callable[..., Outcome], data: Path, predictions: Path, tmp_path: Path
-) -> None:
+def test_predictions_may_lie_in_several_files(evaluate: Command, data: Path, predictions: Path, tmp_path: Path) -> None:
     lines = predictions.read_bytes().splitlines(keepends=True)
     halves = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     for path, part in zip(halves, (lines[:3], lines[3:]), strict=True):

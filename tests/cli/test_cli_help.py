@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from programs import printed
 from veriglot.cli.app import VERBS
 
 if TYPE_CHECKING:
@@ -104,5 +103,4 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     code = (
         f"import sys; from veriglot.cli import main; main({words!r}); print([n for n in {HEAVY!r} if n in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert printed(code).splitlines()[-1] == "[]"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from made_up import queries as made_up_queries
 from made_up import reference
 from misbehaving import ModelServer
 
+from commands import command
 from json_lines import read_lines, write_lines
 from settings_file import main
 from veriglot.cli.dataset_responses import file_name, seeds_of
@@ -18,24 +19,11 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from commands import Command
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def build(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main(["dataset", *(str(word) for word in words)])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
+build = command("dataset")
 
 
 @pytest.fixture
@@ -58,9 +46,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_responses_of_several_models_go_to_a_folder_with_a_table(
-    build: Callable[..., Outcome], queries: Path, tmp_path: Path
-) -> None:
+def test_responses_of_several_models_go_to_a_folder_with_a_table(build: Command, queries: Path, tmp_path: Path) -> None:
     with ModelServer() as server:
         outcome = build(
             "responses", queries, "-m", "org/first", "-m", "second=org/second:7b", "--base-url", server.base_url,
@@ -77,7 +63,7 @@ def test_responses_of_several_models_go_to_a_folder_with_a_table(
 
 
 def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
-    build: Callable[..., Outcome], queries: Path, script: Path, tmp_path: Path
+    build: Command, queries: Path, script: Path, tmp_path: Path
 ) -> None:
     words = ("responses", queries, "-m", "m", "--mock-rules", script, "-o", tmp_path / "out.jsonl")
     first = build(*words, "--json")
@@ -97,9 +83,7 @@ def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
     assert "All of them had been done by an earlier run" in again.err
 
 
-def test_an_output_is_not_gone_on_with_under_another_language(
-    build: Callable[..., Outcome], script: Path, tmp_path: Path
-) -> None:
+def test_an_output_is_not_gone_on_with_under_another_language(build: Command, script: Path, tmp_path: Path) -> None:
     rows = [{"id": f"q{n}", "question": "ok 12?", "response": "", "task": "qa"} for n in range(5)]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     words = ("responses", tmp_path / "q.jsonl", "-m", "m", "--mock-rules", script)
@@ -111,7 +95,7 @@ def test_an_output_is_not_gone_on_with_under_another_language(
 
 
 def test_the_folder_that_one_stands_in_is_an_output(
-    build: Callable[..., Outcome], queries: Path, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Command, queries: Path, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -120,7 +104,7 @@ def test_the_folder_that_one_stands_in_is_an_output(
     assert (tmp_path / "here" / "m.jsonl").exists()
 
 
-def test_another_revision_is_asked_anew(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+def test_another_revision_is_asked_anew(build: Command, queries: Path, tmp_path: Path) -> None:
     with ModelServer() as server:
         words = ("responses", queries, "-m", "m", "--base-url", server.base_url, "--cache", tmp_path / "calls")
         assert build(*words, "-o", tmp_path / "a.jsonl", "--revision", "1").code == 0
@@ -130,9 +114,7 @@ def test_another_revision_is_asked_anew(build: Callable[..., Outcome], queries: 
         assert len(server.arrivals) == 30
 
 
-def test_a_model_in_this_process_is_the_one_that_is_named(
-    build: Callable[..., Outcome], queries: Path, tmp_path: Path
-) -> None:
+def test_a_model_in_this_process_is_the_one_that_is_named(build: Command, queries: Path, tmp_path: Path) -> None:
     for package in ("transformers", "torch"):
         pytest.importorskip(package, reason="needs the extra `local`: pip install 'veriglot[local]'")
     words = ("responses", queries, "--client", "transformers", "-o", tmp_path / "out")
@@ -144,7 +126,7 @@ def test_a_model_in_this_process_is_the_one_that_is_named(
     assert "runs one model" in outcome.err
 
 
-def test_a_dry_run_asks_nothing(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+def test_a_dry_run_asks_nothing(build: Command, queries: Path, tmp_path: Path) -> None:
     outcome = build(
         "responses",
         queries,
@@ -162,9 +144,7 @@ def test_a_dry_run_asks_nothing(build: Callable[..., Outcome], queries: Path, tm
     assert [path.name for path in tmp_path.iterdir()] == ["queries.jsonl"]
 
 
-def test_a_limit_stops_with_1_and_says_how_to_go_on(
-    build: Callable[..., Outcome], queries: Path, tmp_path: Path
-) -> None:
+def test_a_limit_stops_with_1_and_says_how_to_go_on(build: Command, queries: Path, tmp_path: Path) -> None:
     with ModelServer() as server:
         words = ("responses", queries, "-m", "m", "--base-url", server.base_url, "-o", tmp_path / "out.jsonl")
         outcome = build(*words, "--max-calls", 4)
@@ -175,7 +155,7 @@ def test_a_limit_stops_with_1_and_says_how_to_go_on(
 
 
 def test_a_key_comes_from_the_environment_and_stands_nowhere(
-    build: Callable[..., Outcome], queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Command, queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILL_KEY", "s3cr3t-0123456789")
     with ModelServer(key="s3cr3t-0123456789") as server:
@@ -214,7 +194,7 @@ def test_a_key_comes_from_the_environment_and_stands_nowhere(
     ],
 )
 def test_wrong_words_leave_with_2_and_a_remedy(
-    build: Callable[..., Outcome], queries: Path, tmp_path: Path, words: tuple[str, ...], says: str
+    build: Command, queries: Path, tmp_path: Path, words: tuple[str, ...], says: str
 ) -> None:
     outcome = build("responses", queries, "-m", "m", "-o", tmp_path / "out.jsonl", *words)
     assert outcome.code == 2, outcome.err
@@ -222,13 +202,13 @@ def test_wrong_words_leave_with_2_and_a_remedy(
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_the_files_of_two_models_are_two(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+def test_the_files_of_two_models_are_two(build: Command, queries: Path, tmp_path: Path) -> None:
     outcome = build("responses", queries, "-m", "a/b", "-m", "a:b", "-o", tmp_path, "--base-url", "http://127.0.0.1:9")
     assert outcome.code == 2
     assert "same file" in outcome.err
 
 
-def test_quality_of_given_responses(build: Callable[..., Outcome], queries: Path, script: Path, tmp_path: Path) -> None:
+def test_quality_of_given_responses(build: Command, queries: Path, script: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     build("responses", queries, "-m", "m", "--mock-rules", script, "-o", output, "--seeds", "0,1")
     output.write_bytes(output.read_bytes() + b"no json\n")
@@ -242,9 +222,7 @@ def test_quality_of_given_responses(build: Callable[..., Outcome], queries: Path
     assert build("check", "--quality", output).out.splitlines()[2].split()[:3] == ["m", "de", "4"]
 
 
-def test_queries_are_written_checked_and_accounted_for(
-    build: Callable[..., Outcome], script: Path, tmp_path: Path
-) -> None:
+def test_queries_are_written_checked_and_accounted_for(build: Command, script: Path, tmp_path: Path) -> None:
     articles, output = tmp_path / "articles.jsonl", tmp_path / "queries.jsonl"
     rows = [{"id": f"de-{n}", "language": "de", "title": "Mühle", "lead": reference("de", n).text} for n in range(3)]
     articles.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"language": "de"}]), "utf-8")
@@ -259,7 +237,7 @@ def test_queries_are_written_checked_and_accounted_for(
     assert json.loads(planned.out)["calls_at_most"] == 9
 
 
-def test_queries_flow_into_responses_and_detection(build: Callable[..., Outcome], script: Path, tmp_path: Path) -> None:
+def test_queries_flow_into_responses_and_detection(build: Command, script: Path, tmp_path: Path) -> None:
     """From an article to marked words, through every step that a study takes."""
     articles = tmp_path / "articles.jsonl"
     row = {"id": "de-1", "language": "de", "title": "Mühle", "lead": reference("de").text}
@@ -274,7 +252,7 @@ def test_queries_flow_into_responses_and_detection(build: Callable[..., Outcome]
     assert first["spans"] == []  # the answer says what the article says
 
 
-def test_prompts_of_ones_own_end_with_the_command(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+def test_prompts_of_ones_own_end_with_the_command(build: Command, queries: Path, tmp_path: Path) -> None:
     mine, script = tmp_path / "mine.toml", tmp_path / "echo.json"
     mine.write_text('user = "Sag auf {language}: {question}"\n', "utf-8")
     script.write_text('{"rules": [{"match": "^Sag auf [A-Z]", "reply": "Ja."}, {"reply": "Nein."}]}', "utf-8")
@@ -296,9 +274,7 @@ def _settings(folder: Path, prompt: Path) -> Path:
     return path
 
 
-def test_biographies_are_prompted_and_sampled_five_times(
-    build: Callable[..., Outcome], script: Path, tmp_path: Path
-) -> None:
+def test_biographies_are_prompted_and_sampled_five_times(build: Command, script: Path, tmp_path: Path) -> None:
     people, output = tmp_path / "people.jsonl", tmp_path / "bios.jsonl"
     people.write_text(json.dumps({"id": "Q1", "names": {"de": "Anna Kroll", "fi": "Anna Kroll"}}) + "\n", "utf-8")
     prompts, asked = tmp_path / "prompts.jsonl", ("--mock-rules", script, "--design", "runs", "--seeds", "1-5")

@@ -6,40 +6,25 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from own_registry import content
 
-from veriglot.cli import main
+from commands import Outcome, command
+from programs import printed
 from veriglot.hub import registry as hub_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from own_registry import OwnRegistry
 
+    from commands import Command
+
 DATA = content()
 GUARDED = {"name": "Team-Terms-1.0", "url": "https://example.org/terms"}
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def models(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Run `veriglot models ...` in this process."""
-
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main(["models", *(str(word) for word in words)])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
+models = command("models")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +35,7 @@ def _named(registry: OwnRegistry, tmp_path: Path) -> None:
     registry.add("guarded", {"model.onnx": DATA}, {"kind": "local", "path": "given"}, licence=GUARDED)
 
 
-def test_get_prints_the_path_and_tells_the_rest_to_standard_error(models: Callable[..., Outcome]) -> None:
+def test_get_prints_the_path_and_tells_the_rest_to_standard_error(models: Command) -> None:
     code, out, err = models("get", "own")
     assert (code, out) == (0, f"{hub_registry.find('own')}\n")
     assert "Licence: MIT, https://example.org/mit" in err
@@ -60,12 +45,12 @@ def test_get_prints_the_path_and_tells_the_rest_to_standard_error(models: Callab
     assert (again.code, again.out, again.err) == (0, out, "")
 
 
-def test_quiet_is_quiet(models: Callable[..., Outcome]) -> None:
+def test_quiet_is_quiet(models: Command) -> None:
     code, out, err = models("get", "own", "--quiet")
     assert (code, out, err) == (0, f"{hub_registry.find('own')}\n", "")
 
 
-def test_path_is_for_scripts(models: Callable[..., Outcome]) -> None:
+def test_path_is_for_scripts(models: Command) -> None:
     missing = models("path", "own")
     assert (missing.code, missing.out) == (1, "")
     assert "  Type: veriglot models get own\n" in missing.err
@@ -73,7 +58,7 @@ def test_path_is_for_scripts(models: Callable[..., Outcome]) -> None:
     assert models("path", "own") == Outcome(0, f"{hub_registry.find('own')}\n", "")
 
 
-def test_list_as_json(models: Callable[..., Outcome]) -> None:
+def test_list_as_json(models: Command) -> None:
     models("get", "own")
     listed = {one["name"]: one for one in json.loads(models("list", "--json").out)}
     assert listed["own"]["state"] == "here"
@@ -85,7 +70,7 @@ def test_list_as_json(models: Callable[..., Outcome]) -> None:
     assert listed["use-multilingual"]["licence"] == "Apache-2.0"
 
 
-def test_list_as_a_table(models: Callable[..., Outcome], folder: Path) -> None:
+def test_list_as_a_table(models: Command, folder: Path) -> None:
     out = models("list").out
     row = next(line for line in out.splitlines() if "use-multilingual" in line)
     assert row.split()[:5] == ["use-multilingual", "missing", "71.8", "Apache-2.0", "veriglot"]
@@ -93,7 +78,7 @@ def test_list_as_a_table(models: Callable[..., Outcome], folder: Path) -> None:
     assert f"The folder of models is {folder}." in out
 
 
-def test_remove_says_what_it_freed(models: Callable[..., Outcome]) -> None:
+def test_remove_says_what_it_freed(models: Command) -> None:
     models("get", "own")
     assert models("remove", "own").err == "own: 0.3 MB freed.\n"
     assert "Nothing of it was in" in models("remove", "own").err
@@ -101,19 +86,19 @@ def test_remove_says_what_it_freed(models: Callable[..., Outcome]) -> None:
 
 
 @pytest.mark.parametrize("words", [("get", "ow"), ("path", "ow"), ("remove", "ow")], ids=lambda words: words[0])
-def test_a_slip_of_the_pen(models: Callable[..., Outcome], words: tuple[str, str]) -> None:
+def test_a_slip_of_the_pen(models: Command, words: tuple[str, str]) -> None:
     code, _, err = models(*words)
     assert code == 2
     assert "There is no model named 'ow'" in err
     assert "Did you mean own?" in err
 
 
-def test_a_slip_in_the_last_name_costs_no_download(models: Callable[..., Outcome]) -> None:
+def test_a_slip_in_the_last_name_costs_no_download(models: Command) -> None:
     assert models("get", "own", "nothing-like-it").code == 2
     assert models("path", "own").code == 1
 
 
-def test_from_a_path(models: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_from_a_path(models: Command, tmp_path: Path) -> None:
     (tmp_path / "brought.bin").write_bytes(DATA)
     assert models("get", "own", "--from", tmp_path / "brought.bin").code == 0
     wrong = tmp_path / "wrong.bin"
@@ -124,7 +109,7 @@ def test_from_a_path(models: Callable[..., Outcome], tmp_path: Path) -> None:
     assert f"{wrong} gave model.onnx with the SHA-256" in err
 
 
-def test_a_licence_that_is_not_permissive_has_to_be_accepted(models: Callable[..., Outcome]) -> None:
+def test_a_licence_that_is_not_permissive_has_to_be_accepted(models: Command) -> None:
     code, out, err = models("get", "guarded")
     assert (code, out) == (1, "")
     assert "Team-Terms-1.0, https://example.org/terms, has to be accepted" in err
@@ -135,7 +120,7 @@ def test_a_licence_that_is_not_permissive_has_to_be_accepted(models: Callable[..
 
 
 @pytest.mark.parametrize("option", ["--yes", "-y"])
-def test_yes_accepts_too(models: Callable[..., Outcome], option: str) -> None:
+def test_yes_accepts_too(models: Command, option: str) -> None:
     assert models("get", "guarded", option).code == 0
 
 
@@ -171,7 +156,7 @@ def drained(terminal: int) -> bytes:
         shown += read
 
 
-def test_the_doctor_says_which_models_are_here(models: Callable[..., Outcome], folder: Path) -> None:
+def test_the_doctor_says_which_models_are_here(models: Command, folder: Path) -> None:
     from veriglot.cli.doctor import examine
 
     models("get", "own")
@@ -195,5 +180,4 @@ def test_the_doctor_names_a_registry_that_cannot_be_read(registry: OwnRegistry) 
 def test_looking_for_a_model_loads_nothing_heavy() -> None:
     heavy = ("numpy", "onnxruntime", "huggingface_hub", "httpx2", "torch")
     code = f"import sys; from veriglot.hub.registry import listing; listing(); print(set({heavy!r}) & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed(code) == "set()\n"

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
+from programs import printed
+
 ABSENT = "import sys; sys.modules['scipy'] = None\n"  # what an environment without it answers to `import scipy`
-
-
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_import_and_what_needs_no_distribution_load_no_scipy() -> None:
@@ -31,8 +24,8 @@ rank_intervals([0.1, 0.2], draws)
 Difference.of_draws((0.1, 0.2), (draws[0], draws[1]), queries=5)
 print("scipy" in sys.modules)
 """
-    assert run(code).strip() == "False"
-    run(ABSENT + code)  # nor do they need it
+    assert printed(code) == "False\n"
+    printed(ABSENT + code)  # nor do they need it
 
 
 @pytest.mark.parametrize(
@@ -52,4 +45,4 @@ try:
 except MissingExtraError as error:
     print(error)
 """
-    assert "pip install 'veriglot[stats]'" in run(code)
+    assert "pip install 'veriglot[stats]'" in printed(code)

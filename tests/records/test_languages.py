@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from programs import printed
 from veriglot.errors import UnknownNameError
 from veriglot.records.languages import get_language, languages
 
@@ -89,5 +88,4 @@ def test_papers_languages_are_those_of_the_papers(shared_data: Path, paper: str,
 
 def test_import_does_not_load_the_table() -> None:
     code = "import sys, veriglot; print('veriglot.records.languages' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert printed(code) == "False\n"

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from tricky_texts import TEXTS
 
+from programs import printed
 from veriglot.records.languages import languages
 from veriglot.text.identification import _knowledge, identify
 
@@ -101,8 +100,7 @@ def test_the_model_is_loaded_only_when_asked() -> None:
         "identify('그 다리는 그해 봄에 개통되었다.'); print('py3langid' in sys.modules); "
         "identify('The bridge was opened.'); print('py3langid' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
+    assert printed(code).split() == ["False", "True"]
 
 
 @pytest.mark.fuzz

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from misbehaving import Arrival, ModelServer, prompt_of
 
+from commands import command
 from json_lines import read_lines
-from settings_file import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from commands import Command
 
 pytestmark = pytest.mark.slow
 
@@ -29,22 +30,7 @@ TEXTS = {
 }
 
 FRENCH = r"\1 était boulanger à Paris et vivait là-bas."
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def factual(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main(["dataset", "biographies", *(str(word) for word in words)])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
+factual = command("dataset", "biographies")
 
 
 def article(person: dict[str, Any], tag: str) -> dict[str, Any]:
@@ -83,9 +69,7 @@ def script(tmp_path: Path) -> list[object]:
     return ["-m", "m", "--mock-rules", path]
 
 
-def test_an_article_is_named_by_its_person_alone(
-    factual: Callable[..., Outcome], script: list[object], tmp_path: Path
-) -> None:
+def test_an_article_is_named_by_its_person_alone(factual: Command, script: list[object], tmp_path: Path) -> None:
     rows = [{key: article(PEOPLE[0], tag)[key] for key in ("item", "language", "text")} for tag in TEXTS]
     people = write(tmp_path / "people.jsonl", PEOPLE[:1])
     articles = write(tmp_path / "articles.jsonl", rows)
@@ -95,9 +79,7 @@ def test_an_article_is_named_by_its_person_alone(
     assert [row["id"] for row in read_lines(tmp_path / "set" / "articles.jsonl")] == ["Q1-en", "Q1-zh-Hans"]
 
 
-def test_a_set_of_nobody_says_why_and_asks_nothing(
-    factual: Callable[..., Outcome], script: list[object], tmp_path: Path
-) -> None:
+def test_a_set_of_nobody_says_why_and_asks_nothing(factual: Command, script: list[object], tmp_path: Path) -> None:
     people = write(tmp_path / "people.jsonl", PEOPLE[:2])
     articles = write(tmp_path / "articles.jsonl", [article(PEOPLE[0], "en"), {"language": "en", "text": "Nameless."}])
     given = ["-l", "en,zh", "--people", people, "--articles", articles]
@@ -108,9 +90,7 @@ def test_a_set_of_nobody_says_why_and_asks_nothing(
     assert not (tmp_path / "set" / "prompts.jsonl").exists()
 
 
-def test_files_alone_make_a_set(
-    factual: Callable[..., Outcome], files: list[object], script: list[object], tmp_path: Path
-) -> None:
+def test_files_alone_make_a_set(factual: Command, files: list[object], script: list[object], tmp_path: Path) -> None:
     root = tmp_path / "set"
     done = factual(*files, *script, "-o", root, "-n", 4)
     assert done.code == 0, done.err
@@ -147,7 +127,7 @@ def test_files_alone_make_a_set(
 
 
 def test_calls_that_fail_are_counted_in_their_cell_and_can_be_made_up_for(
-    factual: Callable[..., Outcome], files: list[object], script: list[object], tmp_path: Path
+    factual: Command, files: list[object], script: list[object], tmp_path: Path
 ) -> None:
     root = tmp_path / "set"
     done = factual(*files, *script, "-o", root, "-n", 3, "--at-least", 1, "--spread", "top", "--samples", 2)
@@ -172,7 +152,7 @@ class Picky(ModelServer):
 
 
 def test_what_failed_is_taken_up_again_and_the_sets_are_made_anew(
-    factual: Callable[..., Outcome], files: list[object], tmp_path: Path
+    factual: Command, files: list[object], tmp_path: Path
 ) -> None:
     def answer(body: dict[str, Any]) -> str:
         return f"This person was born in the year {1700 + body['seed']} and worked as a miller in the village."
@@ -194,9 +174,7 @@ def test_what_failed_is_taken_up_again_and_the_sets_are_made_anew(
     assert {row["meta"]["person"] for row in read_lines(root / "reference.jsonl")} == {"Q1", "own-2"}
 
 
-def test_several_models_and_another_one_later(
-    factual: Callable[..., Outcome], files: list[object], tmp_path: Path
-) -> None:
+def test_several_models_and_another_one_later(factual: Command, files: list[object], tmp_path: Path) -> None:
     def answer(body: dict[str, Any]) -> str:
         return f"This person was born in the year {1700 + body['seed']} and worked as a miller, said {body['model']}."
 
@@ -222,7 +200,7 @@ def test_several_models_and_another_one_later(
 
 
 def test_a_real_model_in_this_process_gives_five_different_samples(
-    factual: Callable[..., Outcome], files: list[object], tmp_path: Path
+    factual: Command, files: list[object], tmp_path: Path
 ) -> None:
     for package in ("transformers", "torch"):
         pytest.importorskip(package, reason="needs the extra `local`: pip install 'veriglot[local]'")
@@ -258,9 +236,7 @@ def test_a_real_model_in_this_process_gives_five_different_samples(
     assert (root / "manifest.json").read_bytes() == before
 
 
-def test_a_dry_run_asks_and_writes_nothing(
-    factual: Callable[..., Outcome], files: list[object], tmp_path: Path
-) -> None:
+def test_a_dry_run_asks_and_writes_nothing(factual: Command, files: list[object], tmp_path: Path) -> None:
     done = factual("-o", tmp_path / "set", "-m", "m", "--dry-run", "--generation", "max_tokens=100")
     plan = json.loads(done.out)["m"]
     assert (plan["calls"], plan["tokens_out"]) == (500 * 19 * 5, 500 * 19 * 5 * 100)
@@ -287,7 +263,7 @@ def test_a_dry_run_asks_and_writes_nothing(
     ],
 )
 def test_wrong_words_leave_with_2_before_anything_is_made(
-    factual: Callable[..., Outcome],
+    factual: Command,
     tmp_path: Path,
     words: tuple[object, ...],
     says: str,
@@ -312,7 +288,7 @@ def test_wrong_words_leave_with_2_before_anything_is_made(
     ],
 )
 def test_a_password_in_an_address_is_refused_and_shown_and_kept_nowhere(
-    factual: Callable[..., Outcome],
+    factual: Command,
     files: list[object],
     tmp_path: Path,
     option: tuple[str, str],
@@ -325,7 +301,7 @@ def test_a_password_in_an_address_is_refused_and_shown_and_kept_nowhere(
     assert not (tmp_path / "set").exists()
 
 
-def test_a_file_that_is_not_there_is_named(factual: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_named(factual: Command, tmp_path: Path) -> None:
     done = factual("-o", tmp_path / "set", "--prompts-only", "--people", tmp_path / "nowhere.jsonl")
     assert done.code == 1
     assert "nowhere.jsonl: there is no such file" in done.err

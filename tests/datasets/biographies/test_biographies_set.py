@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from small_wikis import COMPLETE, NAMES, TEXTS, World
 
+from commands import command
 from json_lines import read_lines
-from settings_file import main
 from veriglot import read
 from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from commands import Command
+
 pytestmark = pytest.mark.slow
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def veriglot(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main([str(word) for word in words])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
+veriglot = command()
 
 
 def cells(manifest: Path) -> dict[str, dict[str, Any]]:
     return {cell["language"]: cell for cell in json.loads(manifest.read_text("utf-8"))["cells"]}
 
 
-def test_a_set_from_the_wikipedias(veriglot: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_a_set_from_the_wikipedias(veriglot: Command, tmp_path: Path) -> None:
     root = tmp_path / "set"
     with World() as world:
         done = veriglot(*world.words(root), "--price-in", 1, "--price-out", 10)
@@ -93,7 +79,7 @@ def test_a_set_from_the_wikipedias(veriglot: Callable[..., Outcome], tmp_path: P
     assert "9 responses were set aside" in done.err
 
 
-def test_rows_of_the_sets(veriglot: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_rows_of_the_sets(veriglot: Command, tmp_path: Path) -> None:
     root = tmp_path / "set"
     with World() as world:
         assert veriglot(*world.words(root), "-q").code == 0
@@ -135,7 +121,7 @@ def test_rows_of_the_sets(veriglot: Callable[..., Outcome], tmp_path: Path) -> N
     assert all(score.value is not None for score in load_scorer("rouge-1").score(reference))
 
 
-def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Command, tmp_path: Path) -> None:
     root, labels = tmp_path / "set", tmp_path / "labels.jsonl"
     with World() as world:
         words = [*world.words(root), "-q"]
@@ -187,7 +173,7 @@ def marks(row: dict[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def test_fewer_languages_are_enough_where_one_says_so(veriglot: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_fewer_languages_are_enough_where_one_says_so(veriglot: Command, tmp_path: Path) -> None:
     root = tmp_path / "set"
     with World() as world:
         done = veriglot(*world.words(root, count=8), "--at-least", 2, "--prompts-only")
@@ -202,7 +188,7 @@ def test_fewer_languages_are_enough_where_one_says_so(veriglot: Callable[..., Ou
 
 
 def test_a_language_outside_the_set_is_held_against_where_there_is_an_article(
-    veriglot: Callable[..., Outcome], tmp_path: Path
+    veriglot: Command, tmp_path: Path
 ) -> None:
     with World() as world:
         words = world.words(tmp_path / "none")

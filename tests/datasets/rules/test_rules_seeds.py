@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from verified import verify
 from villages import LANGUAGES, articles, seeds
 
+from commands import command
 from json_lines import write_lines
 from settings_file import main, with_settings
 from veriglot import read
@@ -22,28 +23,12 @@ from veriglot.errors import InputError, UsageError
 from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from commands import Command
+
 pytestmark = pytest.mark.slow
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def silver(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main(["dataset", "rules", *(str(word) for word in words)])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
-
-
+silver = command("dataset", "rules")
 COMMAND = "import sys; from veriglot.cli import main; sys.exit(main())"
 
 
@@ -114,7 +99,7 @@ def test_hostile_texts_make_sound_rows_or_reasons(tmp_path: Path, tag: str) -> N
     assert number >= 30
 
 
-def test_a_language_with_one_article_is_said_and_left_out(silver: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_a_language_with_one_article_is_said_and_left_out(silver: Command, tmp_path: Path) -> None:
     given = write_lines(tmp_path / "in.jsonl", [*seeds("en", "sw"), *seeds("ko", number=1)])
     outcome = silver(given, "-n", "20", "-o", tmp_path / "out.jsonl")
     assert outcome.code == 0, outcome.err
@@ -124,7 +109,7 @@ def test_a_language_with_one_article_is_said_and_left_out(silver: Callable[..., 
     assert {sample.language for sample in read(str(tmp_path / "out.jsonl"))} == {"en", "sw"}
 
 
-def test_the_account_is_shown_and_given_as_json(silver: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_the_account_is_shown_and_given_as_json(silver: Command, tmp_path: Path) -> None:
     answered = Sample("answered", "It is a bridge.", language="en", evidence=(Evidence("It is a bridge."),))
     given = write_lines(tmp_path / "in.jsonl", [*seeds("en", "ar"), answered])
     words = (given, "-n", "30", "--shares", "entity=2,invented=1", "--errors", "2", "--clean", "0.5")
@@ -159,9 +144,7 @@ def test_the_account_is_shown_and_given_as_json(silver: Callable[..., Outcome], 
         (["--clean", "2"], "out of range"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    silver: Callable[..., Outcome], tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_what_makes_no_sense_is_refused(silver: Command, tmp_path: Path, words: list[str], said: str) -> None:
     given = write_lines(tmp_path / "in.jsonl", seeds("en"))
     outcome = silver(given, "-o", tmp_path / "out.jsonl", *words)
     assert outcome.code == 2
@@ -198,7 +181,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     assert cut.read_bytes() == whole.read_bytes()
 
 
-def test_clean_rows_can_be_all_or_none(silver: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_clean_rows_can_be_all_or_none(silver: Command, tmp_path: Path) -> None:
     given = write_lines(tmp_path / "in.jsonl", seeds(*LANGUAGES[:3]))
     for clean, expected in (("1", 12), ("0", 0)):
         output = tmp_path / f"{clean}.jsonl"

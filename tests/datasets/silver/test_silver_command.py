@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 from misbehaviour import CASES, seeds
 from real_server import MODEL, start_real_server
 
+from commands import command
 from json_lines import write_lines
-from settings_file import main
 from veriglot import read
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.silver.check import Change, Edited, check
@@ -19,29 +19,15 @@ from veriglot.datasets.silver.job import load_account
 from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from commands import Command
 
 ARTICLE = (
     "The mill of Oberfeld was built in 1731 by the widow Anna Kroll. It stands by the river Elm. In 1902 it burnt down"
     " after a stroke of lightning, and it was never built again."
 )
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def silver(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*words: object) -> Outcome:
-        capfd.readouterr()
-        code = main(["dataset", "silver", *(str(word) for word in words)])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
+silver = command("dataset", "silver")
 
 
 @pytest.fixture
@@ -57,7 +43,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return given, script
 
 
-def test_rows_rejections_and_account(silver: Callable[..., Outcome], files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_rows_rejections_and_account(silver: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
     given, script = files
     output = tmp_path / "out.jsonl"
     words = (given, "-m", "m", "--mock-rules", script, "-o", output, "--order", "entity")
@@ -80,7 +66,7 @@ def test_rows_rejections_and_account(silver: Callable[..., Outcome], files: tupl
     assert sum(1 for _ in read(str(output))) == sound
 
 
-def test_a_plan_asks_nothing(silver: Callable[..., Outcome], files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_plan_asks_nothing(silver: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
     given, script = files
     words = (given, "-m", "m", "--mock-rules", script, "-o", tmp_path / "o.jsonl", "--dry-run")
     plain = json.loads(silver(*words).out)
@@ -102,7 +88,7 @@ def test_a_plan_asks_nothing(silver: Callable[..., Outcome], files: tuple[Path, 
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    silver: Callable[..., Outcome], files: tuple[Path, Path], tmp_path: Path, words: list[str], said: str
+    silver: Command, files: tuple[Path, Path], tmp_path: Path, words: list[str], said: str
 ) -> None:
     given, script = files
     base = (given, "-m", "m", "--mock-rules", script, "-o", tmp_path / "out.jsonl")
@@ -113,9 +99,7 @@ def test_what_makes_no_sense_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("taxonomy", ["fava", "halluverse"])
-def test_a_small_real_model_gives_sound_rows_or_reasons(
-    silver: Callable[..., Outcome], tmp_path: Path, taxonomy: str
-) -> None:
+def test_a_small_real_model_gives_sound_rows_or_reasons(silver: Command, tmp_path: Path, taxonomy: str) -> None:
     given, output = tmp_path / "seeds.jsonl", tmp_path / "out.jsonl"
     text = "The mill of Oberfeld was built in 1731. The widow Anna Kroll owned it."
     samples = [

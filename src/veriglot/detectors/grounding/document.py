@@ -160,7 +160,7 @@ class Document:
         keep = inside.copy()
         keep[1:] |= inside[:-1]  # the first character after a word stands for all up to the next
         for number in _GROUPED.finditer(text):
-            keep[[place for place in range(*number.span()) if text[place] == number[1]]] = False
+            keep[[index for index in range(*number.span()) if text[index] == number[1]]] = False
         laid = np.where(inside, self.folded, np.uint32(_GAP))
         walls = self.offsets[1:-1] - 1
         laid[walls] = _WALL

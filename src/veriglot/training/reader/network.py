@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -179,27 +179,6 @@ class _Dense(nn.Linear):
         return functional.linear(values.to(low), self.weight.to(low), self.bias.to(low))
 
 
-class _Attention(torch.autograd.Function):
-    """What `scaled_dot_product_attention` computes, in half its time on a CPU with products of matrices in bf16.
-
-    Query, key and value are of shape (b, t, width), `mask` (b, 1, t) is added.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        shares = torch.baddbmm(mask, query, key.mT, alpha=query.shape[-1] ** -0.5).softmax(-1)
-        ctx.save_for_backward(query, key, value, shares)
-        return torch.bmm(shares, value)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, shares = ctx.saved_tensors
-        gradient = gradients[0].contiguous()
-        of_scores = torch._softmax_backward_data(torch.bmm(gradient, value.mT), shares, -1, shares.dtype)
-        of_scores *= query.shape[-1] ** -0.5
-        return torch.bmm(of_scores, key), torch.bmm(of_scores.mT, query), torch.bmm(shares.mT, gradient), None
-
-
 class _Layer(nn.Module):
     """One transformer layer."""
 
@@ -224,14 +203,9 @@ class _Layer(nn.Module):
         query, key, value = (
             getattr(self, name)(state).view(rows, count, self._heads, -1).transpose(1, 2) for name in "qkv"
         )
-        if state.device.type == "cpu" and query.dtype == torch.bfloat16:
-            mask = torch.zeros_like(attended, dtype=query.dtype).masked_fill_(~attended, _LOWEST)
-            mask = mask.expand(rows, self._heads, 1, count).flatten(0, 1)
-            parts = (part.flatten(0, 1) for part in (query, key, value))
-            met = _Attention.apply(*parts, mask)  # type: ignore[no-untyped-call]
-            met = met.view(rows, self._heads, count, -1)
-        else:
-            met = functional.scaled_dot_product_attention(query, key, value, attn_mask=attended)
+        met = functional.scaled_dot_product_attention(  # in bf16 it is slower on a CPU
+            query.float(), key.float(), value.float(), attn_mask=attended
+        )
         between = self.aln(state + self.ao(met.transpose(1, 2).reshape(rows, count, width)))
         output: Tensor = self.oln(between + self.fo(functional.gelu(self.fi(between))))
         return output

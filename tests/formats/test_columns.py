@@ -101,6 +101,7 @@ GRAPH = {"prompt": QUESTION, "context": EVIDENCE, "response": RESPONSE}
 SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]] = {
     "CSV": (as_table, "a.csv", RAG, None),
     "TSV": (partial(as_table, delimiter="\t"), "a.tsv", RAG, None),
+    "Vietnamese": (as_table, "a.csv", {"Câu hỏi": QUESTION, "Ngữ cảnh": EVIDENCE, "Câu trả lời": RESPONSE}, None),
     "Excel's CSV": (partial(as_table, delimiter=";", encoding="utf-8-sig"), "a.csv", {"id": 7, **RAG}, None),
     "CSV in cp1252": (partial(as_table, delimiter=";", encoding="cp1252"), "a.csv", {**RAG, "note": "Brücke"}, None),
     "CSV in UTF-16": (partial(as_table, delimiter="\t", encoding="utf-16"), "a.csv", {**RAG, "note": "Brücke"}, None),
@@ -264,8 +265,8 @@ def test_a_shape_is_read_by_the_command_and_by_python(
 @pytest.mark.parametrize(
     ("row", "message", "remedy"),
     [
-        ({"q": QUESTION, "antwort": RESPONSE, "kontext": EVIDENCE}, "its keys are q, antwort, kontext",
-         "--map response=antwort,evidence=kontext,question=q\n"),
+        ({"q": QUESTION, "tekst_a": RESPONSE, "tekst_b": EVIDENCE}, "its keys are q, tekst_a, tekst_b",
+         "--map response=tekst_a,evidence=tekst_b,question=q\n"),
         ({"user": QUESTION, "gen": RESPONSE, "ref_passage": EVIDENCE * 3}, "hold the response",
          "--map response=gen,evidence=ref_passage,question=user\n"),
         ({"answer": RESPONSE, "output": "x", "context": EVIDENCE}, "could be in answer or output",
@@ -612,8 +613,8 @@ CONTINUED = "德国外长表示，各国将继续推进明斯克协议的执行�
          "response=COLUMN,evidence=article"),
         ({"source_file": "f0c498d1-45ef-4826-9a78-fe3d95ddacd7.txt", "ans1_text": RESPONSE, "ans2_text": RESPONSE * 3},
          "response=COLUMN,evidence=COLUMN"),
-        ({"page": "https://example.org/a page/of many words.html", "kontext": EVIDENCE},
-         "response=COLUMN,evidence=kontext"),
+        ({"page": "https://example.org/a page/of many words.html", "tekst_b": EVIDENCE},
+         "response=COLUMN,evidence=tekst_b"),
         ({"response": RESPONSE, "claim": RESPONSE, "belege": [{"text": EVIDENCE * 3}]},
          "response=response,evidence=belege"),
     ],

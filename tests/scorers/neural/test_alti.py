@@ -224,7 +224,7 @@ def test_the_share_of_the_source_falls_where_a_text_is_detached(noisy: Path) -> 
         for text in (str.upper, lambda _: STOCK)
     )
     assert np.mean(right) > np.mean(detached) + 0.1
-    assert np.mean([high > low for high in right for low in detached]) > 0.95
+    assert np.mean([high > low for high in right for low in detached]) > 0.9
 
 
 def test_the_score_is_the_mean_over_the_tokens_of_the_translation(tmp_path: Path) -> None:

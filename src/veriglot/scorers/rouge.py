@@ -72,14 +72,6 @@ class Overlap(NamedTuple):
         return shares | {name: float(count) for name, count in self._asdict().items()}
 
 
-def _n_gram_overlap(response: Sequence[str], evidence: Sequence[Sequence[str]], n: int) -> Overlap:
-    """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses between passages."""
-    response_counts = Counter(_n_grams(response, n))
-    evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, n))
-    matched = sum(min(count, evidence_counts[gram]) for gram, count in response_counts.items())
-    return Overlap(matched, response_counts.total(), evidence_counts.total())
-
-
 def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(n)), strict=False)
 
@@ -325,21 +317,25 @@ class Rouge1(_Rouge):
 
     name = "rouge-1@1"
     stopwords_by_default = True
+    _n: ClassVar[int] = 1
 
     def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
-        return _n_gram_overlap(response[0], evidence, 1)
+        """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses passages."""
+        response_counts = Counter(_n_grams(response[0], self._n))
+        evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, self._n))
+        matched = (response_counts & evidence_counts).total()
+        return Overlap(matched, response_counts.total(), evidence_counts.total())
 
 
-class Rouge2(_Rouge):
+class Rouge2(Rouge1):
     """ROUGE-2: pairs of neighbouring words in common; no pair crosses from one passage to the next.
 
     Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
     """
 
     name = "rouge-2@1"
-
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
-        return _n_gram_overlap(response[0], evidence, 2)
+    stopwords_by_default = False
+    _n = 2
 
 
 class RougeL(_Rouge):

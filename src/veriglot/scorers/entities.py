@@ -183,7 +183,7 @@ class EntityOverlap(SampleScorer):
         """P, R and F1 of the sets of entities, with their sizes."""
         tag = text_language(sample.response, sample.language)
         asked = [tag, *(passage.language or tag for passage in sample.evidence)]
-        first, *others = pipelines = [self._pipeline(wanted) for wanted in asked]
+        first, *others = pipelines = [self.pipeline or (pipeline_for(wanted) if wanted else None) for wanted in asked]
         if first is None or None in pipelines:
             missing = [wanted for wanted, known in zip(asked, pipelines, strict=True) if known is None]
             lacking = sorted({wanted or "an unknown language" for wanted in missing})
@@ -203,9 +203,6 @@ class EntityOverlap(SampleScorer):
         for passage, pipeline in zip(sample.evidence, pipelines, strict=True):
             evidence |= self._entities(pipeline, passage.text, passage.language or tag) if pipeline else set()
         return Overlap(len(response & evidence), len(response), len(evidence))
-
-    def _pipeline(self, tag: str | None) -> Pipeline | None:
-        return self.pipeline or (pipeline_for(tag) if tag else None)
 
     def _entities(self, pipeline: Pipeline, text: str, tag: str | None) -> set[str]:
         ranges = entities(pipeline, text)

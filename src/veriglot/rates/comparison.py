@@ -201,7 +201,9 @@ def compare(
     sums = [int(part.sum()) for tallies in pair for part in (tallies.marked, tallies.units)]
     # Draws depend on the counts: two languages share no noise of their responses.
     generator = np.random.default_rng([seed, 5, *sums, len(pair[0]), len(pair[1])])
-    drawn = (marked + error * _student_draws(freedom, draws, generator)) * factors
+    # Student's t, evenly spread over its quantiles: the interval then agrees with the p-value.
+    quantiles = statistics("A comparison").t.ppf((np.arange(draws) + 0.5) / draws, freedom)
+    drawn = (marked + error * generator.permutation(quantiles)) * factors
     queries = len(shared) if shared is not None else shares[0].clusters + shares[1].clusters
     low, high = _interval(drawn, confidence)
     return Difference(
@@ -282,12 +284,6 @@ def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float
         return float(min(freedoms))
     uncertain = sum(square**2 / freedom for square, freedom in zip(squares, freedoms, strict=True))
     return total**2 / uncertain if uncertain > 0 else math.inf  # draws have a known error
-
-
-def _student_draws(freedom: float, draws: int, generator: np.random.Generator) -> Array:
-    """Student's t, evenly spread over its quantiles: the interval then agrees with the p-value."""
-    quantiles = statistics("A comparison").t.ppf((np.arange(draws) + 0.5) / draws, freedom)
-    return generator.permutation(quantiles)
 
 
 def _p(difference: float, error: float, freedom: float) -> float:

@@ -18,7 +18,7 @@ from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.records import from_mapping
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record, StrictRecord, errors_of, paths_in, read_toml_records, require
-from veriglot.records.taxonomy import SOURCE_FLAGS, Taxonomy, taxonomy
+from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomy
 from veriglot.storage.files import open_whole
 
 if TYPE_CHECKING:
@@ -383,7 +383,15 @@ def form_of(entries: Entries) -> Form:
     for type_ in about.colours:
         if type_ not in named.types:
             raise UnknownNameError(f"type in the taxonomy {named.name!r}", type_, named.types)
-    choices = _choices(named, about.colours)
+    choices = tuple(
+        Choice(
+            name,
+            meaning,
+            about.colours.get(name) or _SUPPORT_COLOURS.get(name) or _COLOURS[index % len(_COLOURS)],
+            str(index + 1) if index < 9 else "",
+        )
+        for index, (name, meaning) in enumerate(named.types.items())
+    )
     facts, pairs = about.task is TaskKind.FACTS, about.task is TaskKind.PAIRS
     if facts and not named.clean:
         raise UsageError(
@@ -406,18 +414,6 @@ def form_of(entries: Entries) -> Form:
         skip_reasons=_SKIP_REASONS if about.skip_reasons is None else about.skip_reasons,
         span_rating=next((rating for rating in entries.ratings if rating.of == "span"), None),
         item_ratings=tuple(rating for rating in entries.ratings if rating.of == "item"),
-    )
-
-
-def _choices(named: Taxonomy, colours: dict[str, str]) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(
-            name,
-            meaning,
-            colours.get(name) or _SUPPORT_COLOURS.get(name) or _COLOURS[index % len(_COLOURS)],
-            str(index + 1) if index < 9 else "",
-        )
-        for index, (name, meaning) in enumerate(named.types.items())
     )
 
 

@@ -436,11 +436,6 @@ def _called(system: System) -> set[str | None]:
     return {system.name, about.made_by, about.description, *members} if system.marks else set()
 
 
-def _who_answered(answers: Sequence[Prediction] | Sequence[Score]) -> set[str]:
-    """The detectors behind predictions: one may have been asked, and another have judged."""
-    return {name for answer in answers if isinstance(answer, Prediction) for name in (answer.detector, answer.asked)}
-
-
 def _partners(systems: Iterable[System]) -> dict[str, str]:
     """A scorer to the same one as `pairwise:`, with the same options."""
     made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
@@ -510,7 +505,11 @@ class _Work:
         output = self._output(system, grain, test, dev)
         if isinstance(output, VeriglotError):
             return blank("failed", reason=str(output)), None
-        if same_maker(self._data.makers, _who_answered(output.answers)):
+        # One may have been asked, and another have judged.
+        behind = {
+            name for each in output.answers if isinstance(each, Prediction) for name in (each.detector, each.asked)
+        }
+        if same_maker(self._data.makers, behind):
             return blank("unsuited", reason=OWN_MARKS), None
         split = len(self._data.test) if grain == "response" else len(test)
         cell = with_statuses(blank("done"), output, self._rows[grain][:split])

@@ -8,10 +8,10 @@ ask for these spans is an error.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -25,10 +25,6 @@ from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
 from veriglot.records import Detector, Evidence, JudgedUnit, Sample, Span, Status, Verdict, Word, encode, sample_from
 from veriglot.records.languages import get_language
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 __all__ = ["Prediction", "detect", "detect_many", "plain_cell", "sample_from_row"]
 

@@ -9,22 +9,18 @@ the folder as the option that the entry calls its `argument`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.resources import files
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
 
 __all__ = ["Configured", "Entry", "Table", "packaged", "read_settings"]
 

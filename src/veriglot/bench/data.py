@@ -15,15 +15,23 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.bench.items import ItemTable, item_labels, made_by, tag_of
+from veriglot.bench.items import ItemLabels, ItemTable, item_labels, made_by, tag_of
 from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.errors import InputError
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.judging.base import resolve_language
-from veriglot.metrics.reference import COMBINED, FlagFilter, labelled, reference, response_label, source_flags
+from veriglot.metrics.reference import (
+    COMBINED,
+    FlagFilter,
+    Reference,
+    labelled,
+    reference,
+    response_label,
+    source_flags,
+)
 from veriglot.metrics.spans import covered, segmenter
 from veriglot.plugins import packaged
-from veriglot.records import Kind, Sample, encode
+from veriglot.records import Kind, Sample, Span, Unit, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 
@@ -32,11 +40,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, DataEntry
-    from veriglot.bench.items import ItemLabels
     from veriglot.bench.results import Level
-    from veriglot.metrics.reference import Reference
     from veriglot.metrics.spans import Segmenter
-    from veriglot.records import Span, Unit
 
 __all__ = ["DataSet", "statistics_by_language"]
 

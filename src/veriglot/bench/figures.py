@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
-from veriglot.bench.items import HARD
+from veriglot.bench.items import HARD, ItemTable, Opinion
 from veriglot.bench.results import At, BenchAnswers, BenchError, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from veriglot.arrays import Bools, Float64s
-    from veriglot.bench.items import ItemTable, Opinion
 
     Array = Float64s
     Mask = Bools

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby, islice, permutations
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -34,9 +34,7 @@ from veriglot.text.identification import identify
 from veriglot.wikipedia.articles import Absent, Article, draw_diverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-    from typing import BinaryIO
 
     from veriglot.wikipedia.api import AnswerCache, Wikipedia
 

@@ -7,7 +7,7 @@ output; coverage counts it. What would fail every call (a refused key, a spendin
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from msgspec.structs import replace
 
@@ -24,7 +24,6 @@ from veriglot.storage.checkpoint import FailedRow, Tally
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
-    from typing import Unpack
 
 
 __all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "Style", "budget", "plan", "responses"]

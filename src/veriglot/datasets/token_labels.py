@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import msgspec
 
@@ -23,7 +23,6 @@ from veriglot.text.unicode import trimmed, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Unpack
 
 
 __all__ = ["LabelAccount", "label_samples", "labels_at"]

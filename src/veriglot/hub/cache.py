@@ -21,7 +21,7 @@ from functools import partial
 from importlib import metadata
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from veriglot.errors import WeightsError
 from veriglot.hub.registry import (
@@ -45,7 +45,6 @@ from veriglot.storage.files import Lock
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from http.client import HTTPResponse
-    from typing import IO
 
 
 __all__ = ["get", "remove"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import islice
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -18,7 +18,6 @@ from veriglot.report.text_layout import count, language_with_tag, number, percen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from rich.console import Console
 

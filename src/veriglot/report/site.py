@@ -23,18 +23,16 @@ from veriglot.report import bench_tables
 from veriglot.report.bench import board_table, write_bench
 from veriglot.report.bench_findings import few_texts, findings, reading
 from veriglot.report.charts import HeatScale
-from veriglot.report.pages import Fold, Section, macro, opened, write_report
+from veriglot.report.pages import Fold, Part, Section, macro, opened, write_report
 from veriglot.report.study import ALL, View, leaders, paper_texts, rank_reach, study_tables, write_tables
 from veriglot.report.study_page import write_study
-from veriglot.report.tables import Cell, Table, as_json, write_csv
+from veriglot.report.tables import Cell, Table, Value, as_json, write_csv
 from veriglot.report.text_layout import count, interval, percent, printable
 from veriglot.study.results import StudyResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.report.pages import Part
-    from veriglot.report.tables import Value
 
 __all__ = ["write_site"]
 

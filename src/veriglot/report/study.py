@@ -25,14 +25,13 @@ from veriglot.report.text_layout import by_wording, count, interval, number, per
 from veriglot.storage.files import write_whole
 from veriglot.study.methods import bibtex, methods_document
 from veriglot.study.rates import contradictions
-from veriglot.study.results import BY_COMPARED
+from veriglot.study.results import BY_COMPARED, Average, Cell, Comparison, RankInterval, StudyResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
-    from veriglot.study.results import Average, Cell, Comparison, RankInterval, StudyResults
 
 __all__ = [
     "ALL",

@@ -17,7 +17,7 @@ import numpy as np
 
 from veriglot.metrics.reference import merged_runs
 from veriglot.metrics.spans import covered
-from veriglot.records import encode
+from veriglot.records import Evidence, Pointer, Rate, Span, encode
 from veriglot.report.charts import Axis, HeatScale, Mark, Point, Strip, share_chart, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from veriglot.datasets.quality import Quality
-    from veriglot.records import Evidence, Pointer, Rate, Span
     from veriglot.study.results import Average, Cell, Comparison, Example, Model, RankInterval, StudyResults
 
     _Rows = list[tuple[Markup, list[Cell]]]

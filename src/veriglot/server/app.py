@@ -9,7 +9,7 @@ import logging
 import time
 import traceback
 from collections import Counter
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -38,21 +38,17 @@ from veriglot.http.server import (
     server_of,
 )
 from veriglot.plugins import packaged
-from veriglot.records import Prediction, Status, Verdict, from_mapping, sample_from
+from veriglot.records import Prediction, Sample, Status, Verdict, from_mapping, sample_from
 from veriglot.records.languages import get_language, languages
 from veriglot.report.pages import sample_blocks, sample_page
-from veriglot.server.batches import Batcher, Offer, choice
+from veriglot.server.batches import Batcher, Call, Offer, choice
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-    from contextlib import ExitStack
 
     import uvicorn
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from veriglot.records import Sample
-    from veriglot.server.batches import Call
 
     Answer = asyncio.Future[Prediction] | dict[str, Any]
 

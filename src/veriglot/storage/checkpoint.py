@@ -13,11 +13,11 @@ import mmap
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -25,10 +25,6 @@ from msgspec.structs import replace
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import Lock, beside, partial_path, write_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import BinaryIO
 
 __all__ = [
     "Checkpoint",

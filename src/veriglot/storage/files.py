@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -15,7 +15,6 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import BinaryIO
 
 __all__ = ["Lock", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
 

@@ -17,7 +17,7 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Response
+from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import func, select
 
 from veriglot.http.server import CallRefused, json_response
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__
 from veriglot.storage.files import partial_path
-from veriglot.studio.store import ReadTransaction, sha256
+from veriglot.studio.store import ReadTransaction, Store, sha256
 from veriglot.studio.tables import (
     AT_WORK,
     QUIET_EVENTS,
@@ -47,18 +48,13 @@ from veriglot.studio.tables import (
     steps_after,
     write_moment,
 )
-from veriglot.studio.web import Caller, LeadWriter, Number, Router, error_response
+from veriglot.studio.web import Caller, LeadWriter, Number, Router, Studio, error_response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
     from pathlib import Path
 
-    from sqlalchemy import Connection as DatabaseConnection
-
-    from veriglot.studio.store import Store
-    from veriglot.studio.web import Studio
 
 R = TypeVar("R", Item, Assignment)
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from veriglot.report.text_layout import excerpt
 from veriglot.studio import tables as t
 from veriglot.studio.assignment import assign_item, is_stale, withdraw
 from veriglot.studio.review import after_exclusion
-from veriglot.studio.store import transactional
+from veriglot.studio.store import ReadTransaction, WriteTransaction, transactional
 from veriglot.studio.tables import (
     AT_WORK,
     DONE,
@@ -37,15 +37,13 @@ from veriglot.studio.tables import (
     State,
 )
 from veriglot.studio.texts import Direction, direction
-from veriglot.studio.web import Lead, LeadWriter, Router, Tag, view
+from veriglot.studio.web import Caller, Lead, LeadWriter, Router, Studio, Tag, view
 from veriglot.text.normalization import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.studio.project import Project
-    from veriglot.studio.store import ReadTransaction, WriteTransaction
-    from veriglot.studio.web import Caller, Studio
 
 __all__ = ["router"]
 

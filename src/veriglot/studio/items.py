@@ -17,7 +17,7 @@ from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions, read_rows
 from veriglot.metrics.reference import answer
 from veriglot.metrics.spans import unit_marks
-from veriglot.records import Annotation, Kind, Prediction, Status
+from veriglot.records import Annotation, Kind, Prediction, Sample, Status
 from veriglot.records.languages import get_language
 from veriglot.records.settings import errors_of, paths_in, require
 from veriglot.records.taxonomy import taxonomy_with
@@ -25,18 +25,15 @@ from veriglot.storage.checkpoint import FailedRow
 from veriglot.studio import tables
 from veriglot.studio.comparison import Comparison
 from veriglot.studio.layers import Layer, LayerSpan
-from veriglot.studio.project import NO_HALLUCINATION, Project, TaskKind
-from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, ProjectRow, Purpose, StoreError
+from veriglot.studio.project import NO_HALLUCINATION, Form, Paths, Project, TaskKind
+from veriglot.studio.tables import WORK_ROLES, Item, ItemRole, NotFound, ProjectRow, Purpose, StoreError
 from veriglot.study.rates import query_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from veriglot.records import Sample
-    from veriglot.studio.project import Form, Paths
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
-    from veriglot.studio.tables import Item
 
 __all__ = [
     "ImportResult",

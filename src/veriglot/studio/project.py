@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.records import from_mapping
+from veriglot.records import Sample, from_mapping
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record, StrictRecord, errors_of, paths_in, read_toml_records, require
 from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomy
@@ -24,8 +24,6 @@ from veriglot.storage.files import open_whole
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from veriglot.records import Sample
 
 
 __all__ = [

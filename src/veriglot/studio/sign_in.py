@@ -26,13 +26,12 @@ from veriglot.errors import UsageError
 from veriglot.http.server import CallRefused
 from veriglot.studio.people import base_address, renew, start_session
 from veriglot.studio.tables import NotFound, Person
-from veriglot.studio.web import Studio, client_address, set_cookie
+from veriglot.studio.web import Studio, Studios, client_address, set_cookie
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.studio.project import SignInEntry
-    from veriglot.studio.web import Studios
 
 __all__ = ["check_secret", "router"]
 

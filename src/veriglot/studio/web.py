@@ -48,8 +48,8 @@ from veriglot.plugins import packaged
 from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
-from veriglot.studio.project import changed_settings
-from veriglot.studio.store import Store, open_store
+from veriglot.studio.project import Project, changed_settings
+from veriglot.studio.store import ReadTransaction, Store, open_store
 from veriglot.studio.tables import Conflict, DiskFullError, NotFound, Person, Role, State, StoreError
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path as FilePath
 
-    from veriglot.studio.project import Project
-    from veriglot.studio.store import ReadTransaction
 
 __all__ = [
     "Caller",

@@ -16,7 +16,7 @@ from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Kind, Reliability
 from veriglot.records.languages import language_name
 from veriglot.signatures import __version__
-from veriglot.study.results import Reference, StudyResults
+from veriglot.study.results import Cell, Reference, StudyResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from veriglot.study.config import Config
     from veriglot.study.rates import Estimated, Judging
     from veriglot.study.responses import Plan
-    from veriglot.study.results import Cell
 
 __all__ = ["bibtex", "described", "methods_document"]
 

@@ -17,15 +17,13 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
+from icu4py.breakers import BaseBreaker, CharacterBreaker, SentenceBreaker, WordBreaker
 
 from veriglot.plugins import packaged
 from veriglot.text.normalization import fold
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
 if TYPE_CHECKING:
-    from icu4py.breakers import BaseBreaker
-
     from veriglot.arrays import Int32s, Int64s, UInt8s, UInt32s
 __all__ = ["clusters", "folded_words", "sentences", "space_of", "word_bounds", "words"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -41,10 +41,6 @@ from veriglot.records import DataSource, Detector, Kind, Prediction, Sample, Sta
 from veriglot.records.languages import find_language
 from veriglot.signatures import __version__, digest, signature
 from veriglot.text.segmentation import word_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 __all__ = ["Rows", "fit_calibration", "line_of", "lines_by_script", "logistic", "train_stacking"]
 

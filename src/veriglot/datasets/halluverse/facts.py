@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from difflib import SequenceMatcher
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
@@ -27,7 +27,6 @@ from veriglot.wikipedia.wikidata import Person, without_parentheses
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     from veriglot.llm.client import Client, Reply, Request
 

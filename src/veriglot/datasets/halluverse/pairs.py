@@ -9,7 +9,7 @@ from math import exp, log
 from operator import attrgetter
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -45,7 +45,6 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     from veriglot.llm.client import Client
     from veriglot.wikipedia.wikidata import Person

@@ -12,7 +12,7 @@ from math import inf
 from operator import attrgetter
 from os.path import commonprefix
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 
@@ -40,7 +40,6 @@ from veriglot.text.segmentation import folded_words, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     from veriglot.storage.checkpoint import Tally
 

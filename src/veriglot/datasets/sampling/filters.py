@@ -6,7 +6,7 @@ import multiprocessing
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
@@ -38,7 +38,6 @@ from veriglot.text.identification import identify
 from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from veriglot.arrays import Bools, Numbers, UInt8s, UInt32s, UInt64s

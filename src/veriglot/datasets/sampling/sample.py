@@ -16,7 +16,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
@@ -50,8 +50,6 @@ from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from veriglot.arrays import Float64s, Int64s, Numbers, UInt8s, UInt64s

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from msgspec.structs import asdict, replace
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator as Asking
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     _T = TypeVar("_T")
     _Working = Asking[tuple[Request, ...], list[Reply], _T]

@@ -12,7 +12,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -40,7 +40,6 @@ from veriglot.text.unicode import trimmed
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     _Work = Generator[list[TranslationRequest], list[Translation], "_TranslatedRow | FailedRow"]
 

@@ -36,15 +36,13 @@ class _CompanionScorer(PairScorer):
         engine: str | Path,
         options: dict[str, Any],
         about: dict[str, Any],
-        *,
-        start_timeout: float,
-        timeout: float,
+        **timeouts: float,
     ) -> None:
-        for what, seconds in (("start_timeout", start_timeout), ("timeout", timeout)):
+        for what, seconds in timeouts.items():
             if not seconds > 0:
                 raise UsageError(f"{what} is a number of seconds above 0, not {seconds}.")
 
-        self._companion = Companion(python, engine, options, start_timeout=start_timeout, timeout=timeout)
+        self._companion = Companion(python, engine, options, **timeouts)
         versions = {name.replace("-", "_"): version for name, version in self._companion.packages.items()}
         details = self._companion.about
         folder = details.get("folder")
@@ -112,8 +110,7 @@ class Comet(_CompanionScorer):
             "model": model, "encoder": encoder, "device": device, "batch_size": batch_size, "offline": offline(),
         }  # fmt: skip
         about = {"model": model, "encoder": encoder}
-        environment = python_of("comet", python)
-        self._open(environment, "comet", given, about, start_timeout=start_timeout, timeout=timeout)
+        self._open(python_of("comet", python), "comet", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
 class Laser(_CompanionScorer):
@@ -148,8 +145,7 @@ class Laser(_CompanionScorer):
         agree(model, accepted=accept_licence)
         given = {"model": model, "encoder": encoder, "source_encoder": source_encoder, "device": device}
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder, "source": source_encoder}
-        environment = python_of("laser", python)
-        self._open(environment, "laser", given, about, start_timeout=start_timeout, timeout=timeout)
+        self._open(python_of("laser", python), "laser", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
 class Blaser(_CompanionScorer):
@@ -189,8 +185,7 @@ class Blaser(_CompanionScorer):
             "model": model, "encoder": encoder, "tokenizer": encoder, "device": device, "offline": offline(),
         }  # fmt: skip
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder}
-        environment = python_of("sonar", python)
-        self._open(environment, "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
+        self._open(python_of("sonar", python), "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
 
     def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
         """Without both languages' codes there is nothing to ask."""

@@ -118,15 +118,12 @@ def _described(name: str, file: Path) -> Pipeline | None:
         quality = float((meta.get("performance") or {}).get("ents_f") or 0.0)
         components = tuple(meta.get("pipeline") or meta.get("components") or ())
         if Path(name).is_dir():
-            revision += f"-{_folder_digest(file.parent)}"
+            files = sorted(path for path in file.parent.rglob("*") if path.is_file())
+            parts = (part for path in files for part in (path.relative_to(file.parent).as_posix(), file_sha256(path)))
+            revision += f"-{digest(parts)[:8]}"
         return Pipeline(name, meta["lang"], revision, quality, components)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _folder_digest(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return digest(part for path in files for part in (path.relative_to(folder).as_posix(), file_sha256(path)))[:8]
 
 
 def _base(tag: str) -> str:

@@ -74,7 +74,12 @@ class _ClaimScorer(PairScorer):
         for claim in claims:
             left = self._room - self._tokens.count(claim)
             if left < _FEWEST:
-                return NotScored(Status.TOO_LONG, self._too_long(claim))
+                advice = " (level=sentence judges it in parts)" if self._level == "response" else ""
+                reason = (
+                    f"a {self._level} of {self._room - left:,} tokens leaves no room for evidence"
+                    f" among {self._room:,}{advice}"
+                )
+                return NotScored(Status.TOO_LONG, reason)
             windows = self._tokens.stretches(pair.source, left, overlap=True)
             plan.append([_Judged(pair.source[start:end], claim) for start, end in windows])
         return plan
@@ -86,13 +91,6 @@ class _ClaimScorer(PairScorer):
         if self._level == "sentence":
             return [text[start:end] for start, end in sentences(text, pair.language)]
         return [fact.text(text) for fact in facts(text, pair.language)]
-
-    def _too_long(self, claim: str) -> str:
-        advice = " (level=sentence judges it in parts)" if self._level == "response" else ""
-        return (
-            f"a {self._level} of {self._tokens.count(claim):,} tokens leaves no room for evidence"
-            f" among {self._room:,}{advice}"
-        )
 
 
 def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> Measured:

@@ -596,13 +596,6 @@ def _records(results: StudyResults, tables: dict[str, Table]) -> dict[str, Any]:
 # Languages by models, as a paper prints them.
 
 
-def _caption(view: View) -> str:
-    return (
-        f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {view.level}"
-        " intervals in percentage points and coverage (judged responses over those asked for or given)."
-    )
-
-
 def _notes(view: View) -> list[str]:
     unreliable = count(len(view.unreliable), "rate")
     head = f"Unreliable, and in no mean: {unreliable} of {len(view.own_rates)}."
@@ -611,7 +604,11 @@ def _notes(view: View) -> list[str]:
 
 def _markdown(view: View) -> str:
     """Title, table, what is unreliable and why, and the signature."""
-    lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(_caption(view)), ""]
+    caption = (
+        f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {view.level}"
+        " intervals in percentage points and coverage (judged responses over those asked for or given)."
+    )
+    lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(caption), ""]
     lines += [*(f"- {escape_markdown(text)}" for text in findings(view)), ""]
     lines += [_rate_table(view).to_markdown(), *(f"- {escape_markdown(text)}" for text in _notes(view))]
     return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])

@@ -192,8 +192,10 @@ def _part_of_date(words: SentenceWords, rules: _Rules, index: int) -> bool:
 def _end_of_date(words: SentenceWords, rules: _Rules, start: int) -> int:
     end = start + 1
     while end < len(words):
-        if _follows(words, end) and _part_of_date(words, rules, end):
-            if "," in words.gaps[end] and (_is_year(words, end - 1) or not _is_year(words, end)):
+        gap = words.gaps[end]
+        follows = _IN_DATE.fullmatch(gap) is not None and _SPACED_DASH.search(gap) is None
+        if follows and _part_of_date(words, rules, end):
+            if "," in gap and (_is_year(words, end - 1) or not _is_year(words, end)):
                 break  # `1914, 1918` are two; `March 14, 1879` is one
             end += 1
         elif _bridged(words, rules, end):
@@ -203,11 +205,6 @@ def _end_of_date(words: SentenceWords, rules: _Rules, start: int) -> int:
         else:
             break
     return end
-
-
-def _follows(words: SentenceWords, index: int) -> bool:
-    gap = words.gaps[index]
-    return _IN_DATE.fullmatch(gap) is not None and _SPACED_DASH.search(gap) is None
 
 
 def _bridged(words: SentenceWords, rules: _Rules, index: int) -> bool:

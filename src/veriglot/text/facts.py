@@ -228,13 +228,8 @@ def _is_date(words: SentenceWords, rules: _Rules, start: int, end: int) -> bool:
     numbers = [index for index in range(start, end) if words.has_digit(index)]
     if numbers and any(rules.in_date(words.folded[index]) for index in range(start, end)):
         return True
-    return any(_is_year(words, index) or _ends_as_date(words.folded[index], rules) for index in numbers)
-
-
-def _ends_as_date(word: str, rules: _Rules) -> bool:
-    """Whether a number is written together with a word of a date, as in `1879년`."""
-    tail = word.lstrip("0123456789")
-    return tail != word and tail in rules.dates
+    # A number may be written together with a word of a date, as in `1879년`.
+    return any(_is_year(words, index) or words.folded[index].lstrip("0123456789") in rules.dates for index in numbers)
 
 
 def values(words: SentenceWords, rules: _Rules, runs: Sequence[_Run], date_runs: Sequence[_Run]) -> list[_Value]:

@@ -90,7 +90,9 @@ def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
     for bound in ends:
         if bound < len(text) and not _ends_sentence(text, max(start, bound - _LOOK_BACK), bound, language):
             continue
-        end = _without_opening(text, bound)
+        end = bound
+        if text[end - 1] in "“「『《" and end < len(text) and text[end - 2] in "。！？!?.”」』》":
+            end -= 1  # UAX 29 leaves an opening quotation mark at the end of the sentence before it
         ranges.extend(_parted(text, start, end))
         start = end
     solid = np.flatnonzero(kinds & Kind.SPACE == 0)
@@ -106,13 +108,6 @@ def _missing_spaces(codes: UInt32s, kinds: UInt8s) -> Int64s:
     glued = (kinds[stops - 1] & lower != 0) & (kinds[stops + 1] & upper != 0) & (kinds[stops + 2] & lower != 0)
     ends: Int64s = stops[glued] + 1
     return ends
-
-
-def _without_opening(text: str, end: int) -> int:
-    """`end` moved before an opening quotation mark that UAX 29 leaves at the end of the sentence before it."""
-    if text[end - 1] in "“「『《" and end < len(text) and text[end - 2] in "。！？!?.”」』》":
-        return end - 1
-    return end
 
 
 def _ends_sentence(text: str, start: int, end: int, language: str | None) -> bool:

@@ -177,17 +177,16 @@ def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: 
         check_f1=_mean(checks),
         others=_mean(item.others for item in rows if item.others is not None),
         flags=flags,
-        trend=[_trend_point(done[at : at + entry.window]) for at in range(0, len(done), entry.window)],
-    )
-
-
-def _trend_point(rows: Sequence[WorkedItem]) -> TrendPoint:
-    return TrendPoint(
-        len(rows),
-        _seconds_per_word(rows),
-        sum(item.marks for item in rows) / len(rows),
-        _mean(item.check for item in rows if item.check is not None),
-        _mean(item.others for item in rows if item.others is not None),
+        trend=[
+            TrendPoint(
+                len(part),
+                _seconds_per_word(part),
+                sum(item.marks for item in part) / len(part),
+                _mean(item.check for item in part if item.check is not None),
+                _mean(item.others for item in part if item.others is not None),
+            )
+            for part in (done[at : at + entry.window] for at in range(0, len(done), entry.window))
+        ],
     )
 
 

@@ -341,7 +341,9 @@ class Measurement:
             if judgement.verdicts_alone:
                 cut, reached, reason = 0.5, None, "verdicts alone, which count as they are"
             elif not len(dev):
-                reason = self._nothing_to_tune_on()
+                marked = self.test.nonfactual
+                one_kind = f"{'every' if marked.all() else 'no'} item is unsupported"
+                reason = one_kind if marked.all() or not marked.any() else "no sample is set aside for tuning"
             value = None if cut is None else judgement.sign * cut
             self.thresholds.append(
                 BenchThreshold(
@@ -356,12 +358,6 @@ class Measurement:
                 scored = f" ({items:,} scored item{'' if items == 1 else 's'})" if items else ""
                 without |= dict.fromkeys(meant, f"{UNTUNED}: {reason}{scored}")
         return cuts, without
-
-    def _nothing_to_tune_on(self) -> str:
-        marked = self.test.nonfactual
-        kind = "every" if marked.all() else "no"
-        one_kind = marked.all() or not marked.any()
-        return f"{kind} item is unsupported" if one_kind else "no sample is set aside for tuning"
 
     def _add(
         self,

@@ -194,7 +194,12 @@ class PredictedLabels:
             self.missing.append(sample.id)
             return sample
         try:
-            self._check_name(sample)
+            if any(annotation.annotator == self.annotator for annotation in sample.annotations):
+                raise InputError(
+                    f"{sample.id!r} has an annotation by {self.annotator!r} already",
+                    field="annotations",
+                    remedy="Give another name: --annotator NAME.",
+                )
             _check_belongs(prediction, sample)
             made = (
                 self._unchecked(prediction, sample)
@@ -206,14 +211,6 @@ class PredictedLabels:
             raise
         self.losses.note(sample.id, *_lost(prediction, sample))
         return made
-
-    def _check_name(self, sample: Sample) -> None:
-        if any(annotation.annotator == self.annotator for annotation in sample.annotations):
-            raise InputError(
-                f"{sample.id!r} has an annotation by {self.annotator!r} already",
-                field="annotations",
-                remedy="Give another name: --annotator NAME.",
-            )
 
     def _unchecked(self, prediction: Prediction, sample: Sample) -> Sample:
         """The sample with why it was not checked; nothing that its `meta` holds already is replaced."""

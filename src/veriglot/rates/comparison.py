@@ -603,9 +603,7 @@ def _holm(p_values: Array) -> Array:
     return adjusted
 
 
-def _benjamini_hochberg(p_values: Array) -> Array:
-    controlled: Array = statistics("The correction `bh`").false_discovery_control(p_values, method="bh")
-    return controlled
-
-
-_CORRECTIONS: dict[str, Callable[[Array], Array]] = {"holm": _holm, "bh": _benjamini_hochberg}
+_CORRECTIONS: dict[str, Callable[[Array], Array]] = {
+    "holm": _holm,
+    "bh": lambda p_values: statistics("The correction `bh`").false_discovery_control(p_values, method="bh"),
+}

@@ -474,18 +474,13 @@ def t_test(
         spread = math.sqrt((vx + vy) / 2)
         freedom = (n - 1) * (m - 1) * (vx + vy) ** 2 / ((m - 1) * vx**2 + (n - 1) * vy**2)
     interval = tested.confidence_interval(confidence)
-    d = difference / spread
+    d, unbiasing = difference / spread, math.nan
+    if freedom > 1:  # what takes the bias of a standardised difference away, exactly: Hedges 1981, equation 6e
+        unbiasing = math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
     return TTest(
-        difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * _unbiasing(freedom), (n, m),
+        difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * unbiasing, (n, m),
         low=float(interval.low), high=float(interval.high),
     )  # fmt: skip
-
-
-def _unbiasing(freedom: float) -> float:
-    """What takes the bias of a standardised difference away, exactly: Hedges 1981, equation 6e."""
-    if freedom <= 1:
-        return math.nan
-    return math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
 
 
 def _flat(values: Array, *scale: Array) -> bool:

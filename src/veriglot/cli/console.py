@@ -218,12 +218,10 @@ class Account:
             reasons = ", ".join(f"{status.replace('_', ' ')} {count:,}" for status, count in others)
             yield f"{statuses.total() - checked:,} not checked ({reasons})"
         if self.tally.failed:
-            yield f"{self.tally.failed:,} could not be read{self._where()}"
-
-    def _where(self) -> str:
-        files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.tally.failed]
-        files += [] if self._listing is None else [str(self._listing)]
-        return f" (see {shortened(files, 1)})" if files else ""
+            files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.tally.failed]
+            files += [] if self._listing is None else [str(self._listing)]
+            where = f" (see {shortened(files, 1)})" if files else ""
+            yield f"{self.tally.failed:,} could not be read{where}"
 
     def _tell_repairs(self) -> None:
         if self._report is None:

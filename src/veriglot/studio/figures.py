@@ -203,7 +203,9 @@ class Figures:
                 self._load(studio, version)
             made = self._figures.setdefault(key, _Figure(next(self._ids), studio))
             self._figures.move_to_end(key)
-            self._forget()
+            idle = [other for other, figure in self._figures.items() if not figure.began]
+            for other in idle[: max(0, len(self._figures) - _REMEMBERED)]:
+                del self._figures[other]
             wait = min(wait, _WAIT_BESIDE) if wait == _WAIT and made.answer is not None else wait
             while made.is_old(version) and not self._closed:
                 rest, left = made.rest, asked + wait - time.monotonic()
@@ -222,11 +224,6 @@ class Figures:
                 if failed or made.cancelled:
                     break
         return made, version
-
-    def _forget(self) -> None:
-        idle = [key for key, made in self._figures.items() if not made.began]
-        for key in idle[: max(0, len(self._figures) - _REMEMBERED)]:
-            del self._figures[key]
 
     def _version(self, studio: Studio) -> _Version:
         """How much happened so far; only the newest events are counted again, of which some may come in late."""

@@ -430,7 +430,7 @@ def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
     try:  # options go into signatures and results
         refuse_secrets(key if isinstance(key, str) else None, headers if isinstance(headers, dict) else ())
     except UsageError as error:
-        raise InputError(error.message, field=f"{field}.options", remedy=error.remedy) from None
+        raise InputError(error.message, error.remedy, field=f"{field}.options") from None
 
 
 def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:

@@ -121,7 +121,7 @@ class DataSet:
         if not test:
             raise InputError(
                 f"{entry.name}: all labelled samples are used for tuning, and none is left for testing.",
-                remedy="Give more texts, or another file as dev.",
+                "Give more texts, or another file as dev.",
             )
         seed, split = config.bench.seed, split + _dropped(flags)
         test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
@@ -257,7 +257,7 @@ def _no_labels(
         if names:
             reason = f"no sample has labels of {entry.annotator!r}"
             remedy = f"Its annotators are {', '.join(names)}."
-    return InputError(reason, path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}", remedy=remedy)
+    return InputError(reason, remedy, path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}")
 
 
 def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds) -> Iterator[Sample | FailedRow]:

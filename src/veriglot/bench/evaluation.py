@@ -141,7 +141,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
     if asked:
         raise UsageError(
             f"The types of the data ({data}) and of the detector ({detector}) do not both map to {asked!r}.",
-            remedy="Leave --taxonomy out to see the available figures.",
+            "Leave --taxonomy out to see the available figures.",
         )
     return Types(None, (), {}, f"types are not compared: none of {data} and {detector} leads to the other")
 
@@ -271,13 +271,13 @@ class Evaluation:
         if not isinstance(threshold, float):
             raise UsageError(
                 "An error profile holds at one threshold, and these predictions do not state theirs.",
-                remedy="Give it with --threshold.",
+                "Give it with --threshold.",
             )
         if not self.counts.blocks["unit"].any():
             raise UsageError(
                 f"There is no error profile: it counts units ({self.counts.unit}), and no response with labelled spans"
                 " was scored.",
-                remedy="Labels of whole responses give the figures of responses, not which words are wrong: mark spans"
+                "Labels of whole responses give the figures of responses, not which words are wrong: mark spans"
                 " for a profile, or estimate without it (veriglot estimate --estimator raw).",
             )
         tags = sorted(set(self.counts.languages))
@@ -548,7 +548,7 @@ def confusion_matrix(
     if strange:
         raise UsageError(
             f"Items are of classes that the matrix does not have: {', '.join(strange)}.",
-            remedy=f"Its classes are {', '.join(classes)}.",
+            f"Its classes are {', '.join(classes)}.",
         )
     extra = {answer for _, answer in counted} - {*classes, UNMARKED}
     answers = (*dict.fromkeys((*classes, UNMARKED)), *sorted(extra, key=lambda name: (name == NO_ANSWER, name)))

@@ -745,7 +745,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
     if not figures:
         raise UsageError(
             f"The results hold no {measure} of {level}s of a detector on {FEWEST_TEXTS} unseen texts of one language.",
-            remedy="Choose another --measure or --figure-level, or run the bench on more labelled data.",
+            "Choose another --measure or --figure-level, or run the bench on more labelled data.",
         )
     return Recorded(format=Recorded.known, level=level, measure=measure, figures=figures, signature=results.signature)
 

@@ -106,9 +106,9 @@ def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = No
         raise InputError(
             f"the prediction of {sample.id!r} marks up to {end}, but its response has {len(sample.response)}"
             " characters",
+            "Check that the predictions are of this data, and that offsets count code points.",
             path=path,
             field="spans",
-            remedy="Check that the predictions are of this data, and that offsets count code points.",
         )
     for span in spans:
         there = sample.response[span.start : span.end]
@@ -116,9 +116,9 @@ def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = No
             raise InputError(
                 f"the prediction of {sample.id!r} marks {_quoted(span.text)}, but its response has {_quoted(there)} at"
                 f" [{span.start}, {span.end})",
+                _OF_OTHERS,
                 path=path,
                 field="spans",
-                remedy=_OF_OTHERS,
             )
 
 
@@ -171,7 +171,7 @@ class PredictedLabels:
         if annotator is None and len(names) > 1:
             raise UsageError(
                 f"These predictions were made by {len(names)} detectors: {', '.join(names[:_NAMED])}.",
-                remedy="Name them together: --annotator NAME.",
+                "Name them together: --annotator NAME.",
             )
         return cls(predictions, annotator or names[0], _taxonomy(predictions.types, taxonomy))
 
@@ -197,8 +197,8 @@ class PredictedLabels:
             if any(annotation.annotator == self.annotator for annotation in sample.annotations):
                 raise InputError(
                     f"{sample.id!r} has an annotation by {self.annotator!r} already",
+                    "Give another name: --annotator NAME.",
                     field="annotations",
-                    remedy="Give another name: --annotator NAME.",
                 )
             _check_belongs(prediction, sample)
             made = (
@@ -219,14 +219,14 @@ class PredictedLabels:
             raise InputError(
                 f"{sample.id!r} was not checked, and the key that records this holds something else:"
                 f" {_quoted(str(notes))}",
+                "Rename that key of the data.",
                 field=f"meta.{UNCHECKED}",
-                remedy="Rename that key of the data.",
             )
         if notes.get(self.annotator, why) != why:
             raise InputError(
                 f"{sample.id!r} already states why {self.annotator!r} did not check it",
+                "Give another name: --annotator NAME.",
                 field=f"meta.{UNCHECKED}",
-                remedy="Give another name: --annotator NAME.",
             )
         self.unchecked[prediction.status] += 1
         return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**notes, self.annotator: why}})
@@ -267,8 +267,8 @@ def _check_belongs(prediction: Prediction, sample: Sample) -> None:
     if predicted.partition("-")[0].casefold() != stated.partition("-")[0].casefold():
         raise InputError(
             f"the prediction of {sample.id!r} was made in {predicted}, but the sample is in {stated}",
+            _OF_OTHERS,
             field="language",
-            remedy=_OF_OTHERS,
         )
 
 
@@ -295,6 +295,6 @@ def _taxonomy(types: frozenset[str], asked: str | None) -> str:
         what = f"the types {', '.join(sorted(types))}" if types else "no types"
         raise UsageError(
             f"These predictions hold {what}, which do not determine a taxonomy.",
-            remedy="Name it: --taxonomy NAME, such as fava.",
+            "Name it: --taxonomy NAME, such as fava.",
         )
     return name

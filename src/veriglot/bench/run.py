@@ -312,9 +312,9 @@ def _joined(system: System, files: Predictions, data: str, sample: Sample) -> Pr
     if before != data:
         raise InputError(
             f"the id {sample.id!r} is in the data sets {before} and {data}, so that its prediction cannot be joined",
+            "Make a system for each of them, with `data` naming its data set.",
             path=names,
             field="id",
-            remedy="Make a system for each of them, with `data` naming its data set.",
         )
     check_marks(prediction, sample, path=names)
     return prediction

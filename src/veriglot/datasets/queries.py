@@ -99,7 +99,7 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
         part = "text"
     text = data.get(part)
     if not isinstance(language, str) or not language:
-        raise InputError("the reference states no language", field="language", remedy="Write its BCP 47 tag.")
+        raise InputError("the reference states no language", "Write its BCP 47 tag.", field="language")
     if not isinstance(text, str) or not text.strip():
         raise InputError("the reference has no text", field=part)
     number = next((data[key] for key in _ID_KEYS if data.get(key) not in (None, "")), None)

@@ -74,7 +74,7 @@ def fast_tokenizer_of(model: str) -> Any:
     if path != Path(model) and path.suffix != ".json":
         raise WeightsError(
             f"The tokenizer of {model!r} is inside its file and does not give the offsets of its tokens.",
-            remedy="Give a tokenizer.json, the folder of a checkpoint, its name on the hub, or e5-multilingual.",
+            "Give a tokenizer.json, the folder of a checkpoint, its name on the hub, or e5-multilingual.",
         )
     with loading("tokenizer", model):
         return transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
@@ -142,7 +142,7 @@ def _require_offsets(tokenizer: Any) -> None:
     if not getattr(tokenizer, "is_fast", False):
         raise UsageError(
             "This tokenizer does not give the offsets of its tokens.",
-            remedy="Give one that the tokenizers library runs (with a tokenizer.json).",
+            "Give one that the tokenizers library runs (with a tokenizer.json).",
         )
 
 
@@ -295,7 +295,7 @@ def _layer(sample: Sample, annotator: str | None) -> Annotation:
         raise InputError("nobody marked spans" if annotator is None else f"{annotator} marked no spans")
     if len(marked) > 1:
         names = ", ".join(sorted({layer.annotator for layer in marked}))
-        raise InputError(f"spans of several annotators ({names})", remedy="Choose one: --annotator NAME.")
+        raise InputError(f"spans of several annotators ({names})", "Choose one: --annotator NAME.")
     (layer,) = marked
     known = taxonomies().get(layer.taxonomy)
     for span in layer.spans or ():
@@ -303,8 +303,8 @@ def _layer(sample: Sample, annotator: str | None) -> Annotation:
             raise InputError(
                 f"the span at {span.start} to {span.end} has the type {span.type!r}, which is none of the taxonomy"
                 f" {known.name!r} ({', '.join(known.types)})",
+                "Correct the type, or name a taxonomy of your own; `veriglot dataset check` counts such spans.",
                 field="annotations",
-                remedy="Correct the type, or name a taxonomy of your own; `veriglot dataset check` counts such spans.",
             )
     return layer
 

@@ -156,7 +156,7 @@ class Encoder(Configured, ABC):
 
     def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
         if not cache_mb >= 0:
-            raise UsageError(f"The cache size is {cache_mb} MiB.", remedy="Give cache_mb 0 or more.")
+            raise UsageError(f"The cache size is {cache_mb} MiB.", "Give cache_mb 0 or more.")
         self._recent: Recent[Piece] = Recent(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
         measured = measured_in(self.name) if languages is None else languages
         self._measured = frozenset(get_language(tag).tag for tag in measured)
@@ -229,7 +229,7 @@ def _checked(bounds: Sequence[tuple[int, int]] | Int64s, length: int) -> Int64s:
     if edges.size and (edges[0] < 0 or edges[-1] > length or (np.diff(edges) < 0).any()):
         raise UsageError(
             f"These sentences are not in order inside a text of {length:,} code points.",
-            remedy="Give half-open ranges of code points that do not overlap, as veriglot.text.segmentation does.",
+            "Give half-open ranges of code points that do not overlap, as veriglot.text.segmentation does.",
         )
     return wanted
 
@@ -289,7 +289,7 @@ class WindowEncoder(Encoder):
         if room < len(empty.before) + len(empty.after) + _FEWEST:
             raise UsageError(
                 f"The encoder takes {room} tokens at a time, special tokens and prompt included: too few for a text.",
-                remedy=f"Give max_length {len(empty.before) + len(empty.after) + _FEWEST} or more.",
+                f"Give max_length {len(empty.before) + len(empty.after) + _FEWEST} or more.",
             )
         pooled, hidden = self._run(*pad([[*empty.before, *empty.after] or [0]]))
         self.dimension, self.token_dimension = int(pooled.shape[1]), int(hidden.shape[2])
@@ -367,7 +367,7 @@ def fast_tokenizer(tokenizer: Any, model: str) -> Any:
     if inner is None or not hasattr(inner, "no_truncation"):
         raise UsageError(
             f"The tokenizer of {model!r} does not give the offsets of its tokens.",
-            remedy="Use a model whose folder has a tokenizer.json.",
+            "Use a model whose folder has a tokenizer.json.",
         )
     inner.no_truncation()
     inner.no_padding()

@@ -63,8 +63,7 @@ class SentenceTransformer(WindowEncoder):
         words = network.prompts.get(network.default_prompt_name, "") if prompt is None else prompt
         if words and not all(getattr(layer, "include_prompt", True) for layer in network):
             raise UsageError(
-                f"{str(model)!r} leaves its prompt out of the sentence, which is not supported.",
-                remedy="Give prompt ''.",
+                f"{str(model)!r} leaves its prompt out of the sentence, which is not supported.", "Give prompt ''."
             )
         room = room_for(str(model), network.max_seq_length, max_length)
         self.signature = signature(

@@ -101,8 +101,7 @@ class UniversalSentenceEncoder(Encoder):
             data = file.read_bytes()
         except OSError as error:
             raise WeightsError(
-                f"The encoder's file {file} cannot be read: {error.strerror}.",
-                remedy=f"Type: veriglot models get {_NAME}",
+                f"The encoder's file {file} cannot be read: {error.strerror}.", f"Type: veriglot models get {_NAME}"
             ) from error
         self.signature = signature(
             encoder=_NAME,
@@ -118,7 +117,7 @@ class UniversalSentenceEncoder(Encoder):
         except Exception as error:  # the errors of sentencepiece and ONNX Runtime share no base
             raise WeightsError(
                 f"{file} is not the Universal Sentence Encoder, multilingual 3, in ONNX: {error}.",
-                remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
+                f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
             ) from error
 
     def _encode(self, texts: Sequence[str]) -> list[Piece]:

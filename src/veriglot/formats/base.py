@@ -283,7 +283,7 @@ class Reading:
             InputError: repairs are refused (`strict`).
         """
         if self.strict:
-            raise InputError(message, field=where, remedy="Without strict this is repaired and counted.")
+            raise InputError(message, "Without strict this is repaired and counted.", field=where)
         self.report.notes[kind] += 1
 
     def once(self, name: str, make: Callable[[], T]) -> T:
@@ -523,7 +523,7 @@ def need(data: Any, key: str, kind: type[T], *, within: str = "") -> T:
         raise InputError(f"an object is expected here, but this is {_kind_of(data)}", field=within or None)
     value: Any = data.get(key)
     if value is None:
-        raise InputError("the field is missing", field=path, remedy="If the file is in another format, name it.")
+        raise InputError("the field is missing", "If the file is in another format, name it.", field=path)
     if kind is float and type(value) is int:
         value = float(value)
     if not isinstance(value, kind) or isinstance(value, bool):
@@ -612,7 +612,7 @@ def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
     if not messages and part != "question":
         remedy = f"Give it in messages with that role, in a column of its own (--map {part}=COLUMN), or by"
         remedy += f" its place: --map {part}=messages.0.content for the first message."
-        raise InputError(f"no message has the role {roles[0]}", field=part, remedy=remedy)
+        raise InputError(f"no message has the role {roles[0]}", remedy, field=part)
     return messages
 
 

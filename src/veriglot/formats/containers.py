@@ -179,7 +179,7 @@ def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterat
         number += 1
         if number == 1:
             if chunk.startswith(_UTF16_BOMS):
-                raise InputError("this is UTF-16, not UTF-8", remedy="Convert the file to UTF-8 first.", line=1)
+                raise InputError("this is UTF-16, not UTF-8", "Convert the file to UTF-8 first.", line=1)
             chunk = chunk.removeprefix(_UTF8_BOM)
         if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
             while (block := stream.readline(_SKIP_BLOCK)) and not block.endswith(b"\n"):
@@ -294,7 +294,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
             header = None if row == ["sep=", ""] else _unique(row)
         elif len(row) != len(header):
             detail = f"the row has {len(row)} columns, but the header {len(header)}"
-            wrong = InputError(detail, remedy="Check for a quote that is left open.")
+            wrong = InputError(detail, "Check for a quote that is left open.")
             yield _bad(source, line, wrong, delimiter.join(row)[:_SHOWN_OF_TOO_LONG])
         else:
             yield Record(line, dict(zip(header, row, strict=True)))
@@ -339,7 +339,7 @@ def _from_batches(source: Source, what: str, batches: Callable[[BinaryIO], Itera
             yield _bad(
                 source,
                 0,
-                InputError(f"this is not readable as {what}: {message}", remedy="Check that the file is complete."),
+                InputError(f"this is not readable as {what}: {message}", "Check that the file is complete."),
             )
 
 
@@ -459,7 +459,7 @@ class _Unpacked(gzip.GzipFile):
             return super().read(size)
         except (EOFError, OSError, zlib.error) as error:
             raise InputError(
-                f"this gzip file is damaged: {error}", remedy="Check that the file is complete.", path=self.name
+                f"this gzip file is damaged: {error}", "Check that the file is complete.", path=self.name
             ) from error
 
 
@@ -500,7 +500,7 @@ class Source:
     def refuse_encoding(self) -> NoReturn:
         """Raise the error of bytes that are no text in an encoding that is read."""
         remedy = "Save it as UTF-8 (in Excel: CSV UTF-8)."
-        raise InputError("this is neither UTF-8 nor cp1252", path=self.path, remedy=remedy)
+        raise InputError("this is neither UTF-8 nor cp1252", remedy, path=self.path)
 
     @cached_property
     def head(self) -> bytes:
@@ -528,11 +528,11 @@ class Source:
         for magic, what in _NO_TEXT.items():
             if data.startswith(magic):
                 remedy = "Unpack it, or save it as CSV, JSON lines or Parquet."
-                raise InputError(f"this is {what}", path=self.path, remedy=remedy)
+                raise InputError(f"this is {what}", remedy, path=self.path)
         text = data.decode(self.encoding, "replace").removeprefix("\ufeff")
         begun = text.lstrip()
         if self.encoding == "utf-16" and begun[:1] in {"[", "{"}:
-            raise InputError("this is UTF-16, not UTF-8", path=self.path, remedy="Convert the file to UTF-8 first.")
+            raise InputError("this is UTF-16, not UTF-8", "Convert the file to UTF-8 first.", path=self.path)
         if not begun:
             return Head("empty")
         if begun[0] == "[":

@@ -335,9 +335,7 @@ class Inline(Format):
         text = need(record, "tagged", str)
         name = optional(record, "taxonomy", str) or _taxonomy_of(text)
         if name not in taxonomies():
-            raise InputError(
-                f"there is no taxonomy {name!r}", field="taxonomy", remedy=f"Known: {', '.join(taxonomies())}."
-            )
+            raise InputError(f"there is no taxonomy {name!r}", f"Known: {', '.join(taxonomies())}.", field="taxonomy")
         tagged = _parsed(text, "tagged", "tagged", reading, types=name)
         language = reading.stated_language(record) or reading.language_of_file()
         passages = record.get("evidence")

@@ -38,7 +38,7 @@ class NativeLines(Format):
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
         """One sample a record; unknown keys go to its `meta`."""
         if not isinstance(data, dict):
-            raise InputError("a sample is a JSON object", remedy="If the file is in another format, name it.")
+            raise InputError("a sample is a JSON object", "If the file is in another format, name it.")
         try:
             labels_beside = not reading.named and has_labels(data)
             sample = sample_of(data, reading) if labels_beside else sample_from(data)

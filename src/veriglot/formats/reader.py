@@ -43,7 +43,7 @@ _LOG = logging.getLogger(__name__)
 
 _ENOUGH = 0.5
 _SAVE = "Save the rows as CSV, JSON lines or Parquet"
-_NO_ROWS = InputError("it has no rows", remedy="Check that it is the right file.")
+_NO_ROWS = InputError("it has no rows", "Check that it is the right file.")
 
 
 class Guess(NamedTuple):
@@ -81,10 +81,10 @@ def _head(source: Source) -> Head:
 def _refuse(source: Source, head: Head) -> NoReturn:
     """Raise the error of a source that is in no known format."""
     if b"\0" in source.head and source.encoding == "utf-8" and head.container not in {"parquet", "arrow"}:
-        raise InputError("this is binary data, not text", path=source.path, remedy=f"{_SAVE}.")
+        raise InputError("this is binary data, not text", f"{_SAVE}.", path=source.path)
     if head.keys >= {"id", "status", "detector"}:
         remedy = "Name the samples that they were made of."
-        raise InputError("this holds predictions, not samples", path=source.path, remedy=remedy)
+        raise InputError("this holds predictions, not samples", remedy, path=source.path)
     if head.keys:
         source.recode()  # refuses names of columns that are not read right
         try:
@@ -100,7 +100,7 @@ def _refuse(source: Source, head: Head) -> NoReturn:
         if isinstance(first, FailedRow):
             raise first.as_error()
     remedy = f"{_SAVE}, or name the format (--format of convert, format= in Python): {', '.join(FORMATS.names())}."
-    raise InputError(f"no known format fits: it looks like {head.container}", path=source.path, remedy=remedy)
+    raise InputError(f"no known format fits: it looks like {head.container}", remedy, path=source.path)
 
 
 def _guess_source(source: Source) -> Guess:
@@ -166,7 +166,7 @@ def columns_from(pairs: Iterable[str]) -> dict[str, str]:
             if not equals or part in columns:
                 raise UsageError(
                     f"{pair!r} maps nothing." if not equals else f"{part} is mapped twice.",
-                    remedy="Write --map PART=COLUMN,PART=COLUMN, such as response=answer,evidence=contexts.",
+                    "Write --map PART=COLUMN,PART=COLUMN, such as response=answer,evidence=contexts.",
                 )
             columns[part] = column.strip()
     return checked(columns)
@@ -290,7 +290,7 @@ def read_rows(
     seen = seen if seen is not None else SeenIds()
     columns = checked(columns or {})
     if columns and format not in {None, "columns"}:
-        raise UsageError(f"The format {format!r} has columns of its own.", remedy="Leave out either columns or format.")
+        raise UsageError(f"The format {format!r} has columns of its own.", "Leave out either columns or format.")
     for source, guessed in _sources(path, "columns" if columns else format, report):
         file_report = report.files.setdefault(source.path, FileReport(source.path, guessed.format, guessed.why))
         reading = Reading(
@@ -332,11 +332,11 @@ def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow
     return FailedRow.of(
         InputError(
             f"the id {row.id!r} occurred before",
+            "Give every sample an id of its own"
+            + (", or number the rows: --map id=" if reading.report.format == "columns" else "."),
             path=reading.source.path,
             line=reading.line or None,
             field="id",
-            remedy="Give every sample an id of its own"
-            + (", or number the rows: --map id=" if reading.report.format == "columns" else "."),
         )
     )
 
@@ -357,7 +357,7 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
         _LOG.info("%s is left aside: %s", file, why)
     if not any_read:
         wanted = f"in the format {name!r}" if name else "in a known format"
-        raise InputError(f"no file of this folder is {wanted}", path=str(path), remedy="Name a file, or a format.")
+        raise InputError(f"no file of this folder is {wanted}", "Name a file, or a format.", path=str(path))
 
 
 def _as_named(source: Source, name: str) -> Guess:
@@ -365,7 +365,7 @@ def _as_named(source: Source, name: str) -> Guess:
     if container not in containers:
         if container != "text" or containers[0] not in {"jsonl", "csv", "tsv"}:
             detail = f"the format {name!r} lies in {' or '.join(containers)}, but this looks like {container}"
-            raise InputError(detail, path=source.path, remedy="Check the format.")
+            raise InputError(detail, "Check the format.", path=source.path)
         container = containers[0]  # so damaged that it does not look like it; each line says what is wrong
     return Guess(name, "named by the caller", 1.0, container)
 
@@ -389,7 +389,7 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
         container = "jsonl"  # each line will say what is wrong with it
     remedy = "Predictions are what `veriglot detect` writes with -o FILE.jsonl or -o FILE.parquet."
     if container not in {"jsonl", "json", "parquet"}:
-        raise InputError(f"this holds no predictions: it is {container}", path=source.path, remedy=remedy)
+        raise InputError(f"this holds no predictions: it is {container}", remedy, path=source.path)
     for record in read_container(container, source):
         if isinstance(record, FailedRow):
             raise record.as_error()
@@ -397,7 +397,7 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
             if not isinstance(record.data, dict):
                 raise InputError("a prediction is a JSON object")
             if "response" in record.data and "status" not in record.data:
-                raise InputError("this is a sample, not a prediction", remedy=remedy)
+                raise InputError("this is a sample, not a prediction", remedy)
             yield from_mapping(without_null(record.data) if container == "parquet" else record.data, Prediction)
         except InputError as error:
             raise error.at(path=source.path, line=record.line) from error

@@ -325,8 +325,8 @@ class Tagged:
         for tag in self.faults:
             raise InputError(
                 f"the tag {tag.raw!r} at code point {tag.at} is not right: {tag.fault}",
+                "Without strict it is repaired or reported, and counted.",
                 field=at,
-                remedy="Without strict it is repaired or reported, and counted.",
             )
 
 

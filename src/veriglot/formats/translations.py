@@ -551,7 +551,7 @@ class TokenLabels(Format):
         texts = _texts(reading)
         if texts[".target"] is None:
             name = f"{reading.source.stem}.target"
-            raise InputError(f"these labels belong to a text that is not here: {name!r}", remedy="Put it beside them.")
+            raise InputError(f"these labels belong to a text that is not here: {name!r}", "Put it beside them.")
         target, source, reference = (_line(lines, reading.line) or "" for lines in texts.values())
         sample = _translation(
             source,

@@ -88,7 +88,7 @@ class _ParquetSink(_Sink):
 
     def __init__(self, path: Path | None, kind: type[msgspec.Struct]) -> None:
         if path is None:
-            raise UsageError("Parquet cannot be written to standard output.", remedy="Name a file with -o.")
+            raise UsageError("Parquet cannot be written to standard output.", "Name a file with -o.")
         parquet = parquet_module()
         self._target = path
         self._partial = partial_path(path)
@@ -260,7 +260,7 @@ def _format_for(path: str | Path) -> str:
     if name is None:
         raise UsageError(
             f"The name {Path(path).name!r} does not say which format to write.",
-            remedy="Name it (format=, --to), or end the name in .jsonl or .parquet.",
+            "Name it (format=, --to), or end the name in .jsonl or .parquet.",
         )
     return name
 
@@ -305,7 +305,7 @@ class Writer:
         name = format or _format_for(path)
         if name not in FORMATS or not load_format(name).writable:
             writable = ", ".join(each for each in FORMATS.names() if load_format(each).writable)
-            raise UsageError(f"The format {name!r} cannot be written.", remedy=f"Choose one of {writable}.")
+            raise UsageError(f"The format {name!r} cannot be written.", f"Choose one of {writable}.")
         self._name, self._format = name, load_format(name)
         if kind == "predictions" and name not in _NATIVE:
             raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")

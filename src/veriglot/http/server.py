@@ -148,7 +148,7 @@ class CallRefused(UsageError):  # noqa: N818  # reads as what happened
     """A call that is refused before any rule looks at it, with the status and the code of the answer, and headers."""
 
     def __init__(self, status: int, code: str, message: str, remedy: str = "", **headers: str) -> None:
-        super().__init__(message, remedy=remedy)
+        super().__init__(message, remedy)
         self.status = status
         self.code = code
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -202,15 +202,15 @@ class HttpError(VeriglotError):
     def __init__(
         self,
         message: str,
-        *,
         remedy: str = "",
+        *,
         status: int | None = None,
         retryable: bool = False,
         trouble: Literal["status", "host", "connection", "timeout", "json", "closed"] = "status",
         body: str = "",
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(message, remedy=remedy)
+        super().__init__(message, remedy)
         self.status = status
         self.retryable = retryable
         self.trouble = trouble
@@ -531,7 +531,7 @@ class Session:
         except ValueError:
             return HttpError(
                 f"{where} did not answer with whole JSON: {self._excerpt(answer.data, _SHORT)}",
-                remedy="Check that the address is that of an API, and check any proxy.",
+                "Check that the address is that of an API, and check any proxy.",
                 status=answer.status,
                 retryable=True,
                 trouble="json",
@@ -564,7 +564,7 @@ class Session:
     def _too_slow(self, where: str) -> HttpError:
         return HttpError(
             f"{where} did not answer within {self._timeout:g} s",
-            remedy="Raise the time-out, or ask for less at a time.",
+            "Raise the time-out, or ask for less at a time.",
             retryable=True,
             trouble="timeout",
         )
@@ -578,7 +578,7 @@ class Session:
         )
         return HttpError(
             f"{where} got no answer: {reason}",
-            remedy=self._remedy,
+            self._remedy,
             retryable=not final and not any(sign in reason for sign in _FINAL),
             trouble="host" if _is_unknown_host(error) else "connection",
         )
@@ -602,7 +602,7 @@ class Session:
                 self._pace.hold(wait)
         return HttpError(
             f"{where} answered {status}{phrase}{': ' if excerpt else ''}{excerpt}",
-            remedy=remedy,
+            remedy,
             status=status,
             retryable=retryable,
             body=self._excerpt(answer.data),

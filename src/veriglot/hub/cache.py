@@ -128,7 +128,7 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable
     reasons = " ".join(explanations) or "The registry names no place to get it from."
     raise WeightsError(
         f"The model {name!r} could not be fetched. {reasons}",
-        remedy=f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
+        f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
         retryable=retryable,
     )
 
@@ -164,7 +164,7 @@ def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[
         return
     raise WeightsError(
         f"The licence of {model.name!r}, {model.licence}, has to be accepted before it is fetched.",
-        remedy=f"Read it, then type: veriglot models get {model.name} --accept-licence",
+        f"Read it, then type: veriglot models get {model.name} --accept-licence",
     )
 
 
@@ -176,7 +176,7 @@ def _have_room(arrivals: Arrivals, places: tuple[Place, ...]) -> None:
     if free < needed:
         raise WeightsError(
             f"{arrivals.model.name!r} needs {_size(needed)} in {folder()}, and {_size(free)} are free.",
-            remedy="Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
+            "Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
         )
 
 
@@ -223,12 +223,12 @@ def _writing(folder: Path) -> Iterator[None]:
         if error.errno in _FULL:
             raise WeightsError(
                 f"There is no room for the model in {folder}: {error.strerror}.",
-                remedy="Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
+                "Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
             ) from error
         if error.errno in _REFUSED or isinstance(error, NotADirectoryError | FileExistsError):
             raise WeightsError(
                 f"The folder of models, {folder}, cannot be written to: {error.strerror}.",
-                remedy="Set VERIGLOT_WEIGHTS to a folder that you may write to, or have its owner get the model.",
+                "Set VERIGLOT_WEIGHTS to a folder that you may write to, or have its owner get the model.",
             ) from error
         raise
 

@@ -104,9 +104,7 @@ def device_for(wanted: str | None = None) -> torch.device:
         try:
             return torch.device(wanted)
         except RuntimeError as error:
-            raise UsageError(
-                f"PyTorch knows no device {wanted!r}.", remedy="Give `cpu`, `cuda`, `cuda:0`, `mps`."
-            ) from error
+            raise UsageError(f"PyTorch knows no device {wanted!r}.", "Give `cpu`, `cuda`, `cuda:0`, `mps`.") from error
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return accelerator or torch.device("cpu")
 
@@ -164,7 +162,7 @@ def checkpoint(model: str | Path) -> str:
     if not _may_be_on_the_hub(name):
         raise WeightsError(
             f"There is no folder {name!r}.",
-            remedy="Give the folder of a checkpoint, its name on the hub, or a name that `veriglot models` lists.",
+            "Give the folder of a checkpoint, its name on the hub, or a name that `veriglot models` lists.",
         )
     return name
 
@@ -229,7 +227,7 @@ def loading(what: str, model: str) -> Iterator[None]:
             yield
     except _TROUBLE as error:
         message = f"The {what} {model!r} cannot be loaded: {first_line(error)}"
-        raise WeightsError(message, remedy=_remedy(model, error)) from error
+        raise WeightsError(message, _remedy(model, error)) from error
 
 
 def first_line(error: Exception) -> str:
@@ -282,8 +280,7 @@ def room_for(model: str, takes: int | None, wanted: int | None) -> int:
     """
     if wanted is not None and takes is not None and wanted > takes:
         raise UsageError(
-            f"{model!r} takes {takes:,} tokens, and {wanted:,} were asked for.",
-            remedy=f"Give max_length {takes} or less.",
+            f"{model!r} takes {takes:,} tokens, and {wanted:,} were asked for.", f"Give max_length {takes} or less."
         )
     return wanted or takes or _DEFAULT_ROOM
 
@@ -367,7 +364,7 @@ def load_pretrained(
     if absent:
         raise WeightsError(
             f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
-            remedy=f"They would be random. Take a checkpoint that was trained as such a {what}.",
+            f"They would be random. Take a checkpoint that was trained as such a {what}.",
         )
     target = device_for(device)
     settings = {
@@ -464,7 +461,7 @@ def agree(checkpoint: str | Path, *, accepted: bool = False) -> None:
         return
     raise WeightsError(
         f"The licence of {str(checkpoint)!r}, {card.licence}, has to be accepted before it is used.",
-        remedy=f"Read it, then give accept_licence=true, or set {_ACCEPTED}={card.licence.name}.",
+        f"Read it, then give accept_licence=true, or set {_ACCEPTED}={card.licence.name}.",
     )
 
 

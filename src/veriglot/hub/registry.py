@@ -240,7 +240,7 @@ def models() -> dict[str, Model]:
         except OSError as error:
             raise UsageError(
                 f"The registry of models {path} cannot be read: {error.strerror}.",
-                remedy=f"Correct {_REGISTRIES}, or unset it.",
+                f"Correct {_REGISTRIES}, or unset it.",
             ) from error
         _join(known, _read(data, str(path)), path)
     return known
@@ -274,9 +274,7 @@ def _read(data: bytes, origin: str) -> _Registry:
     try:
         registry = msgspec.json.decode(data, type=_Registry)
     except msgspec.MsgspecError as error:
-        raise InputError(
-            str(error), path=origin, remedy="See docs/hub.md for what a registry of models holds."
-        ) from error
+        raise InputError(str(error), "See docs/hub.md for what a registry of models holds.", path=origin) from error
     if origin != _SHIPPED and registry.permissive:
         raise InputError("Only the shipped registry says which licences are permissive.", path=origin)
     named = {name: replace(model, name=name, origin=origin) for name, model in registry.models.items()}
@@ -321,7 +319,7 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
         if name in known:
             raise UsageError(
                 f"{path} names a model {name!r}, and so does {known[name].origin}.",
-                remedy="Give it another name; to add places for the same files, use 'mirrors'.",
+                "Give it another name; to add places for the same files, use 'mirrors'.",
             )
         known[name] = model
     for name, places in registry.mirrors.items():
@@ -402,7 +400,7 @@ class LocalCopy:
         if root is None:
             raise MissingWeightsError(
                 f"The model {self._model.name!r} ({self._model.title}) is not on this machine ({folder()}).",
-                remedy=self._remedy,
+                self._remedy,
             )
         return self.path(root)
 
@@ -454,7 +452,7 @@ class LocalCopy:
                 raise DamagedWeightsError(
                     f"{path} has the SHA-256 {sha256} and {path.stat().st_size:,} bytes, and should have {file.sha256}"
                     f" and {file.bytes:,}.",
-                    remedy=self._remedy,
+                    self._remedy,
                 )
         with suppress(OSError):  # a folder that others write: it is hashed at every start, and right all the same
             self.mark(root)

@@ -59,13 +59,13 @@ class ModelError(VeriglotError):
     def __init__(
         self,
         message: str,
-        *,
         remedy: str = "",
+        *,
         retryable: bool = False,
         fatal: bool = False,
         status: int | None = None,
     ) -> None:
-        super().__init__(message, remedy=remedy, retryable=retryable)
+        super().__init__(message, remedy, retryable=retryable)
         self.fatal = fatal
         self.status = status
 
@@ -300,7 +300,7 @@ class Reply(Record, omit_defaults=True):
         cut = " The reply was cut at its length." if self.finish == "length" else ""
         raise AnswerError(
             f"The reply is not what was asked for: {trouble or 'it holds no JSON'}.{cut} It begins: {shown!r}",
-            remedy="Raise max_tokens." if cut else "Ask again with another seed, or ask a model that follows schemas.",
+            "Raise max_tokens." if cut else "Ask again with another seed, or ask a model that follows schemas.",
         )
 
 
@@ -525,7 +525,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
         if len(pending) >= _GIVE_UP:
             raise ModelError(
                 f"{len(pending)} requests in a row got no reply; the last: {error.message}",
-                remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
+                error.remedy or "See to the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,
                 status=error.status,

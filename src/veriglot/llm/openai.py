@@ -46,8 +46,7 @@ def reply_of(answer: Any, parameters: dict[str, Any]) -> Reply:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError):
         shown = str(answer)[:_EXCERPT]
     raise ModelError(
-        f"The server's answer is not that of an OpenAI-compatible API: {shown}",
-        remedy="Check the address, and any proxy.",
+        f"The server's answer is not that of an OpenAI-compatible API: {shown}", "Check the address, and any proxy."
     )
 
 
@@ -212,7 +211,7 @@ class OpenAI(Client):
         except HttpError as error:
             raise ModelError(
                 error.message,
-                remedy=error.remedy,
+                error.remedy,
                 retryable=error.retryable,
                 fatal=error.status in _FATAL or (error.trouble == "connection" and not error.retryable),
                 status=error.status,
@@ -228,7 +227,7 @@ class OpenAI(Client):
             if known is None:
                 raise UsageError(
                     f"A server of the kind {self._server_name!r} has no {name}: it would ignore or refuse it.",
-                    remedy=f"Leave {name} out, or set it on the server; the kinds are {', '.join(_servers())}.",
+                    f"Leave {name} out, or set it on the server; the kinds are {', '.join(_servers())}.",
                 )
             sent[known] = list(value) if name == "stop" else value
         if request.settings.do_sample is False:

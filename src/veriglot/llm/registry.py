@@ -73,7 +73,7 @@ class Limits:
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, *, spent: Usage | None = None) -> None:
         if (calls is not None and calls < 0) or (tokens is not None and tokens < 0):
-            raise UsageError("A spending limit is at least 0.", remedy="Leave it out for no limit.")
+            raise UsageError("A spending limit is at least 0.", "Leave it out for no limit.")
         self.calls, self.tokens, self.spent = calls, tokens, spent or Usage()
         self._reserved: dict[int, int] = {}
         self._refused = ""
@@ -100,7 +100,7 @@ class Limits:
         with self._changed:
             while True:
                 if self._refused:
-                    raise ModelError(self._refused, remedy=_RAISE, retryable=True, fatal=True)
+                    raise ModelError(self._refused, _RAISE, retryable=True, fatal=True)
                 lacking = self._lacking(cost)
                 if not lacking:
                     ticket = max(self._reserved, default=0) + 1
@@ -253,5 +253,5 @@ def _open_calls(folder: Path) -> Cache:
 def _unusable(folder: Path, what: str) -> VeriglotError:
     return VeriglotError(
         f"The folder of finished calls {folder} cannot be used: {what}",
-        remedy="Free the disk, or name another folder; the calls in a new folder are paid for again.",
+        "Free the disk, or name another folder; the calls in a new folder are paid for again.",
     )

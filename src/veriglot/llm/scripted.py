@@ -104,7 +104,7 @@ class Scripted(Client):
         text = " ".join(request.text.split())[:_EXCERPT]
         raise ModelError(
             f"No rule of the script fits the request to {request.model!r} that begins {text!r}.",
-            remedy="Add a rule without `match` at the end.",
+            "Add a rule without `match` at the end.",
         )
 
 

@@ -84,7 +84,7 @@ class Local(Client):
         if request.model != self.model:
             raise UsageError(
                 f"This client runs {self.model!r}, and the request is for {request.model!r}.",
-                remedy="Open a client per local model.",
+                "Open a client per local model.",
             )
         asked = request.in_words()
         with self._lock, torch.inference_mode():
@@ -93,7 +93,7 @@ class Local(Client):
             try:
                 return self._generate(asked, ids, generation)
             except (RuntimeError, ValueError) as error:  # out of memory, or settings that exclude each other
-                raise ModelError(f"{self.model} failed: {first_line(error)}", remedy="Change the settings.") from error
+                raise ModelError(f"{self.model} failed: {first_line(error)}", "Change the settings.") from error
 
     def _encode(self, request: Request) -> torch.Tensor:
         if request.prompt is not None:
@@ -101,7 +101,7 @@ class Local(Client):
         elif not getattr(self._tokenizer, "chat_template", None):
             raise ModelError(
                 f"{self.model} has no chat template, so it cannot be given messages.",
-                remedy="Give it a prompt to go on from instead.",
+                "Give it a prompt to go on from instead.",
                 fatal=True,
             )
         else:
@@ -122,7 +122,7 @@ class Local(Client):
         given = settings.given()
         for name in _UNUSABLE:
             if given.pop(name, 0):
-                raise UsageError(f"The transformers library has no {name}.", remedy="Use repetition_penalty.")
+                raise UsageError(f"The transformers library has no {name}.", "Use repetition_penalty.")
         bound = given.pop("max_tokens", None)
         stop = given.pop("stop", None)
         if given.get("temperature") == 0:
@@ -137,7 +137,7 @@ class Local(Client):
         if unknown:
             raise UsageError(
                 f"The transformers library has no setting {', '.join(sorted(unknown))}.",
-                remedy="Leave it out: it would be ignored.",
+                "Leave it out: it would be ignored.",
             )
         generation.max_new_tokens = self._room(bound or generation.max_new_tokens, prompt)
         generation.stop_strings = list(stop) if stop else generation.stop_strings
@@ -153,10 +153,10 @@ class Local(Client):
         if room is not None and room < 1:
             raise ModelError(
                 f"The prompt has {prompt:,} tokens, and the context of {self.model} holds {context:,}.",
-                remedy="Give less evidence, or use another model. Prompts are never truncated.",
+                "Give less evidence, or use another model. Prompts are never truncated.",
             )
         if wanted is None and room is None:
-            raise UsageError(f"{self.model} names no length.", remedy="Set max_tokens.")
+            raise UsageError(f"{self.model} names no length.", "Set max_tokens.")
         return min(number for number in (wanted, room) if number is not None)
 
     def _generate(self, request: Request, ids: torch.Tensor, generation: transformers.GenerationConfig) -> Reply:

@@ -153,7 +153,7 @@ def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float
         constraints=optimize.LinearConstraint(members, 1, 1),
     )
     if solution.x is None:
-        raise UsageError(f"The spans of a text cannot be aligned: {solution.message}", remedy="Leave out gamma.")
+        raise UsageError(f"The spans of a text cannot be aligned: {solution.message}", "Leave out gamma.")
     return float(costs @ np.round(solution.x))
 
 
@@ -171,7 +171,7 @@ def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[Int64s,
         if len(groups) * size > _MOST:
             raise UsageError(
                 f"{number} annotators marked too many spans of one text for gamma.",
-                remedy="Leave out gamma, or compute it for fewer annotators.",
+                "Leave out gamma, or compute it for fewer annotators.",
             )
         costs = np.repeat(costs, size)
         groups = np.column_stack([np.repeat(groups, size, axis=0), np.tile(np.arange(size), len(groups))])

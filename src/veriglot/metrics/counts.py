@@ -171,7 +171,7 @@ class Counts:
                 raise UsageError(
                     f"Counts of {part.unit} with {len(part.types)} types cannot be added to counts of {first.unit} with"
                     f" {len(first.types)} types.",
-                    remedy="Evaluate both at the same unit and in the same taxonomy.",
+                    "Evaluate both at the same unit and in the same taxonomy.",
                 )
         offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
         histograms = {}

@@ -578,7 +578,7 @@ def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = 
     """
     entry, truth, known = _known(name, items)
     if entry.kind == "threshold" and cut is None:
-        raise UsageError(f"The measure {name!r} needs a threshold.", remedy="Tune one on a dev split, or give one.")
+        raise UsageError(f"The measure {name!r} needs a threshold.", "Tune one on a dev split, or give one.")
     if len(items) != len(resampling.cluster):
         raise ValueError(f"{len(items)} items, but resamples of {len(resampling.cluster)}")
     bad, labels = items.badness[known], truth[known]

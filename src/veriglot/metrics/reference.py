@@ -129,7 +129,7 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
         names = ", ".join(a.annotator for a in pool)
         raise UsageError(
             f"The sample {sample.id!r} has labels of several models ({names}) and of no person.",
-            remedy="Choose one with --annotator.",
+            "Choose one with --annotator.",
         )
     return _combined(sample, pool, "majority")
 
@@ -311,8 +311,8 @@ def answer(prediction: Prediction, length: int) -> Answer:
             start, end = places[index]
             raise InputError(
                 f"the prediction of {prediction.id!r} marks [{start}, {end}) in a response of {length} code points",
+                "Was it made from another version of the data?",
                 field=f"{name}[{index}]",
-                remedy="Was it made from another version of the data?",
             )
     marks = Marks(bounds, tuple(span.type for span in spans))
     if prediction.words is not None:

@@ -95,7 +95,7 @@ def _tokenizer(name: str) -> Any:
     except Exception as error:  # the library raises bare exceptions of its own
         raise InputError(
             f"the tokenizer cannot be loaded: {error}",
-            remedy="Give the path of a tokenizer.json, or the name of a tokenizer that can be downloaded.",
+            "Give the path of a tokenizer.json, or the name of a tokenizer that can be downloaded.",
             path=name,
         ) from error
     loaded.no_truncation()
@@ -144,7 +144,7 @@ def segmenter(unit: str) -> Segmenter:
     if unit.startswith(_PREFIX):
         name = unit.removeprefix(_PREFIX)
         if not name:
-            raise UsageError("The unit 'hf:' needs a tokenizer.", remedy="Write hf:path/to/tokenizer.json.")
+            raise UsageError("The unit 'hf:' needs a tokenizer.", "Write hf:path/to/tokenizer.json.")
 
         def tokens(text: str, language: str | None = None) -> Bounds:  # noqa: ARG001 - the tokenizer is given
             return token_bounds(name, text)

@@ -86,7 +86,7 @@ def python_of(name: str, python: str | Path | None = None) -> Path:
             return path.absolute()  # not resolved: a link into an environment is what makes it that environment
     if on_path := shutil.which(str(asked)) if asked else None:
         return Path(on_path)
-    raise UsageError(f"There is no Python environment {name!r} at {folder}.", remedy=instructions(name, standard))
+    raise UsageError(f"There is no Python environment {name!r} at {folder}.", instructions(name, standard))
 
 
 def instructions(name: str, folder: Path) -> str:
@@ -217,18 +217,18 @@ class Companion:
                 protocol = hello.protocol if isinstance(hello, _Hello) else "none"
                 raise VeriglotError(
                     f"{name} speaks protocol {protocol}, and this version of Veriglot {PROTOCOL}.",
-                    remedy="Use the engine of this version.",
+                    "Use the engine of this version.",
                 )
             process.send({"type": "open", "options": self._options})
             ready = process.answer(self._start_timeout)
             if isinstance(ready, _Refused):
-                raise WeightsError(f"{name} cannot load its model: {ready.message}", remedy=ready.remedy)
+                raise WeightsError(f"{name} cannot load its model: {ready.message}", ready.remedy)
             if not isinstance(ready, _Ready):
                 raise VeriglotError(f"{name} did not report that it is ready.")
         except _GoneError as gone:
             raise VeriglotError(
                 f"{name} does not start: {gone}.{process.last_words()}",
-                remedy="Read its output, and check the memory and its packages.",
+                "Read its output, and check the memory and its packages.",
             ) from gone
         except VeriglotError:
             process.close()
@@ -286,7 +286,7 @@ class _Process:
             )
         except OSError as error:
             raise VeriglotError(
-                f"{command[0]} cannot be run: {error.strerror}.", remedy="Give the Python of the environment."
+                f"{command[0]} cannot be run: {error.strerror}.", "Give the Python of the environment."
             ) from error
         self.close = weakref.finalize(self, _leave, self._process)
         # Standard error has to be read, or the process would stop when its pipe is full.

@@ -246,7 +246,7 @@ class Refusal:
 
     def as_error(self) -> VeriglotError:
         """The same as an error."""
-        error = VeriglotError(self.message, remedy=self.remedy)
+        error = VeriglotError(self.message, self.remedy)
         error.exit_code = self.exit_code
         return error
 
@@ -503,7 +503,7 @@ class Service:
             if self._deaths_at_start >= _DEATHS_AT_START:
                 raise VeriglotError(
                     f"Worker processes die while they load the detector ({_how(code)}).",
-                    remedy="Check the memory, or try --processes 1. In a script, call it under `if __name__ =="
+                    "Check the memory, or try --processes 1. In a script, call it under `if __name__ =="
                     " '__main__':`, because every process runs the rest of the script.",
                 )
         share, worker.share = worker.share, None

@@ -383,7 +383,7 @@ class Cluster:
                 if not os.environ.get(_ADDRESS) and time.monotonic() - began > _START:
                     raise VeriglotError(
                         f"No worker runs {_START:.0f} s after Ray started on this machine.",
-                        remedy="Rerun the command when the machine is less busy, or with fewer --processes.",
+                        "Rerun the command when the machine is less busy, or with fewer --processes.",
                     )
                 self._listen()
         except BaseException:
@@ -551,7 +551,7 @@ class Cluster:
         if before.signature != description.signature:
             raise VeriglotError(
                 f"The machines have different detectors: {before.signature} and {description.signature}.",
-                remedy="Install the same version of Veriglot and the same models on each.",
+                "Install the same version of Veriglot and the same models on each.",
             )
         self.description = description
         self._deaths_at_start = 0
@@ -574,7 +574,7 @@ class Cluster:
         elif not self._actors:
             raise VeriglotError(
                 f"Workers die while they load the detector: {str(error).strip().splitlines()[0]}",
-                remedy="Install the same version of Veriglot on every machine of the cluster, and check the memory.",
+                "Install the same version of Veriglot on every machine of the cluster, and check the memory.",
             )
         share = actor.share
         if not share:
@@ -613,8 +613,7 @@ def open_engine(
         engine.close()
         raise VeriglotError(
             f"The machines of the cluster have {there}, but this one has {signature}.",
-            remedy="Install the same version of Veriglot and the same models on each, or set VERIGLOT_GPUS=0 to use no"
-            " GPU.",
+            "Install the same version of Veriglot and the same models on each, or set VERIGLOT_GPUS=0 to use no GPU.",
         )
     return engine
 
@@ -674,6 +673,6 @@ def _connected(processes: int) -> tuple[Any, bool]:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise VeriglotError(
             f"There is no Ray cluster at {address or 'this machine'}: {str(error).strip().splitlines()[0]}",
-            remedy=f"Check {_ADDRESS}, or unset it to start a cluster on this machine.",
+            f"Check {_ADDRESS}, or unset it to start a cluster on this machine.",
         ) from error
     return ray, True

@@ -238,13 +238,12 @@ def _factor(
     method = ESTIMATORS[estimator]
     if method.factor is None:
         raise UsageError(
-            f"A rate by `{estimator}` is no multiple of a marked share.",
-            remedy="Compare its draws (`Difference.of_draws`).",
+            f"A rate by `{estimator}` is no multiple of a marked share.", "Compare its draws (`Difference.of_draws`)."
         )
     if not method.needs_profile:
         return 1.0, np.ones(draws)
     if profile is None:
-        raise UsageError(f"The estimator `{estimator}` needs an error profile.", remedy="Give one, or compare `raw`.")
+        raise UsageError(f"The estimator `{estimator}` needs an error profile.", "Give one, or compare `raw`.")
     rates = detector_rates(profile, seed=seed, draws=draws)
     if rates.tpr is None or rates.fpr is None or rates.prevalence is None:
         return None

@@ -501,7 +501,7 @@ def estimate(
         if profile is None:
             raise UsageError(
                 f"The estimator {wanted} needs an error profile.",
-                remedy="Measure one with: veriglot evaluate LABELLED -o profile.json",
+                "Measure one with: veriglot evaluate LABELLED -o profile.json",
             )
         rates = detector_rates(profile, seed=seed, draws=draws)
         findings += profile_findings(rates)
@@ -727,9 +727,7 @@ def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
 def _mixture(case: _Case) -> _Correction:
     study = Study.of(case.tallies)
     if study is None:
-        raise UsageError(
-            "The estimator em needs the confidence of every word.", remedy="Make the predictions with --words."
-        )
+        raise UsageError("The estimator em needs the confidence of every word.", "Make the predictions with --words.")
     assert case.profile is not None
     parts = components(case.profile, study.counts, case.measured.known()[:2])
     if parts is None:
@@ -745,7 +743,7 @@ def _mixture(case: _Case) -> _Correction:
 def _prediction_powered(case: _Case) -> _Correction:
     if case.labels is None or not len(case.labels.response):
         raise UsageError(
-            "The estimator ppi needs labels of people for some of the responses.", remedy="Give them with --labels."
+            "The estimator ppi needs labels of people for some of the responses.", "Give them with --labels."
         )
     generator = _generator(case.seed, case.tallies, 3)
     result = rectified(case.tallies, case.labels, draws=case.draws, generator=generator)

@@ -83,7 +83,7 @@ def plan_sample_size(
     wanted = _checked(half_width, estimator, profile, labels)
     per_cluster = len(pilot) / max(1, len(np.unique(pilot.cluster)))
     if of == "labels" and wanted is Estimator.RAW:
-        raise UsageError("The estimator raw uses no labels.", remedy="Plan responses, or name another estimator.")
+        raise UsageError("The estimator raw uses no labels.", "Plan responses, or name another estimator.")
     if wanted is Estimator.PPI:
         rectified = _Rectified.of(pilot, labels)
         if rectified is None:
@@ -121,16 +121,15 @@ def _checked(
 ) -> Estimator:
     wanted = Estimator(estimator)
     if not 0 < half_width < 1:
-        raise UsageError(f"A half-width is a share between 0 and 1, not {half_width}.", remedy="Give one such as 0.01.")
+        raise UsageError(f"A half-width is a share between 0 and 1, not {half_width}.", "Give one such as 0.01.")
     if wanted not in _PLANNED:
         raise UsageError(
-            f"There is no plan for the estimator {wanted}.",
-            remedy="Plan for label-shift: em is about as sure, or surer.",
+            f"There is no plan for the estimator {wanted}.", "Plan for label-shift: em is about as sure, or surer."
         )
     if wanted is Estimator.PPI and (labels is None or not len(labels.response)):
-        raise UsageError("A plan for ppi needs labels of some responses.", remedy="Label some ten of them first.")
+        raise UsageError("A plan for ppi needs labels of some responses.", "Label some ten of them first.")
     if ESTIMATORS[wanted].needs_profile and profile is None:
-        raise UsageError(f"A plan for {wanted} needs an error profile.", remedy="Give one, or plan for ppi.")
+        raise UsageError(f"A plan for {wanted} needs an error profile.", "Give one, or plan for ppi.")
     return wanted
 
 

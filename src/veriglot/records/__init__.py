@@ -741,7 +741,7 @@ def decode_json(line: bytes | str) -> Any:
             text = decode_text(line) if isinstance(line, bytes) else line
             plain = json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
             return _decoder.decode(plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        raise InputError(f"this is not valid JSON: {error}", remedy="Check that the line is complete.") from error
+        raise InputError(f"this is not valid JSON: {error}", "Check that the line is complete.") from error
 
 
 def from_mapping(data: Any, type_: type[T]) -> T:

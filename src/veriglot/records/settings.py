@@ -66,7 +66,7 @@ def read_json_record(path: Path, kind: type[StructT], remedy: str) -> StructT:
     try:
         return from_mapping(decode_json(path.read_bytes()), kind)
     except InputError as error:
-        raise InputError(error.detail, path=str(path), field=error.field, remedy=remedy) from None
+        raise InputError(error.detail, remedy, path=str(path), field=error.field) from None
     except OSError as error:
         raise InputError.of(error, path, remedy) from error
 
@@ -79,7 +79,7 @@ def errors_of(path: Path) -> Iterator[None]:
     except InputError as error:
         raise error.at(path=str(path)) from None
     except VeriglotError as error:
-        raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
+        raise InputError(error.message, error.remedy, path=str(path)) from error
 
 
 def require(fits: object, message: str, field: str, remedy: str = "") -> None:
@@ -89,7 +89,7 @@ def require(fits: object, message: str, field: str, remedy: str = "") -> None:
         InputError: it does not; `field` names the place.
     """
     if not fits:
-        raise InputError(message, field=field, remedy=remedy)
+        raise InputError(message, remedy, field=field)
 
 
 def check_ranges(settings: msgspec.Struct, **ranges: tuple[float, float]) -> None:
@@ -121,7 +121,7 @@ def check_placeholders(text: str, known: Iterable[str], needed: Iterable[str] = 
     try:
         names = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
     except ValueError as error:
-        raise InputError(f"a brace of the prompt stands alone: {error}", field=field, remedy=remedy) from None
+        raise InputError(f"a brace of the prompt stands alone: {error}", remedy, field=field) from None
     missing, unknown = set(needed) - names, names - known
     faults = [f"{_braced(missing)} missing"] if missing else []
     faults += [f"{_braced(unknown)} unknown"] if unknown else []
@@ -214,4 +214,4 @@ def _choice_in(annotation: Any) -> tuple[str, ...]:
 
 
 def _placed(error: UsageError, field: str) -> InputError:
-    return InputError(error.message, remedy=error.remedy, field=field)
+    return InputError(error.message, error.remedy, field=field)

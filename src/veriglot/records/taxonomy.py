@@ -61,7 +61,7 @@ class Taxonomy(msgspec.Struct, frozen=True):
                 return dict(mapping.types)
         raise UsageError(
             f"There is no mapping from the taxonomy {self.name!r} to {other!r}.",
-            remedy=f"It maps to: {', '.join(m.target for m in _mappings() if m.source == self.name)}.",
+            f"It maps to: {', '.join(m.target for m in _mappings() if m.source == self.name)}.",
         )
 
 

@@ -70,7 +70,7 @@ class Alti(ForcedDecoding):
         if kind not in _NORM_FIRST:
             raise WeightsError(
                 f"ALTI+ reads Marian, M2M100 and NLLB, and {str(model)!r} is of the kind {kind}.",
-                remedy="Give the model that translated, or leave ALTI+ out and use log-probability:MODEL.",
+                "Give the model that translated, or leave ALTI+ out and use log-probability:MODEL.",
             )
         network = Network(
             transformers.AutoModelForSeq2SeqLM,

@@ -162,7 +162,7 @@ def codes_of(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         tag, sign, code = part.partition("=")
         if not sign or not code.strip():
-            raise UsageError(f"{part!r} is no TAG=CODE.", remedy="Give codes such as de=deu_Latn,en=eng_Latn.")
+            raise UsageError(f"{part!r} is no TAG=CODE.", "Give codes such as de=deu_Latn,en=eng_Latn.")
         table[get_language(tag.strip()).tag] = code.strip()
     return table
 

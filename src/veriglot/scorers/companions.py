@@ -229,7 +229,7 @@ class Process(_CompanionScorer):
         self.direction = Direction.HIGHER_IS_BETTER if higher_is_better else Direction.HIGHER_IS_WORSE
         file = Path(engine).expanduser()
         if not file.is_file():
-            raise UsageError(f"There is no engine {engine!r}.", remedy="Give a Python file with a class Engine.")
+            raise UsageError(f"There is no engine {engine!r}.", "Give a Python file with a class Engine.")
         about = {"engine": file.stem, "revision": file_sha256(file)[:16]}
         if options:  # a digest: what they hold, such as keys, is nobody else's business
             about["options"] = digest([msgspec.json.encode(options, order="sorted")])[:12]

@@ -86,7 +86,7 @@ def pipeline_named(name: str) -> Pipeline:
         known = ", ".join(own.name for own in installed_pipelines()) or "none"
         raise UsageError(
             f"There is no spaCy pipeline {name!r} that recognises entities. Installed: {known}.",
-            remedy="Name the folder that `nlp.to_disk` wrote, or install the package from spaCy's own releases.",
+            "Name the folder that `nlp.to_disk` wrote, or install the package from spaCy's own releases.",
         )
     if not _RECOGNISERS.intersection(pipeline.components):
         raise UsageError(

@@ -49,7 +49,7 @@ class _ClaimScorer(PairScorer):
     def __init__(self, tokens: Tokens, room: int, level: Level) -> None:
         one_of("level", level, get_args(Level))
         if room < 2 * _FEWEST:
-            raise UsageError(f"The model has room for {room} tokens, which is too few.", remedy="Raise max_length.")
+            raise UsageError(f"The model has room for {room} tokens, which is too few.", "Raise max_length.")
         self._tokens, self._room, self._level = tokens, room, level
 
     @abstractmethod
@@ -188,8 +188,7 @@ def _knows_text(tokenizer: Any, source: str, what: str) -> None:
     special = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
     if not [token for token in ids if token not in special and tokenizer.decode([token]).strip()]:
         raise WeightsError(
-            f"The {what} {source!r} has no tokenizer.",
-            remedy="Name the checkpoint of the right one by the option tokenizer.",
+            f"The {what} {source!r} has no tokenizer.", "Name the checkpoint of the right one by the option tokenizer."
         )
 
 
@@ -268,7 +267,7 @@ def _token(tokenizer: Any, answer: str, model: str) -> int:
     if len(meant) != 1 or meant[0] == tokenizer.unk_token_id:
         raise WeightsError(
             f"The tokenizer of {model!r} has no token for {answer!r}, so it is not that of SEAHORSE.",
-            remedy="Name the right one by the option tokenizer, such as google/mt5-large.",
+            "Name the right one by the option tokenizer, such as google/mt5-large.",
         )
     return int(meant[0])
 
@@ -329,7 +328,7 @@ class MetricX(PairScorer):
         if config.vocab_size <= _READ:
             raise WeightsError(
                 f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_READ:,}.",
-                remedy="Use a checkpoint of MetricX.",
+                "Use a checkpoint of MetricX.",
             )
         self._longest = max_length
         self.signature = signature(scorer=self.name, window=max_length, **self._network.about)
@@ -435,13 +434,13 @@ def _column(config: Any, label: str | int | None, model: str) -> int | None:
     if label is not None:
         wanted = [number for number, name in names.items() if str(label) in (name, str(number))]
         if not wanted:
-            raise UsageError(f"{model!r} has no label {label!r}.", remedy=f"It has {', '.join(names.values())}.")
+            raise UsageError(f"{model!r} has no label {label!r}.", f"It has {', '.join(names.values())}.")
         return wanted[0]
     faithful = [number for number, name in names.items() if name.strip().casefold() in _FAITHFUL]
     if len(faithful) != 1:
         raise WeightsError(
             f"The configuration of {model!r} does not say which label means faithful: {', '.join(names.values())}.",
-            remedy="Read its card, and give label= the name or the number.",
+            "Read its card, and give label= the name or the number.",
         )
     return faithful[0]
 

@@ -77,7 +77,7 @@ class NLI(BaseScorer):
         if "contradiction" not in self._entailment.labels and value in {"con", "diff"}:
             raise UsageError(
                 f"The model tells {' and '.join(self._entailment.labels)} apart, and {value!r} needs contradiction.",
-                remedy="Take value 'ent', or a model with three labels.",
+                "Take value 'ent', or a model with three labels.",
             )
         self.name = f"nli-{value}@{_RULE}-{self._entailment.revision[:8]}"
         settings = self._reader.settings()

@@ -214,8 +214,7 @@ class Manifest(msgspec.Struct, frozen=True):
             manifest = None
         if manifest is None or manifest.version != _VERSION:
             raise UsageError(
-                f"{path} does not say how its output was made: it is damaged or from another version.",
-                remedy=_RESTART,
+                f"{path} does not say how its output was made: it is damaged or from another version.", _RESTART
             )
         return manifest
 
@@ -294,7 +293,7 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def as_error(self) -> InputError:
         """The same as an error, with its place and its remedy."""
-        return InputError(self.message, remedy=self.remedy, path=self.path, line=self.line, field=self.field)
+        return InputError(self.message, self.remedy, path=self.path, line=self.line, field=self.field)
 
 
 def failed_rows(output: Path) -> tuple[int, Usage]:
@@ -495,14 +494,14 @@ class Checkpoint:
         ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
         for given in self.inputs:
             if given != "-" and Path(given).resolve() in ours:
-                raise UsageError(f"{given} is an input and would be overwritten.", remedy="Name another output.")
+                raise UsageError(f"{given} is an input and would be overwritten.", "Name another output.")
         before = self._before()
         if before is None:
             for path in () if self.restart else self._written():
-                raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
+                raise UsageError(f"{path} is there already, and nothing says how it was made.", _RESTART)
             return
         if differences := self._differences(before):
-            raise UsageError(f"{self.output} was begun differently: {'; '.join(differences)}.", remedy=_RESTART)
+            raise UsageError(f"{self.output} was begun differently: {'; '.join(differences)}.", _RESTART)
 
     def open(self) -> None:
         """Take hold of the output: begin it, continue it, or find it finished (`finished` is then true).
@@ -550,7 +549,7 @@ class Checkpoint:
             if row is None or getattr(row, "id", None) != head.id:
                 raise UsageError(
                     f"Row {number + 1} of the input is not the one that {self.rows.path} was made from ({head.id!r}).",
-                    remedy=_RESTART,
+                    _RESTART,
                 )
         yield from source
 
@@ -665,7 +664,7 @@ class Checkpoint:
                 self.rows.path.unlink(missing_ok=True)
             return
         if before.finished and self.output.exists() and not intact:
-            raise UsageError(f"{self.output} was changed after it was finished.", remedy=_RESTART)
+            raise UsageError(f"{self.output} was changed after it was finished.", _RESTART)
         # Said before anything is cut off: a kill in between would leave what looks changed by somebody else.
         write_json(self.progress, replace(before, finished=False, output_bytes=0))
         self.rows.repair()
@@ -723,7 +722,7 @@ def _decoded(lines: JsonLines, type_: type[D], fault: str) -> Iterator[D]:
         try:
             yield decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise UsageError(f"{lines.path}, line {number} {fault}.", remedy=_RESTART) from None
+            raise UsageError(f"{lines.path}, line {number} {fault}.", _RESTART) from None
 
 
 def _matched(

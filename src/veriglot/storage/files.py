@@ -124,7 +124,7 @@ class Lock:
                 raise UsageError(f"{output} cannot be written there.", "Name another output.") from None
             if waiting is None:
                 raise UsageError(
-                    f"Another process is writing {output}.", remedy="Wait for it, or name another output."
+                    f"Another process is writing {output}.", "Wait for it, or name another output."
                 ) from None
             waiting()
             self._lock.acquire(poll_interval=_PAUSE)

@@ -475,7 +475,7 @@ def _adjudicate(tx: WriteTransaction, project: Project, person_id: int, item_id:
         return mine if mine.state in AT_WORK else tx.move(mine.id, State.OPEN, kind="reopened", by=person.id)
     layers = [submission.final for submission in submissions_of(tx, item)]
     if len(layers) < 2:
-        raise Refused("Fewer than two people have handed this item in.", remedy="Wait, or export what there is.")
+        raise Refused("Fewer than two people have handed this item in.", "Wait, or export what there is.")
     common = agreed(layers, project.form, tx.sample(item.id))
     return tx.assign(item, person.id, Purpose.ADJUDICATE, layer=common, by=person.id)
 
@@ -574,7 +574,7 @@ def _best_with_silver(tx: ReadTransaction, project: Project, language: str | Non
     if not best:
         where = f" in {language}" if language else " in any language"
         message = f"Nobody has annotated {FEWEST_TEXTS} shared items{where} that have a silver layer."
-        raise Refused(message, remedy="Name it: silver = under [data]. More shared items: overlap = under [work].")
+        raise Refused(message, "Name it: silver = under [data]. More shared items: overlap = under [work].")
     return best
 
 
@@ -674,7 +674,7 @@ def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
         order = figures.value(caller, _ranked, list[Place], languages=caller.person.works_in)
         given = adjudicate_next(*where, person, body.after, release=body.release, order=order)
     else:
-        raise Refused("Which item?", remedy="Name the `item`, or the one `after` which the next is wanted.")
+        raise Refused("Which item?", "Name the `item`, or the one `after` which the next is wanted.")
     return Adjudication(None, None) if given is None else Adjudication(given.id, given.state)
 
 

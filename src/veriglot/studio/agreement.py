@@ -388,8 +388,8 @@ def agreement(
     if not (shared or silver or models):
         raise InputError(
             "no text has two annotators, so that there is nothing to compare",
+            "Give the files of all annotators together: rows with the same response are one text.",
             field="annotations",
-            remedy="Give the files of all annotators together: rows with the same response are one text.",
         )
     spans = unit not in _WHOLE  # gamma and F1 ask where marks are, and here they are where units are
     rows = agreement_rows(

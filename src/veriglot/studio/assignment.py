@@ -150,9 +150,9 @@ def _append(
 ) -> EventResult | Conflict:
     """`append` inside a transaction; an event that came too late is kept, and its conflict returned."""
     if new.event_id.startswith("server-"):
-        raise Refused("Events of the server are called so.", remedy="Send a new UUID with each event.")
+        raise Refused("Events of the server are called so.", "Send a new UUID with each event.")
     if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
-        raise Refused("An item is left out for a reason.", remedy="Send a layer with the reason in `skip`.")
+        raise Refused("An item is left out for a reason.", "Send a layer with the reason in `skip`.")
     if new.kind == "comment":
         new = replace(new, layer=None, comment=written(new.comment))
     assignment = tx.assignment(assignment_id, lock=True)
@@ -211,7 +211,7 @@ def _changes(old: Assignment, new: NewEvent, state: State, worked: float) -> dic
 def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEvent) -> EventResult | Conflict:
     """The first result of an event that is known; another event under its id is refused, for it would be lost."""
     if (known.assignment_id, known.person_id, known.digest) != (assignment.id, person_id, _digest(new)):
-        raise Refused("This id belongs to another event.", remedy="Send a new UUID with each event.")
+        raise Refused("This id belongs to another event.", "Send a new UUID with each event.")
     if known.kind == "conflict":
         return Conflict(assignment.version, assignment.state, assignment.layer, (known.payload or {})["reason"])
     assert known.version is not None
@@ -240,9 +240,9 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
 
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
         if assignment.purpose is Purpose.EXAM and new.kind == "skip":
-            raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
+            raise Refused("An item of the exam cannot be left out.", "Hand it in with what you can say.")
         if new.kind == "comment" and thread_of(assignment) is None:
-            raise Refused("Nobody reads comments here.", remedy="Write to the lead, or comment on an annotation.")
+            raise Refused("Nobody reads comments here.", "Write to the lead, or comment on an annotation.")
         if new.kind not in _ASIDE:
             before_event(tx, assignment, new)
 

@@ -66,7 +66,7 @@ def backup(store: Store, path: Path) -> Backup:
         StoreError: the file exists, or a copy for SQLite is asked of a store that is not.
     """
     if path.exists():
-        raise StoreError(f"{path} exists already.", remedy="Name another file; backups are never overwritten.")
+        raise StoreError(f"{path} exists already.", "Name another file; backups are never overwritten.")
     with TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
         new = Path(folder) / path.name
         if _is_copy(path):
@@ -118,7 +118,7 @@ def _is_copy(path: Path) -> bool:
 
 def _copy(store: Store, path: Path) -> None:
     if not store.is_sqlite:
-        raise StoreError("Only a store on SQLite can be copied as one.", remedy="Name the backup *.jsonl.gz instead.")
+        raise StoreError("Only a store on SQLite can be copied as one.", "Name the backup *.jsonl.gz instead.")
     with closing(sqlite3.connect(str(store.engine.url.database))) as source, closing(sqlite3.connect(path)) as target:
         source.backup(target, pages=256, sleep=0.005)
         target.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
@@ -148,9 +148,9 @@ def _verified(path: Path) -> tuple[dict[str, int], str]:
     try:
         contents, seal = _read_copy(path) if _is_copy(path) else _read_lines(path)
     except (OSError, EOFError, zlib.error, sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is no backup, or damaged: {error}.", remedy="Use another backup.") from error
+        raise StoreError(f"{path} is no backup, or damaged: {error}.", "Use another backup.") from error
     if {"rows": contents[0], "sha256": contents[1]} != seal:
-        raise StoreError(f"{path} does not hold what its digest says: it is damaged.", remedy="Use another backup.")
+        raise StoreError(f"{path} does not hold what its digest says: it is damaged.", "Use another backup.")
     return contents
 
 
@@ -212,7 +212,7 @@ def _fill(store: Store, rows: Iterator[Row], expected: Backup) -> Backup:
     with store.writing(lock="restore") as tx:
         for table in _KEPT:
             if tx.count(select(table.c.id)):
-                raise StoreError(f"The store {store} is not empty.", remedy="Restore into a new database.")
+                raise StoreError(f"The store {store} is not empty.", "Restore into a new database.")
         widths = dict.fromkeys(tables.TABLES, 0)
         for name, group in groupby(rows, key=itemgetter(0)):
             widths[name] = _insert(tx.connection, tables.TABLES[name], (values for _, values in group))
@@ -222,9 +222,7 @@ def _fill(store: Store, rows: Iterator[Row], expected: Backup) -> Backup:
                 sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
                 tx.connection.execute(text(f"SELECT setval({sequence}, coalesce({last}, 1), {last} IS NOT NULL)"))
         if _digest((name, row[: widths[name]]) for name, row in _rows(_queried(tx.connection)))[1] != expected.digest:
-            raise StoreError(
-                "What was restored differs from the backup; nothing was kept.", remedy="Report it, please."
-            )
+            raise StoreError("What was restored differs from the backup; nothing was kept.", "Report it, please.")
         fill_search(tx.connection)
     return expected
 
@@ -236,7 +234,7 @@ def _insert(connection: Connection, table: Table, rows: Iterator[list[Any]]) -> 
         width = len(chunk[0])
         names = [column.name for column in table.c][:width]
         if len(names) < width:
-            raise StoreError("The backup was made by a newer version of Veriglot.", remedy="Update Veriglot.")
+            raise StoreError("The backup was made by a newer version of Veriglot.", "Update Veriglot.")
         marks = ", ".join(f":{name}" for name in names)
         into = f"{table.name} ({', '.join(names)})"
         statement = text(f"INSERT INTO {into} VALUES ({marks})")  # noqa: S608  # names of ours

@@ -133,7 +133,7 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
     if not chosen:
         raise Refused(
             "The exam has no item in your languages.",
-            remedy="Ask the lead to name files under [exam] path, or to take [exam] out of the project file.",
+            "Ask the lead to name files under [exam] path, or to take [exam] out of the project file.",
         )
     given = [tx.assign(tx.item(id_), person.id, Purpose.EXAM, round=round_) for id_ in chosen]
     return given[0]
@@ -169,7 +169,7 @@ def finish(tx: WriteTransaction, project: Project, person_id: int) -> Outcome:
     if not rows or missing:
         raise Refused(
             "The exam has not begun." if not rows else f"{missing} of {len(rows)} items are not handed in yet.",
-            remedy="Answer every item first.",
+            "Answer every item first.",
         )
     by_language: dict[str, list[Answer]] = {}
     for row in rows:

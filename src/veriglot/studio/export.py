@@ -274,7 +274,7 @@ def export(
     if known not in FORMATS:
         raise UnknownNameError("format of an export", format, FORMATS)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} exists and is not an empty folder.", remedy="Name another one.")
+        raise UsageError(f"{folder} exists and is not an empty folder.", "Name another one.")
     with store.reading() as tx:
         folder.mkdir(parents=True, exist_ok=True)
         return _export(tx, project, folder, known, names)

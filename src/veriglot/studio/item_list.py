@@ -181,7 +181,7 @@ def _matching(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> Select[
     if where.state == "free":
         if where.person or where.type or where.flagged or where.stale is not None:
             remedy = "Leave out `person`, `type`, `flagged` and `stale`, or ask for another `state`."
-            raise Refused("Free items have no annotation, so nothing can be asked of one.", remedy=remedy)
+            raise Refused("Free items have no annotation, so nothing can be asked of one.", remedy)
         wanted.append(~exists().where(*of_item))
     elif where.person or where.state or where.flagged or where.stale is not None:
         wanted.append(exists().where(*of_item, *_annotation(tx, studio, where)))
@@ -298,15 +298,15 @@ def change_items(caller: LeadWriter, body: ItemsBody) -> ItemsChanged:
         person = None if body.person is None else _person(tx, studio, body.person)
         ids = _chosen(tx, studio, body)
     if (body.action == "assign") != (person is not None):
-        raise Refused("Items are assigned to a person, and nothing else is.", remedy="Send `person` with `assign`.")
+        raise Refused("Items are assigned to a person, and nothing else is.", "Send `person` with `assign`.")
     if (body.action in {"priority", "wanted"}) != (body.value is not None):
         raise Refused("A priority and a number of people have a `value`, and nothing else has.")
     if body.action == "wanted" and body.value is not None and body.value < 1:
-        raise Refused("At least one person annotates an item.", remedy="Exclude it if nobody is to.")
+        raise Refused("At least one person annotates an item.", "Exclude it if nobody is to.")
     if person is not None and not person.can_work(studio.project):
         raise Refused("Only an annotator who joined, and passed the exam if there is one, can be given items.")
     if person is not None and len(ids) > _MOST_GIVEN:
-        raise Refused(f"One person can be given {_MOST_GIVEN:,} items at once.", remedy="Choose fewer.")
+        raise Refused(f"One person can be given {_MOST_GIVEN:,} items at once.", "Choose fewer.")
     counts: Counter[str] = Counter()
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]

@@ -118,7 +118,7 @@ def register_project(store: Store, project: Project) -> ProjectRow:
         if changed.keys() & {"task", "taxonomy"} and tx.tally(row.id, "assignments", "state"):
             raise StoreError(
                 f"The project {project.slug!r} was begun as {row.task} with the taxonomy {row.taxonomy}.",
-                remedy="Put the old task and taxonomy back, or begin a project with another slug.",
+                "Put the old task and taxonomy back, or begin a project with another slug.",
             )
         if changed:
             tx.update_project(row.id, **changed)
@@ -207,7 +207,7 @@ class _Import:
         _check_original(sample, self.project.task)
         if sample.language is None:
             remedy = "Name it in the project file: language = under [data]."
-            raise InputError("the row states no language", field="language", remedy=remedy)
+            raise InputError("the row states no language", remedy, field="language")
         language = _tag(sample.language)
         if self.project.languages and language not in self.project.languages:
             self.result.other_language[sample.language] += 1
@@ -261,7 +261,7 @@ class _Import:
             elif msgspec.to_builtins(tx.original(old.id)) == columns["sample"]:
                 self.result.known += 1
             else:
-                error = InputError("another item has this id", field="id", remedy="Give every item an id of its own.")
+                error = InputError("another item has this id", "Give every item an id of its own.", field="id")
                 self.result.unusable.append(RejectedRow("", 0, old.key, error))
 
     def _count(self, tx: ReadTransaction) -> Counter[str]:
@@ -309,7 +309,7 @@ def _check_original(sample: Sample, task: TaskKind) -> None:
     if task in _ORIGINALS and not sample.evidence_text.strip():
         what, key = _ORIGINALS[task]
         remedy = f"Give it as `evidence`, or as `{key}` of a published format (`veriglot convert`)."
-        raise InputError(what, field="evidence", remedy=remedy)
+        raise InputError(what, remedy, field="evidence")
 
 
 # Chance that can be repeated: the same words give the same number, on any machine and in any version.

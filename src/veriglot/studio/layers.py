@@ -323,7 +323,7 @@ def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
     if missing:
         start, end = missing[0]
         message = f"{len(missing)} {form.unit}s have no label yet, the first at [{start}, {end})"
-        raise InputError(message, field="units", remedy="Label each, or skip the item.")
+        raise InputError(message, "Label each, or skip the item.", field="units")
     for rating in form.item_ratings:
         is_answered = not rating.required or rating.name in layer.ratings
         require(is_answered, "this is not answered yet", f"ratings.{rating.name}")

@@ -106,7 +106,7 @@ def _check_email(tx: ReadTransaction, studio: Studio, email: str) -> None:
     if not (name and host) or len(email) > 200 or not email.isprintable() or any(map(str.isspace, email)):
         raise Refused("This is no e-mail address.")
     if studio.project.entries.sign_in is None:
-        raise Refused("Nobody signs in by an address here.", remedy="Name a provider under [sign_in].")
+        raise Refused("Nobody signs in by an address here.", "Name a provider under [sign_in].")
     if any((person.email or "").casefold() == email.casefold() for person in tx.people(studio.id)):
         raise Refused("Somebody here has this address already.")
 
@@ -419,7 +419,7 @@ def change_person(caller: LeadWriter, person: str, what: _Change) -> PersonState
     with caller.studio.store.writing(lock=caller.studio.project.lock) as tx:
         id_ = _person(tx, caller, person)
         if what == "revoke" and id_ == caller.person.id:
-            raise Refused("Nobody shuts themselves out.", remedy="Ask another lead.")
+            raise Refused("Nobody shuts themselves out.", "Ask another lead.")
         changed = change(tx, id_, what, by=caller.person.id)
     return PersonState(changed.public_id, changed.revoked_at is not None, changed.exam_attempts)
 

@@ -394,7 +394,7 @@ def form_of(entries: Entries) -> Form:
     if facts and not named.clean:
         raise UsageError(
             f"The taxonomy {named.name!r} has no label for what is supported, which a task of kind `facts` needs.",
-            remedy="Take the taxonomy `support`.",
+            "Take the taxonomy `support`.",
         )
     flags = named.flags if about.flags is None else about.flags
     usual = _SOURCE_FLAGS.get(about.task, ())

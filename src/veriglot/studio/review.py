@@ -140,7 +140,7 @@ def before_event(tx: ReadTransaction, assignment: Assignment, new: NewEvent) -> 
     """
     if assignment.purpose is Purpose.REVIEW and new.kind in _VERDICTS:
         if new.kind == "return" and not (new.comment or "").strip():
-            raise Refused("Work is sent back with a reason.", remedy="Say what is to be done, in `comment`.")
+            raise Refused("Work is sent back with a reason.", "Say what is to be done, in `comment`.")
         state = _reviewed(tx, assignment).state
         if state is not State.SUBMITTED:
             raise Refused(f"The annotation is {state.value}, and takes no review.")
@@ -150,11 +150,11 @@ def before_event(tx: ReadTransaction, assignment: Assignment, new: NewEvent) -> 
             raise Refused("This batch is decided already.")
     elif assignment.purpose is Purpose.ANNOTATE and new.kind == "reopen":
         if tx.assignments(subject_id=assignment.id, state=AT_WORK) or _passed(tx, assignment):
-            raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
+            raise Refused("Somebody is looking at this now.", "Wait until they are through with it.")
         batch = _batch_of(tx, assignment)
         if batch is not None and batch.state in {BatchState.VALIDATING, BatchState.ACCEPTED}:
             remedy = "Tell the lead what to change."
-            raise Refused("The batch of this item is validated, or was accepted.", remedy=remedy)
+            raise Refused("The batch of this item is validated, or was accepted.", remedy)
 
 
 def after_event(tx: WriteTransaction, project: Project, assignment: Assignment, new: NewEvent) -> None:
@@ -329,7 +329,7 @@ def validate(tx: WriteTransaction, project: Project, batch_id: int, *, by: int |
     """Begin the validation of a batch now, on what of it is through."""
     batch = tx.batch(batch_id)
     if project.entries.validation is None:
-        raise Refused("This project validates no batches.", remedy="Add a table [validation] to its file.")
+        raise Refused("This project validates no batches.", "Add a table [validation] to its file.")
     if batch.state not in {BatchState.OPEN, BatchState.RETURNED}:
         raise Refused(f"The batch is {batch.state.value}.")
     if not _subjects(tx, project, batch):
@@ -520,7 +520,7 @@ def written(text: str | None) -> str:
         Refused: it is empty.
     """
     if not (text or "").strip():
-        raise Refused("A comment says something.", remedy="Send its text in `comment`.")
+        raise Refused("A comment says something.", "Send its text in `comment`.")
     return (text or "").strip()
 
 

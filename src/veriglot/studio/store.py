@@ -551,13 +551,13 @@ def _make_tables(connection: Connection) -> None:
             raise StoreError(
                 f"This database was made by a newer version of Veriglot (step {version}; this version knows"
                 f" {tables.VERSION}).",
-                remedy="Update Veriglot. Nothing was changed.",
+                "Update Veriglot. Nothing was changed.",
             )
         _add_columns(connection)
         return
     if inspect(connection).has_table("events"):
         raise StoreError(
-            "This database holds tables that are not Veriglot's.", remedy="Name an empty database, or another file."
+            "This database holds tables that are not Veriglot's.", "Name an empty database, or another file."
         )
     tables.METADATA.create_all(connection, checkfirst=False)
     connection.execute(insert(tables.versions).values(version_num=tables.VERSION))
@@ -607,7 +607,7 @@ class Store:
         folder = Path(str(self.engine.url.database)).parent
         lacking = self.is_sqlite and shutil.disk_usage(folder).free < _LEAST_FREE
         if lacking or time.monotonic() < self._full_until:
-            raise DiskFullError(f"The disk of {self} is full.", remedy="Make room on it.")
+            raise DiskFullError(f"The disk of {self} is full.", "Make room on it.")
 
     @contextmanager
     def reading(self) -> Iterator[ReadTransaction]:
@@ -716,25 +716,21 @@ def _url(database: str) -> URL:
     try:
         url = make_url(database)
     except ArgumentError:
-        raise UsageError(
-            "This is no address of a database.", remedy="Name a file, or postgresql://HOST/NAME."
-        ) from None
+        raise UsageError("This is no address of a database.", "Name a file, or postgresql://HOST/NAME.") from None
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite" and url.database:
         return url.set(database=str(Path(url.database).absolute()))
-    raise UsageError(
-        f"There is no store on {url.drivername!r}.", remedy="Name a file of SQLite, or postgresql://HOST/NAME."
-    )
+    raise UsageError(f"There is no store on {url.drivername!r}.", "Name a file of SQLite, or postgresql://HOST/NAME.")
 
 
 def _check_file(path: Path, create: bool) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a database.")
     if not path.exists() and not create:
-        raise StoreError(f"There is no database at {path}.", remedy="Type: veriglot studio import PROJECT")
+        raise StoreError(f"There is no database at {path}.", "Type: veriglot studio import PROJECT")
     if not path.parent.is_dir():
-        raise StoreError(f"There is no folder {path.parent}.", remedy="Make it, or name another file.")
+        raise StoreError(f"There is no folder {path.parent}.", "Make it, or name another file.")
     with suppress(OSError):  # SQLite says why it cannot be opened; where it is somebody else's, its rights are theirs
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its journals get the rights that it has
@@ -779,9 +775,9 @@ def _sqlstate(error: DBAPIError) -> str | None:
 def _unreachable(url: URL, error: DBAPIError) -> StoreError:
     if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or _sqlstate(error) == _FULL:
         name = url.render_as_string(hide_password=True)
-        return DiskFullError(f"The disk of {name} is full; nothing was changed.", remedy="Make room on it.")
+        return DiskFullError(f"The disk of {name} is full; nothing was changed.", "Make room on it.")
     lines = str(error.orig).strip().splitlines()
     return StoreError(
         f"The database {url.render_as_string(hide_password=True)} cannot be used: {lines[0] if lines else error}",
-        remedy="Check that it runs, that the name is right, and that this user may write to it.",
+        "Check that it runs, that the name is right, and that this user may write to it.",
     )

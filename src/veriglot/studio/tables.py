@@ -112,7 +112,7 @@ class Conflict(VeriglotError):  # noqa: N818
             if reason == "version"
             else f"This is {state.value} and takes no such change."
         )
-        super().__init__(message, remedy="Look at what is there now; what was sent is kept in the history.")
+        super().__init__(message, "Look at what is there now; what was sent is kept in the history.")
         self.version = version
         self.state = state
         self.layer = layer

@@ -126,7 +126,7 @@ class InvitationError(UsageError):
             "expired": "This link has expired.",
             "revoked": "This link was withdrawn.",
         }
-        super().__init__(messages[reason], remedy="Ask whoever sent it for a new one.")
+        super().__init__(messages[reason], "Ask whoever sent it for a new one.")
         self.reason = reason
 
 
@@ -139,13 +139,13 @@ def _secret_of(project: Project) -> bytes:
     given = os.environ.get(_VARIABLE)
     if given is not None:
         if len(given) < _SHORTEST_SECRET:
-            raise StoreError(f"{_VARIABLE} has fewer than {_SHORTEST_SECRET} characters.", remedy="Set a longer one.")
+            raise StoreError(f"{_VARIABLE} has fewer than {_SHORTEST_SECRET} characters.", "Set a longer one.")
         return given.encode()
     path = _secret_path(project)
     try:
         return _secret_in(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be used: {error.strerror}.", remedy=f"Or set {_VARIABLE}.") from error
+        raise StoreError(f"{path} cannot be used: {error.strerror}.", f"Or set {_VARIABLE}.") from error
 
 
 def _secret_in(path: FilePath) -> bytes:
@@ -162,7 +162,7 @@ def _secret_in(path: FilePath) -> bytes:
             new.unlink()
     secret = path.read_bytes().strip()
     if len(secret) < _SHORTEST_SECRET:
-        raise StoreError(f"{path} is damaged.", remedy="Delete it; links that were sent then need to be renewed.")
+        raise StoreError(f"{path} is damaged.", "Delete it; links that were sent then need to be renewed.")
     return secret
 
 
@@ -278,7 +278,7 @@ class Studios:
 
     def _add(self, project: Project, database: str) -> None:
         if project.slug in self.by_slug:
-            raise UsageError(f"Two projects have the slug {project.slug!r}.", remedy="Give each a slug of its own.")
+            raise UsageError(f"Two projects have the slug {project.slug!r}.", "Give each a slug of its own.")
         if database not in self._stores:
             self._stores[database] = open_store(database)
         store, secret = self._stores[database], _secret_of(project)

@@ -318,7 +318,7 @@ def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
     try:  # the file is copied into the run's folder
         refuse_secrets(model.key, headers if isinstance(headers, dict) else ())
     except UsageError as error:
-        raise InputError(error.message, field=f"{field}.key", remedy=error.remedy) from None
+        raise InputError(error.message, error.remedy, field=f"{field}.key") from None
     if model.preset is not None:
         preset(model.preset)
     for client, key, needed in (
@@ -448,10 +448,10 @@ class Folder:
             UsageError: it is something else.
         """
         if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path} is a file.", remedy="Name a folder with -o.")
+            raise UsageError(f"{self.path} is a file.", "Name a folder with -o.")
         if self.path.is_dir() and not self.study.exists() and any(self._foreign()):
             raise UsageError(
-                f"{self.path} holds files, and is no run of a study.", remedy="Name a new or empty folder with -o."
+                f"{self.path} holds files, and is no run of a study.", "Name a new or empty folder with -o."
             )
         self.path.mkdir(parents=True, exist_ok=True)
 

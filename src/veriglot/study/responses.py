@@ -109,9 +109,9 @@ def _decoded(path: Path, kind: type[R]) -> Iterator[R]:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise InputError(
                     f"it was changed after it was made: {error}",
+                    "Type the command again with --overwrite.",
                     path=str(path),
                     line=number,
-                    remedy="Type the command again with --overwrite.",
                 ) from None
 
 
@@ -341,8 +341,8 @@ def _model_of(sample: Sample, declared: Collection[str]) -> str:
     if sample.generator is None:
         raise InputError(
             f"the response {sample.id!r} does not say which model gave it",
+            'Write it as "generator": {"name": "..."}.',
             field="generator.name",
-            remedy='Write it as "generator": {"name": "..."}.',
         )
     name = sample.generator.name
     if declared and name not in declared:
@@ -354,8 +354,7 @@ def _all_there(declared: Collection[str], present: Collection[str]) -> None:
     missing = [name for name in declared if name not in present]
     if missing:
         raise UsageError(
-            f"No response is by the model {missing[0]!r}.",
-            remedy="Use the name in `generator.name` of the responses.",
+            f"No response is by the model {missing[0]!r}.", "Use the name in `generator.name` of the responses."
         )
     if not present:
         raise UsageError("There are no responses in the languages that the study asks for.")

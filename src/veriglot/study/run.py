@@ -191,11 +191,11 @@ def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Des
     """A profile says nothing of another detector or threshold."""
     what = f"The profile of {entry.unique_name!r}"
     if profile.detector != description.name:
-        raise UsageError(f"{what} is of {profile.detector}, and the study uses {description.name}.", remedy=REMEASURE)
+        raise UsageError(f"{what} is of {profile.detector}, and the study uses {description.name}.", REMEASURE)
     if abs(profile.threshold - description.threshold) > 1e-9:
         raise UsageError(
             f"{what} holds at the threshold {profile.threshold}, and the study marks from {description.threshold}.",
-            remedy=REMEASURE,
+            REMEASURE,
         )
 
 
@@ -252,8 +252,8 @@ def _read_plan(folder: Folder) -> Plan:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             "this is not the folder of a study's run",
+            "Name the folder of -o. Without -o, `veriglot study run FILE.toml` makes the folder FILE beside it.",
             path=str(folder.path),
-            remedy="Name the folder of -o. Without -o, `veriglot study run FILE.toml` makes the folder FILE beside it.",
         ) from None
     except msgspec.DecodeError as error:
         raise InputError(f"it is damaged: {error}", path=str(folder.plan)) from error

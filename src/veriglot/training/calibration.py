@@ -480,7 +480,7 @@ def _source(rows: Rows) -> Source:
     if len(kinds) > 1:
         raise UsageError(
             "Some predictions carry the confidences of words, and some spans alone; one calibration cannot hold both.",
-            remedy="Make all of them with --words.",
+            "Make all of them with --words.",
         )
     return "spans" if kinds == {True} else "words"
 

@@ -405,7 +405,7 @@ def _job(config: NLIConfig, folder: Path) -> _Job:
     if len({pair.label == "entailment" for pair in training}) < 2:
         raise UsageError(
             "There are no rows of entailment to train on, or none of anything else.",
-            remedy="Look at `label` and `labels` of the sets, and at max_length.",
+            "Look at `label` and `labels` of the sets, and at max_length.",
         )
     result = _planned(config, network, rows, counts, +left_out)
     result = msgspec.structs.replace(result, fingerprint=digest([repr(config), *map(repr, rows)])[:16])
@@ -459,12 +459,12 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
         if result.fingerprint == job.result.fingerprint:
             return result
         remedy = "Give another output, or remove the folder to begin anew."
-        raise UsageError(f"{output} was trained with other settings or other data.", remedy=remedy)
+        raise UsageError(f"{output} was trained with other settings or other data.", remedy)
     saved = output.with_name(f"{output.name}.checkpoints")
     begun = saved / "run.txt"
     if begun.exists() and begun.read_text("utf-8") != job.result.fingerprint:
         remedy = "Remove the folder, or give another output."
-        raise UsageError(f"{saved} holds checkpoints of other settings or other data.", remedy=remedy)
+        raise UsageError(f"{saved} holds checkpoints of other settings or other data.", remedy)
     saved.mkdir(parents=True, exist_ok=True)
     begun.write_text(job.result.fingerprint, "utf-8")
     settings = _arguments(config, saved, num_train_epochs=1, train_sampling_strategy="sequential")

@@ -313,7 +313,7 @@ class Material:
             return list(_BINARY)
         types = {span.type for own in spans for span in own}
         if None in types or not types:
-            raise InputError("spans without a type", field="types", remedy="Train without types.")
+            raise InputError("spans without a type", "Train without types.", field="types")
         names = next((list(t.types) for t in taxonomies().values() if types <= t.types.keys()), sorted(map(str, types)))
         letters = ("B", "I") if self._config.scheme == "bio" else ("I",)
         return ["O", *(f"{letter}-{name}" for name in names if name in types for letter in letters)]
@@ -408,7 +408,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: Written) -> _
     if config.attention is not None and (config.attention == "causal") == looks_ahead(network):
         raise UsageError(
             f"transformers cannot run {config.model!r} with {config.attention} attention.",
-            remedy="Leave out `attention`: encoders look both ways.",
+            "Leave out `attention`: encoders look both ways.",
         )
     if config.adapter != "none":
         network = _with_adapters(config, network)
@@ -630,7 +630,7 @@ def _bind(output: Path, config: TokensConfig, material: Material) -> None:
         if before != now:
             raise UsageError(
                 f"{output} was begun with other settings: {'; '.join(differing_settings(before, now))}.",
-                remedy="Give another output, or remove the folder to begin anew.",
+                "Give another output, or remove the folder to begin anew.",
             )
     elif _IS_FIRST:
         write_json(path, now)

@@ -134,7 +134,7 @@ class AnswerCache(Cache):
     def _unusable(self, what: str) -> VeriglotError:
         return VeriglotError(
             f"The folder of fetched answers {self._folder} cannot be used: {what}",
-            remedy="Free the disk, or name another folder; its answers are fetched again.",
+            "Free the disk, or name another folder; its answers are fetched again.",
         )
 
 
@@ -156,7 +156,7 @@ def user_agent(contact: str | None) -> str:
         return f"veriglot/{__version__}"
     contact = contact.strip()
     if not (contact.isascii() and contact.isprintable() and ("@" in contact or contact.startswith("http"))):
-        raise UsageError(f"{contact!r} is no contact address.", remedy="Give an e-mail or web address.")
+        raise UsageError(f"{contact!r} is no contact address.", "Give an e-mail or web address.")
     return f"veriglot/{__version__} ({contact})"
 
 
@@ -194,7 +194,7 @@ def _session(server: str, contact: str | None, rate: float | None, **options: An
     if contact is None and host.endswith(("wikipedia.org", "wikimedia.org", "wikidata.org")):
         raise UsageError(
             "Wikimedia's servers refuse programs without a contact address.",
-            remedy="Add --contact with an e-mail or web address of yours; it is sent to them with each request.",
+            "Add --contact with an e-mail or web address of yours; it is sent to them with each request.",
         )
     remedy = "Check your connection. Without one, give files: --help names --dump, --people or --articles."
     return Session(server, user_agent=user_agent(contact), rate=rate, remedy=remedy, **options)
@@ -382,7 +382,7 @@ class Wikipedia:
             if state in seen:
                 raise HttpError(
                     f"{self._answers.session.base_url} continues in a circle, at {following}",
-                    remedy="Check that the address is that of a MediaWiki server.",
+                    "Check that the address is that of a MediaWiki server.",
                 )
             seen.add(state)
             onward = following
@@ -393,8 +393,7 @@ class Wikipedia:
         answer = outcome.json()
         if not isinstance(answer, dict):
             return HttpError(
-                f"{self._answers.session.base_url}/w/api.php does not answer as MediaWiki does",
-                remedy="Check the address.",
+                f"{self._answers.session.base_url}/w/api.php does not answer as MediaWiki does", "Check the address."
             )
         error = answer.get("error")
         if error is None:
@@ -403,7 +402,7 @@ class Wikipedia:
         retryable = code in _FOR_NOW or code.startswith("internal_api_error")
         return HttpError(
             f"{self._answers.session.base_url} refuses: {info or code} ({code})",
-            remedy="Try again later; what is fetched is kept." if retryable else "",
+            "Try again later; what is fetched is kept." if retryable else "",
             retryable=retryable,
             retry_after=outcome.retry_after if retryable else None,
         )
@@ -516,7 +515,7 @@ def page_views(answers: JsonClient, language: str, title: str, start: date, end:
     if start.day != 1 or end.day != 1 or start >= end:
         raise UsageError(
             f"Page views from {start} to {end} are not available: they are counted by month.",
-            remedy="Give the first days of two months, such as 2022-01-01 and 2023-01-01; the second is excluded.",
+            "Give the first days of two months, such as 2022-01-01 and 2023-01-01; the second is excluded.",
         )
     if (start.year, start.month) < _FIRST:
         raise UsageError("There are no counts of page views before July 2015.")

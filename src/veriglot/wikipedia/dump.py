@@ -272,7 +272,7 @@ def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page
             events = iterparse(file, events=("start", "end"))  # noqa: S314
             _, root = next(events)
             if _tag(root) != "mediawiki":
-                raise InputError("is not a dump of a wiki", path=str(path), remedy="Give a pages-articles.xml.bz2.")
+                raise InputError("is not a dump of a wiki", "Give a pages-articles.xml.bz2.", path=str(path))
             wiki: Wiki | None = None
             collected = _Revisions()
             for event, element in events:
@@ -303,8 +303,8 @@ def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page
             raise InputError.of(error, path) from error
         raise InputError(
             f"is damaged or cut off after {pages:,} pages ({error})",
+            "Download the file again, and compare its checksum.",
             path=str(path),
-            remedy="Download the file again, and compare its checksum.",
         ) from error
 
 
@@ -335,7 +335,7 @@ def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> 
     edition = edition or root.get("{http://www.w3.org/XML/1998/namespace}lang", "")
     tag = get_language(language).tag if language else _language_of(edition) if edition else None
     if tag is None:
-        raise InputError("does not say which language it is in", path=path, remedy="Name it: --language de.")
+        raise InputError("does not say which language it is in", "Name it: --language de.", path=path)
     names = {"6": {"file", "image"}, "14": {"category"}}
     for namespace in parts.get("namespaces", ()):
         if namespace.get("key") in names and namespace.text:
@@ -355,7 +355,7 @@ def _opened(path: str | Path) -> Iterator[IO[bytes]]:
         head = raw.read(6)
         raw.seek(0)
         if head.startswith(_SEVEN_ZIP):
-            raise InputError("is a 7z archive", path=str(path), remedy="Unpack it, or take the .bz2 of the same dump.")
+            raise InputError("is a 7z archive", "Unpack it, or take the .bz2 of the same dump.", path=str(path))
         opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
         with opener(raw, "rb") if opener is not None else nullcontext(raw) as file:
             yield file

@@ -243,8 +243,7 @@ class Wikidata:
         if isinstance(results, dict) and isinstance(results.get("bindings"), list):
             return None
         return HttpError(
-            f"{self._answers.session.base_url}/sparql does not answer with SPARQL results",
-            remedy="Check the address.",
+            f"{self._answers.session.base_url}/sparql does not answer with SPARQL results", "Check the address."
         )
 
 
@@ -254,7 +253,7 @@ def _editions(languages: Sequence[str]) -> dict[str, str]:
     if not editions:
         raise UsageError("No language is named.")
     if len(set(editions.values())) < len(editions):
-        raise UsageError("Two of the languages share one Wikipedia.", remedy="Name one of them, such as zh.")
+        raise UsageError("Two of the languages share one Wikipedia.", "Name one of them, such as zh.")
     return editions
 
 

@@ -465,7 +465,7 @@ def card(
         UsageError: standard input was named, which cannot be read as often as it takes.
     """
     if "-" in data:
-        raise UsageError("Standard input cannot be read again.", remedy="Write it to a file first.")
+        raise UsageError("Standard input cannot be read again.", "Write it to a file first.")
     report = check(data, format=format, language=language, splits=splits, watch=watch)
     read = {checked.path: checked for checked in report.files if checked.samples or checked.unreadable}
     files = [file for file in find_files(data, Report()) if file.path in read]

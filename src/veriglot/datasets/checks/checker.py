@@ -201,9 +201,9 @@ class CleanedCopy:
         for name in inputs:
             read = Path(name).resolve()
             if target == read or target in read.parents:
-                raise UsageError("The cleaned copy would lie inside the data.", remedy="Write it somewhere else.")
+                raise UsageError("The cleaned copy would lie inside the data.", "Write it somewhere else.")
         if not self.one_file and target.is_dir() and any(target.iterdir()):
-            raise UsageError(f"The folder {self.path} is not empty.", remedy="Name a new one.")
+            raise UsageError(f"The folder {self.path} is not empty.", "Name a new one.")
 
 
 class _Cleaner:

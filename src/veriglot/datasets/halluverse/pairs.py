@@ -347,7 +347,7 @@ class RuledSet:
             InputError: there are no sentences at all.
         """
         if not seeds:
-            raise InputError("No page gave a factual sentence.", remedy="Lower min_sentences or set any_subject.")
+            raise InputError("No page gave a factual sentence.", "Lower min_sentences or set any_subject.")
         tried: dict[tuple[str, str], Made] = {}
 
         def pair(seed: Sample, type_: str) -> Made:

@@ -695,7 +695,7 @@ def rule_silver(
     if not languages:
         raise InputError(
             "No language has two articles whose passages can be quoted.",
-            remedy="Name files with evidence, and give their language with --language if they state none.",
+            "Name files with evidence, and give their language with --language if they state none.",
         )
 
     def work(rows: Iterator[_Planned]) -> Iterator[Made]:

@@ -219,7 +219,7 @@ class Stages:
         except msgspec.DecodeError:
             raise UsageError(
                 f"{folder / 'stage.json'} is damaged, or from another version.",
-                remedy="Remove the folder, or name another output.",
+                "Remove the folder, or name another output.",
             ) from None
         if marker.key == key:
             return marker
@@ -227,8 +227,7 @@ class Stages:
             differences = ", ".join(differing_settings(marker.settings, settings))
             raise UsageError(
                 f"{folder} was made in another way: {differences or 'a stage before it was redone'}.",
-                remedy="Rerun the command with --overwrite to redo this stage and those after it, or name another"
-                " output.",
+                "Rerun the command with --overwrite to redo this stage and those after it, or name another output.",
             )
         shutil.rmtree(folder)
         return _Marker(key, settings)
@@ -279,8 +278,7 @@ class Shards:
                     watch.advance()
         except BrokenProcessPool as error:
             raise VeriglotError(
-                "A worker process died.",
-                remedy="Check the memory. Finished ranges are kept: rerun with fewer --processes.",
+                "A worker process died.", "Check the memory. Finished ranges are kept: rerun with fewer --processes."
             ) from error
 
     def __len__(self) -> int:
@@ -500,7 +498,7 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
         if not writer.count and first_bad is not None:
             raise InputError(
                 f"no line can be read; of {unreadable:,} rows the first: {first_bad.message}",
-                remedy=f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
+                f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
             )
         if not writer.count:
             raise InputError("there is no line in the inputs")

@@ -87,11 +87,11 @@ def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tup
         UsageError: an input of another kind, or not one file of translations for each.
     """
     if columns.given and any(_kind(path) == "text" for path in paths):
-        raise UsageError("Plain text has no columns of scores.", remedy="Use Parquet or JSON lines.")
+        raise UsageError("Plain text has no columns of scores.", "Use Parquet or JSON lines.")
     if columns.targets and (len(columns.targets) != len(paths) or any(_kind(path) != "text" for path in paths)):
         raise UsageError(
             "Files of translations belong to as many inputs of plain text, in the same order.",
-            remedy="Name one .txt of sources for each, or use a column of translations.",
+            "Name one .txt of sources for each, or use a column of translations.",
         )
     for file, path in enumerate(paths):
         if _kind(path) == "text":
@@ -105,7 +105,7 @@ def _kind(path: str) -> str:
     if kind is None:
         raise UsageError(
             f"{path} is none of {', '.join(_CONTAINERS)}.",
-            remedy="Give the file the ending of its format; compressed files are read too.",
+            "Give the file the ending of its format; compressed files are read too.",
         )
     return kind
 
@@ -144,7 +144,7 @@ def _of_sample(data: dict[str, Any]) -> tuple[str, str | None]:
 def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None:
     if needed and name not in data:
         raise InputError(
-            "there is no such column", field=name, remedy="In the file of --config, name the column (source_column)."
+            "there is no such column", "In the file of --config, name the column (source_column).", field=name
         )
     value = data.get(name)
     if value is not None and not isinstance(value, str):
@@ -155,7 +155,7 @@ def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None
 def _number(data: dict[str, Any], name: str) -> float:
     """A score; not a number where the line has none, or one that is not finite."""
     if name not in data:
-        raise InputError("there is no such column", field=name, remedy="Name the column of scores as the data do.")
+        raise InputError("there is no such column", "Name the column of scores as the data do.", field=name)
     value = data[name]
     if value is None or value == "":
         return math.nan

@@ -92,9 +92,9 @@ class Sampling(Record):
         most = math.inf
         check_ranges(self, worst=(0, most), drawn=(0, most), most=(1, most), percentile=(1e-6, 100), near=(0.01, 1))
         if self.worst + self.drawn == 0:
-            raise UsageError("A sample has at least one line.", remedy="Raise worst or drawn.")
+            raise UsageError("A sample has at least one line.", "Raise worst or drawn.")
         if not self.parts or any(size < 1 for size in self.parts.values()):
-            raise UsageError("A split has parts of at least one line each.", remedy="Such as train=5000,dev=2000.")
+            raise UsageError("A split has parts of at least one line each.", "Such as train=5000,dev=2000.")
 
 
 class MtSample(Record):
@@ -248,7 +248,7 @@ def mt_sample(
     folder.mkdir(parents=True, exist_ok=True)
     labels = [*order.columns.given, *(label for label, _ in order.scorers)]
     if len(set(labels)) < len(labels):
-        raise UsageError("Two scorers, or columns of scores, have the same name.", remedy="Name each once.")
+        raise UsageError("Two scorers, or columns of scores, have the same name.", "Name each once.")
     with Lock(folder / "report.json"):
         with connected(engine, scorer_jobs):
             pass  # that it can be is known before hours of reading
@@ -286,16 +286,16 @@ def _check(order: MtSample, lines: int, translated: int) -> None:
     if translated and not (order.scorers or order.given):
         raise UsageError(
             "The lines have translations, and nothing scores them.",
-            remedy="In the file of --config, name scorers (scorer), or columns of the data (scores).",
+            "In the file of --config, name scorers (scorer), or columns of the data (scores).",
         )
     if translated and order.target is None:
         raise UsageError(
-            "The lines have translations in a language that is not named.", remedy="Name it by its tag (--target)."
+            "The lines have translations in a language that is not named.", "Name it by its tag (--target)."
         )
     if not translated and (order.scorers or order.given):
         raise UsageError(
             f"None of {lines:,} lines has a translation that could be scored.",
-            remedy=f"They are read from the column {order.columns.target!r}, or from files beside plain text"
+            f"They are read from the column {order.columns.target!r}, or from files beside plain text"
             " (targets). To only clean sources, name no scorer.",
         )
 
@@ -309,8 +309,7 @@ def _check_clean(cleaned: Cleaned) -> None:
     others = sorted(cleaned.other_languages.items(), key=lambda item: -item[1])[:5]
     shown = f" ({', '.join(f'{language} {count:,}' for language, count in others)})" if others else ""
     raise InputError(
-        f"no line of {cleaned.lines:,} is clean: {drop_reasons}{shown}",
-        remedy="Check the language of the sources.",
+        f"no line of {cleaned.lines:,} is clean: {drop_reasons}{shown}", "Check the language of the sources."
     )
 
 

@@ -527,7 +527,7 @@ def _validate(injector: Injector, clean: float) -> None:
     if len(set(injector.types)) < len(injector.types):
         raise UsageError("A type of error is named twice.")
     if injector.per_sentence and injector.form != "plain":
-        raise UsageError("The types of halluverse are read from the edited sentence.", remedy="Use the form `plain`.")
+        raise UsageError("The types of halluverse are read from the edited sentence.", "Use the form `plain`.")
     if not 0.0 <= clean <= 1.0:
         raise UsageError(f"The share of clean rows is {clean}; it lies between 0 and 1.")
     check_ranges(injector, attempts=(1, math.inf))

@@ -276,7 +276,7 @@ def _validated(targets: Sequence[str], settings: TranslationSettings, aligner: A
         if strategy not in STRATEGIES:
             raise UnknownNameError("strategy", strategy, STRATEGIES)
     if not settings.strategies or (settings.strategies == ("align",) and aligner is None):
-        raise UsageError("No strategy is left that could place a span.", remedy="Name tags, spans, or an aligner.")
+        raise UsageError("No strategy is left that could place a span.", "Name tags, spans, or an aligner.")
     check_ranges(settings, threshold=(0, 1), attempts=(1, math.inf))
     return tags
 

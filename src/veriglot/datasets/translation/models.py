@@ -299,7 +299,7 @@ class ConvertedTranslator(_SequenceTranslator):
         if not Path(model, "model.bin").is_file():
             raise WeightsError(
                 f"{model} holds no model of CTranslate2 (model.bin).",
-                remedy="Convert one: ct2-transformers-converter --model FOLDER --output_dir OUT --copy_files ...",
+                "Convert one: ct2-transformers-converter --model FOLDER --output_dir OUT --copy_files ...",
             )
         try:
             loaded = transformers.AutoTokenizer.from_pretrained(tokenizer or model, local_files_only=True)
@@ -307,7 +307,7 @@ class ConvertedTranslator(_SequenceTranslator):
         except (OSError, ValueError, RuntimeError) as error:
             raise WeightsError(
                 f"The model of CTranslate2 in {model} cannot be loaded: {str(error).splitlines()[0]}",
-                remedy="The tokenizer's files have to lie beside it (--copy_files), or in the folder `tokenizer`.",
+                "The tokenizer's files have to lie beside it (--copy_files), or in the folder `tokenizer`.",
             ) from error
         most = loaded.model_max_length
         super().__init__(loaded, codes, prefix, room or (most if most < 1e6 else 512), beams, batch)

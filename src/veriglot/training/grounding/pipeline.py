@@ -262,7 +262,7 @@ def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epoc
     if not chosen:
         raise InputError(
             "The data holds nothing to train on.",
-            remedy="Give labelled samples with evidence, clean articles, or answered questions.",
+            "Give labelled samples with evidence, clean articles, or answered questions.",
         )
     torch.manual_seed(seed)  # the weights to start from are drawn here, before `fit` seeds itself
     network = Network(*statistics(chosen))
@@ -302,7 +302,7 @@ def _ship(
 ) -> None:
     """Write the folder; `judged` are rows with logits of a network that did not see them."""
     if not judged:
-        raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
+        raise WeightsError("No text was held out, so nothing can be calibrated.", "Give more data.")
     held_out, logits = [row for row, _ in judged], [values for _, values in judged]
     calibration = calibrate(held_out, logits)
     unused = "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items()) if count)

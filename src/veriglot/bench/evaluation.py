@@ -151,7 +151,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
 
 def language_profile(counts: Counts, language: str | None = None) -> LanguageProfile:
     """Error rates at the level of units in one language, or in all."""
-    chosen = np.array([language is None or tag == language for tag in counts.languages], dtype=bool)
+    chosen = np.array([language is None or tag == language for tag in counts.languages], bool)
     indices = np.flatnonzero(chosen)
     names: dict[str, int] = {}
     clusters = [names.setdefault(counts.clusters[index], len(names)) for index in indices]
@@ -168,7 +168,7 @@ def _histograms(counts: Counts, places: NDArray[np.intp]) -> list[list[tuple[int
     with_units = places[counts.blocks["unit"][places].sum(axis=1) > 0]
     if not len(with_units) or not np.isin(with_units, histogram.response).all():
         return []
-    order = np.full(len(counts), -1, dtype=np.int64)
+    order = np.full(len(counts), -1, np.int64)
     order[places] = np.arange(len(places))
     home = order[histogram.response]
     inside = home >= 0
@@ -389,7 +389,7 @@ class Evaluator:
         from veriglot.text.segmentation import sentences
 
         length = len(sample.response)
-        parts = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
+        parts = np.array(sentences(sample.response, tag), np.int32).reshape(-1, 2)
         if self.settings.refilter and self.settings.threshold is not None:
             prediction = at_threshold(prediction, self.settings.threshold, parts)
         if tag.partition("-")[0] not in fact_languages():
@@ -585,7 +585,7 @@ def response_types(
     if types.taxonomy != name:
         raise UsageError(f"The detector does not tell the types of {name} apart.")
     right = [np.nan if None in pair else float(pair[0] == pair[1]) for pair in pairs]
-    return np.array([gold or "" for gold, _ in pairs], dtype=np.str_), np.array(right, dtype=np.float64)
+    return np.array([gold or "" for gold, _ in pairs], np.str_), np.array(right, np.float64)
 
 
 def _paired(

@@ -334,7 +334,7 @@ class Measurement:
         cuts: dict[str, float] = {}
         without: dict[str, str] = {}
         for tag in tags if by_language else [MEAN]:
-            chosen = dev.languages == tag if by_language else np.ones(len(dev), dtype=bool)
+            chosen = dev.languages == tag if by_language else np.ones(len(dev), bool)
             cut, reached, items, positives, reason = tune(
                 judgement.dev.badness[chosen], dev.nonfactual[chosen], measure
             )
@@ -562,7 +562,7 @@ class Measurement:
                 yield self._answers(judgement, tag, mask, drawn[-1])
             if drawn:
                 means = tuple(mean_of_draws(parts) for parts in zip(*drawn, strict=True))
-                yield self._answers(judgement, MEAN, np.ones(len(self.test), dtype=bool), means)
+                yield self._answers(judgement, MEAN, np.ones(len(self.test), bool), means)
 
     def _answers(self, judgement: Judgement, tag: str, mask: Mask, drawn: tuple[Array, ...]) -> BenchAnswers:
         scored = mask & ~np.isnan(judgement.test.badness)

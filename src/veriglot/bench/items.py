@@ -134,7 +134,7 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
             known += ((unit.start, verdict) for verdict in _counted(unit, labels.taxonomy))
     if level == "response":
         return [_item(0, len(sample.response), bool(len(labels.marks.spans)), [v for _, v in known], telling)]
-    places = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
+    places = np.array(sentences(sample.response, tag), np.int32).reshape(-1, 2)
     bad = marked(places, labels.marks.spans).tolist()
     return [
         _item(start, end, wrong, [verdict for at, verdict in known if start <= at < end], telling)
@@ -167,11 +167,11 @@ def _item(start: int, end: int, nonfactual: bool, verdicts: Sequence[str | None]
 def _verdicts(labels: Reference, every: Sequence[Fact], length: int) -> list[str | None]:
     """Of each fact: empty where it is supported, `contradicted`, `unverified`, or None where the labels do not tell."""
     meaning = _meanings(labels.taxonomy)
-    kinds = np.array([meaning.get(name or "", "") for name in labels.marks.types], dtype=object)
-    verdicts: NDArray[np.object_] = np.full(len(every), "", dtype=object)
+    kinds = np.array([meaning.get(name or "", "") for name in labels.marks.types], object)
+    verdicts: NDArray[np.object_] = np.full(len(every), "", object)
     spans = labels.marks.spans
     index = {(fact.start, fact.end): number for number, fact in enumerate(every)} if labels.units else {}
-    own = np.array([index.get((start, end), -1) for start, end in spans.tolist()], dtype=np.int64)
+    own = np.array([index.get((start, end), -1) for start, end in spans.tolist()], np.int64)
     for kind, verdict in (("unverified", "unverified"), ("", None), ("contradicted", "contradicted")):
         verdicts[fact_marks(every, length, spans[(kinds == kind) & (own < 0)])] = verdict  # the last one holds
         verdicts[own[(kinds == kind) & (own >= 0)]] = verdict  # a labelled fact, in which others may lie
@@ -250,18 +250,18 @@ class ItemTable:
             for index, sample in enumerate(samples)
             for item in (_labelled(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
         ]
-        owner, items = np.array([index for index, _ in rows], dtype=np.int64), [item for _, item in rows]
+        owner, items = np.array([index for index, _ in rows], np.int64), [item for _, item in rows]
         owners = [samples[index] for index in owner.tolist()]
-        support = np.array([item.support for item in items], dtype=np.float64)
-        unverified = np.array([item.unverified for item in items], dtype=np.float64)
+        support = np.array([item.support for item in items], np.float64)
+        unverified = np.array([item.unverified for item in items], np.float64)
         return cls(
             level,
             tuple(samples),
             owner,
-            np.array([item[:2] for item in items], dtype=np.int32).reshape(-1, 2),
-            np.array([tag_of(sample.language) for sample in owners], dtype=np.str_),
+            np.array([item[:2] for item in items], np.int32).reshape(-1, 2),
+            np.array([tag_of(sample.language) for sample in owners], np.str_),
             tuple(texts[sample.id] for sample in owners),
-            np.array([item.nonfactual for item in items], dtype=bool),
+            np.array([item.nonfactual for item in items], bool),
             None if level == "word" else support,
             None if level == "word" else unverified,
             labelled,
@@ -464,5 +464,5 @@ def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds)
         units = {(unit.start, unit.end): unit.score for unit in judged_units(sample, prediction, "sentence") or ()}
         places = list(map(tuple, bounds.tolist()))
         if units.keys() >= set(places):
-            return np.array([units[start_end] for start_end in places], dtype=np.float64), True
+            return np.array([units[start_end] for start_end in places], np.float64), True
     return unit_probabilities(bounds, by_character), graded

@@ -117,7 +117,7 @@ def win_rates(
     for scope, members in scopes.items():
         given = [tables[cell] for cell in cells if cell in members]
         played = [values for values in given if not np.isnan(values[:, 0]).all()]
-        best = np.array([_winners(values, measure) for values in played], dtype=bool).reshape(-1, len(systems), size)
+        best = np.array([_winners(values, measure) for values in played], bool).reshape(-1, len(systems), size)
         rates = best.sum(axis=0) / max(len(played), 1)
         shared = best[:, :, 0] & (best[:, :, 0].sum(axis=1, keepdims=True) > 1)
         for index, system in enumerate(systems):
@@ -368,7 +368,7 @@ def _gap(board: Board, system: str, measure: str, at: At | None) -> str | None:
     gaps = []
     for data, measured in board.items():
         judged = {each.system: ~np.isnan(each.test.badness) for each in measured.judgements}
-        own = judged.get(system, np.zeros(len(measured.test), dtype=bool))
+        own = judged.get(system, np.zeros(len(measured.test), bool))
         anyone = np.any(list(judged.values()), axis=0) if judged else own
         missing, every = int(np.count_nonzero(anyone & ~own)), int(np.count_nonzero(anyone))
         without = [
@@ -535,7 +535,7 @@ def correlation_matrix(
     if size < 2:
         return None
     total, largest = np.zeros((size, size)), np.full((size, size), np.nan)
-    count = np.zeros((size, size), dtype=np.int64)
+    count = np.zeros((size, size), np.int64)
     for row in values.values():
         for i, first in enumerate(names):
             for j in range(i + 1, size):

@@ -362,7 +362,7 @@ def agreement(
     def samples() -> Iterator[Sample]:
         """Annotators of one text have the same ids in files of their own, so ids may recur."""
         for source in inputs:
-            for number, row in enumerate(read_rows(source.path, format=format_, language=tag), start=1):
+            for number, row in enumerate(read_rows(source.path, format=format_, language=tag), 1):
                 if isinstance(row, FailedRow):
                     bad.append(str(row.as_error()))
                 else:

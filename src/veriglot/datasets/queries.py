@@ -353,7 +353,7 @@ def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list
         rejected.append(_Rejection(id_, reference.id, reference.language, reason, detail, question))
 
     candidates = _queries(reply)
-    for number, question in enumerate(candidates, start=1):
+    for number, question in enumerate(candidates, 1):
         if number > count:
             reject(number, "number", f"{count} queries were asked for, and this is one more", question)
         elif trouble := _trouble(reference, question, [text for _, text in taken]):

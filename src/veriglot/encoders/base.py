@@ -97,8 +97,8 @@ class Tokens:
         """
         words = np.asarray(word_bounds, np.int64).reshape(-1, 2)
         means = np.zeros((len(words), self.vectors.shape[1]), np.float32)
-        first = np.searchsorted(self.bounds[:, 1], words[:, 0], side="right")
-        after = np.searchsorted(self.bounds[:, 0], words[:, 1], side="left")
+        first = np.searchsorted(self.bounds[:, 1], words[:, 0], "right")
+        after = np.searchsorted(self.bounds[:, 0], words[:, 1], "left")
         counts = np.maximum(after - first, 0)
         with_tokens = np.flatnonzero(counts)
         means[with_tokens] = self.vectors[first[with_tokens]]

@@ -117,7 +117,7 @@ class RagTruth(Format):
 
     def labels(self, sample: Sample) -> dict[str, Any]:
         """The source, and the spans of `gold`, or else of the first annotation with any."""
-        passages = (f"passage {i}:{passage.text}" for i, passage in enumerate(sample.evidence, start=1))
+        passages = (f"passage {i}:{passage.text}" for i, passage in enumerate(sample.evidence, 1))
         source = {"passages": "\n\n".join(passages)}
         if sample.question is not None:
             source["question"] = sample.question

@@ -270,7 +270,7 @@ class MfavaQueries(Format):
         title, url = optional(data, "Article Title", str), optional(data, "URL", str)
         language = _in_the_script_of(named, texts[0])
         evidence = tuple(Evidence(text, title=title, language=language, url=url) for text in texts)
-        for number, key in enumerate(_QUERIES, start=1):
+        for number, key in enumerate(_QUERIES, 1):
             query = optional(data, key, str)
             if query is None:
                 reading.report.notes["rows_without_" + key] += 1

@@ -59,7 +59,7 @@ class _Piece(NamedTuple):
     fault: str | None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(4096)
 def _read_piece(inside: str, types: tuple[str, ...]) -> _Piece | None:
     """What `<inside>` means; None if it is no tag of these types, so text."""
     match = _INSIDE.fullmatch(inside)

@@ -392,7 +392,7 @@ class Mlqe(Format):
             raise InputError(f"{verdict} is not what most of the scores {scores} say", field="aggregated-score")
         whole = (Unit(0, len(target), "critical_error"),) if target else ()
         yield Annotation("gold", Kind.HUMAN, "critical", units=whole if critical else ())
-        for index, score in enumerate(given, start=1):
+        for index, score in enumerate(given, 1):
             yield Annotation(
                 f"annotator_{index}",
                 Kind.HUMAN,

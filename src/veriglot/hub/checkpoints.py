@@ -126,7 +126,7 @@ def _hub_answers() -> bool:
     return _answers(constants.ENDPOINT, int(time.monotonic() // _BELIEVED))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(4)
 def _answers(endpoint: str, _: int) -> bool:
     from huggingface_hub import constants, get_session
 

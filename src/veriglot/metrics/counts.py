@@ -190,7 +190,7 @@ class Counts:
 
     def sums(self, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
         """The sums of one language and the number of its clusters: of none and 0 where it is not among them."""
-        group = np.full(len(self), -1, dtype=np.int64)
+        group = np.full(len(self), -1, np.int64)
         number: dict[str, int] = {}
         for index, (tag, key) in enumerate(zip(self.languages, self.clusters, strict=True)):
             if tag == language:
@@ -272,8 +272,8 @@ def marked_types(bounds: Bounds, spans: Bounds, types: Sequence[str | None], nam
 
     A span whose type is None or not in `names` marks no column.
     """
-    table = np.zeros((len(bounds), len(names)), dtype=bool)
-    labels = np.array([name if name is not None else "" for name in types], dtype=object)
+    table = np.zeros((len(bounds), len(names)), bool)
+    labels = np.array([name if name is not None else "" for name in types], object)
     for column, name in enumerate(names):
         chosen = labels == name
         if chosen.any():
@@ -411,7 +411,7 @@ class Builder:
         """The counts of all responses so far."""
         number = len(self._names)
         blocks = {
-            name: np.array(self._rows.get(name, []), dtype=np.float64).reshape(number, width)
+            name: np.array(self._rows.get(name, []), np.float64).reshape(number, width)
             for name, width in _widths(self.types).items()
         }
         ids, languages, clusters = zip(*self._names, strict=True) if self._names else ((), (), ())
@@ -454,7 +454,7 @@ class Coverage(msgspec.Struct, frozen=True):
     @classmethod
     def total(cls, parts: Iterable[Coverage]) -> Coverage:
         """The sum of several."""
-        numbers, unscored = np.zeros(3, dtype=np.int64), Counter[str]()
+        numbers, unscored = np.zeros(3, np.int64), Counter[str]()
         for part in parts:
             numbers += (part.samples, part.labelled, part.scored)
             unscored.update(part.unscored)
@@ -538,14 +538,14 @@ def _checked(plain: _File) -> Counts:
     if not len(plain.languages) == len(plain.clusters) == size:
         raise ValueError("`ids`, `languages` and `clusters` differ in length")
     blocks = {
-        name: np.array(plain.blocks.get(name, [[0.0] * width] * size), dtype=np.float64).reshape(size, width)
+        name: np.array(plain.blocks.get(name, [[0.0] * width] * size), np.float64).reshape(size, width)
         for name, width in _widths(plain.types).items()
     }
     histograms = {}
     for level in HISTOGRAMS:
         cells = plain.histograms.get(level, _Cells([], [], []))
-        response, bins = np.array(cells.response, dtype=np.int64), np.array(cells.bin, dtype=np.int64)
-        values = np.array(cells.values, dtype=np.float64).reshape(-1, 4)
+        response, bins = np.array(cells.response, np.int64), np.array(cells.bin, np.int64)
+        values = np.array(cells.values, np.float64).reshape(-1, 4)
         if not len(response) == len(bins) == len(values):
             raise ValueError(f"the columns of the histogram {level!r} differ in length")
         if len(response) and not (

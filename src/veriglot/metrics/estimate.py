@@ -52,7 +52,7 @@ def stream(seed: int, stratum: str) -> np.random.Generator:
 
 def weights(clusters: int, resamples: int, generator: np.random.Generator) -> NDArray[np.uint16]:
     """How often each resample draws each cluster, shape `(resamples, clusters)`: multinomial rows of sum `clusters`."""
-    table = np.empty((resamples, clusters), dtype=np.uint16)
+    table = np.empty((resamples, clusters), np.uint16)
     block = max(1, _CELLS_DRAWN // max(clusters, 1))
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
@@ -108,7 +108,7 @@ class Resampling:
             seed: of the random numbers.
         """
         names = [""] * len(clusters) if strata is None else list(strata)
-        cluster = np.zeros(len(clusters), dtype=np.int64)
+        cluster = np.zeros(len(clusters), np.int64)
         tables: list[NDArray[np.uint16]] = []
         before = 0
         for stratum in sorted(set(names)):
@@ -117,8 +117,8 @@ class Resampling:
                 cluster[index] = before + number.setdefault(clusters[index], len(number))
             tables.append(weights(len(number), resamples, stream(seed, stratum)))
             before += len(number)
-        drawn = np.concatenate(tables, axis=1) if tables else np.zeros((resamples, 0), dtype=np.uint16)
-        return cls(np.concatenate([np.ones((1, before), dtype=np.uint16), drawn]), cluster)
+        drawn = np.concatenate(tables, axis=1) if tables else np.zeros((resamples, 0), np.uint16)
+        return cls(np.concatenate([np.ones((1, before), np.uint16), drawn]), cluster)
 
     def select(self, mask: Bools) -> Resampling:
         """The same draws for some of the items; `mask` has shape `(n,)`."""

@@ -396,7 +396,7 @@ def unit_draws(
         threshold: from which a unit is marked, for all or for each; None marks none.
     """
     keys, response = np.unique(texts, return_inverse=True)
-    marked = np.zeros(len(gold), dtype=bool) if threshold is None else confidences >= threshold
+    marked = np.zeros(len(gold), bool) if threshold is None else confidences >= threshold
     unit = np.zeros((len(keys), 4))
     np.add.at(unit, (response, 2 * ~marked + ~gold), 1.0)
     values = np.stack([gold, ~gold, confidences, (confidences - gold) ** 2], axis=1)
@@ -424,7 +424,7 @@ def badness_of(values: Sequence[float | None] | Array, direction: Direction | st
         values: a system's own numbers, shape `(n,)`; None or NaN where it gave none.
         direction: which way they go.
     """
-    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    numbers = np.array([np.nan if value is None else value for value in values], np.float64)
     return numbers if Direction(direction) is Direction.HIGHER_IS_WORSE else -numbers
 
 
@@ -557,7 +557,7 @@ def _known(name: str, items: Items) -> tuple[ItemMeasure, Array, Mask]:
         raise UnknownNameError("measure", name, ITEM_MEASURES)
     entry = ITEM_MEASURES[name]
     values = getattr(items, entry.truth)
-    truth = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=np.float64)
+    truth = np.full(len(items), np.nan) if values is None else np.asarray(values, np.float64)
     return entry, truth, items.scored & ~np.isnan(truth)
 
 
@@ -584,7 +584,7 @@ def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = 
     bad, labels = items.badness[known], truth[known]
     if not len(bad):
         return np.full(len(resampling.table), np.nan)
-    cuts = np.broadcast_to(np.asarray(0.0 if cut is None else cut, dtype=np.float64), known.shape)[known]
+    cuts = np.broadcast_to(np.asarray(0.0 if cut is None else cut, np.float64), known.shape)[known]
     if np.isnan(cuts).any():
         raise ValueError("a cut is a number: leave out the items for which there is none")
     return np.concatenate([entry.value(bad, labels, weights, cuts) for weights in resampling.select(known).blocks()])

@@ -220,7 +220,7 @@ def _marks(annotation: Annotation) -> Marks:
         if unit.label not in clean and (unit.probability is None or unit.probability > 0.5)
     ]
     types = known.types if known else {}
-    places = np.array([(unit.start, unit.end) for unit in units], dtype=np.int32).reshape(-1, 2)
+    places = np.array([(unit.start, unit.end) for unit in units], np.int32).reshape(-1, 2)
     return Marks(places, tuple(unit.label if unit.label in types else None for unit in units))
 
 
@@ -263,7 +263,7 @@ def _combined(sample: Sample, annotations: Sequence[Annotation], how: str) -> Re
     typed = [(start, end, type_) for m in every for (start, end), type_ in zip(m.spans.tolist(), m.types, strict=True)]
     if how == "union":
         rows = sorted({(start, end, type_ or "") for start, end, type_ in typed})
-        spans = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
+        spans = np.array([row[:2] for row in rows], np.int32).reshape(-1, 2)
         marks = Marks(spans, tuple(row[2] or None for row in rows))
     else:
         spans = merged_runs(share > 0.5)
@@ -349,7 +349,7 @@ def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | N
         if word.confidence < threshold:
             open_run = []
             continue
-        if open_run and np.searchsorted(cuts, runs[-1].end) < np.searchsorted(cuts, word.start, side="right"):
+        if open_run and np.searchsorted(cuts, runs[-1].end) < np.searchsorted(cuts, word.start, "right"):
             open_run = []
         start = runs.pop().start if open_run else word.start
         open_run.append(word.confidence)
@@ -360,7 +360,7 @@ def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | N
 def _cuts(spans: tuple[Span, ...], sentences: Int32s | None) -> Int32s:
     """Where a sentence begins, but not inside a span."""
     if sentences is None:
-        return np.zeros(0, dtype=np.int32)
+        return np.zeros(0, np.int32)
     starts = sentences[:, 0]
     return starts[[not any(span.start < start < span.end for span in spans) for start in starts.tolist()]]
 

@@ -43,7 +43,7 @@ __all__ = [
 
 def ratio(part: Array, whole: Array) -> Array:
     """`part / whole`, NaN where `whole` is 0."""
-    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
     out = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
     divided: Array = np.divide(part, whole, out=out, where=whole != 0)
     return divided
@@ -123,7 +123,7 @@ _GROUP_STARTS = _starts(GROUPS)
 
 def bin_of(confidences: Array) -> Int64s:
     """The bin of each confidence (0 to 1): bin k holds `EDGES[k] <= c < EDGES[k + 1]`, the last one 1.0 as well."""
-    bins: Int64s = np.searchsorted(EDGES, confidences, side="right") - 1
+    bins: Int64s = np.searchsorted(EDGES, confidences, "right") - 1
     return np.clip(bins, 0, BINS - 1)
 
 
@@ -134,7 +134,7 @@ def coarse_bin(fine: Int64s, bins: int) -> Int64s:
         fine: bins of the grid.
         bins: how many equal ones; a divisor of 600, so that no bin of the grid lies in two.
     """
-    return np.searchsorted(_starts(bins), fine, side="right") - 1
+    return np.searchsorted(_starts(bins), fine, "right") - 1
 
 
 def average_precision(positives: Array, negatives: Array) -> Array:

@@ -64,7 +64,7 @@ __all__ = [
 NAMES = ("char", "word", "hf:<tokenizer>")
 _PREFIX = "hf:"
 _FILE = "tokenizer.json"
-_SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], dtype=np.uint32)
+_SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], np.uint32)
 
 
 def is_space(text: str) -> Bools:
@@ -83,7 +83,7 @@ def char_bounds(text: str, language: str | None = None) -> Bounds:  # noqa: ARG0
     return np.stack([starts, starts + 1], axis=1)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(8)
 def _tokenizer(name: str) -> Any:
     with needing(f"The unit {_PREFIX}{name}", "hf"):
         from tokenizers import Tokenizer
@@ -114,10 +114,10 @@ def _fetched(name: str) -> str:
 def token_bounds(name: str, text: str) -> Bounds:
     """The tokens that tokenizer `name` (a file, a folder with a `tokenizer.json`, or a hub name) makes of a text."""
     offsets = _tokenizer(name).encode(text, add_special_tokens=False).offsets
-    raw = np.array(offsets, dtype=np.int64).reshape(-1, 2)
+    raw = np.array(offsets, np.int64).reshape(-1, 2)
     solid = np.flatnonzero(~is_space(text))
     if not len(solid) or not len(raw):
-        return np.zeros((0, 2), dtype=np.int32)
+        return np.zeros((0, 2), np.int32)
     first = np.searchsorted(solid, raw[:, 0])
     last = np.searchsorted(solid, raw[:, 1]) - 1
     filled = last >= first
@@ -211,7 +211,7 @@ def _matched(
 ) -> Matched:
     close = pairwise_iou(predicted, gold) >= threshold
     if types is not None and gold_types is not None:
-        same = np.array([[a is not None and a == b for b in gold_types] for a in types], dtype=bool)
+        same = np.array([[a is not None and a == b for b in gold_types] for a in types], bool)
         close &= same.reshape(close.shape)
     return Matched(len(_maximum_matching(close)), len(predicted), len(gold))
 
@@ -247,7 +247,7 @@ MATCHES: dict[str, Callable[..., Matched]] = {"exact": exact, "overlap": overlap
 
 def ranges(marks: Sequence[Span] | Sequence[Word]) -> Bounds:
     """Spans or words as an array of half-open ranges, shape `(n, 2)`."""
-    return np.array([(mark.start, mark.end) for mark in marks], dtype=np.int32).reshape(-1, 2)
+    return np.array([(mark.start, mark.end) for mark in marks], np.int32).reshape(-1, 2)
 
 
 def marked(bounds: Bounds, spans: Bounds) -> Bools:
@@ -257,10 +257,10 @@ def marked(bounds: Bounds, spans: Bounds) -> Bools:
         bounds: units, shape `(n, 2)`, with starts and ends that never fall.
         spans: half-open ranges of shape `(m, 2)`, in any order, overlapping or not.
     """
-    steps = np.zeros(len(bounds) + 1, dtype=np.int64)
+    steps = np.zeros(len(bounds) + 1, np.int64)
     if len(spans) and len(bounds):
-        first = np.searchsorted(bounds[:, 1], spans[:, 0], side="right")
-        after = np.searchsorted(bounds[:, 0], spans[:, 1], side="left")
+        first = np.searchsorted(bounds[:, 1], spans[:, 0], "right")
+        after = np.searchsorted(bounds[:, 0], spans[:, 1], "left")
         hit = after > first
         np.add.at(steps, first[hit], 1)
         np.add.at(steps, after[hit], -1)
@@ -287,7 +287,7 @@ def unit_marks(bounds: Bounds, spans: Bounds) -> Int64s:
 
 def covered(length: int, spans: Bounds) -> Bools:
     """Which of `length` code points lie in any span, white space included; shape `(length,)`."""
-    steps = np.zeros(length + 1, dtype=np.int64)
+    steps = np.zeros(length + 1, np.int64)
     np.add.at(steps, spans[:, 0], 1)
     np.add.at(steps, spans[:, 1], -1)
     return np.cumsum(steps[:-1]) > 0
@@ -301,11 +301,11 @@ def probabilities(length: int, words: Bounds, confidences: Float64s) -> Float64s
     overlap, the earlier one holds.
     """
     if not len(words):
-        return np.zeros(length, dtype=np.float64)
+        return np.zeros(length, np.float64)
     order = np.argsort(words[:, 0], kind="stable")
     edges = np.concatenate([[0], np.maximum.accumulate(words[order].ravel()), [length]])
     values_of_words = confidences[order]
-    values = np.zeros(len(edges) - 1, dtype=np.float64)
+    values = np.zeros(len(edges) - 1, np.float64)
     values[1::2] = values_of_words
     values[2:-1:2] = np.minimum(values_of_words[:-1], values_of_words[1:])
     return np.repeat(values, np.diff(edges))
@@ -313,13 +313,13 @@ def probabilities(length: int, words: Bounds, confidences: Float64s) -> Float64s
 
 def word_probabilities(length: int, words: Sequence[Word]) -> Array:
     """The probability of each code point from words with their confidences; see `probabilities`."""
-    return probabilities(length, ranges(words), np.array([word.confidence for word in words], dtype=np.float64))
+    return probabilities(length, ranges(words), np.array([word.confidence for word in words], np.float64))
 
 
 def unit_probabilities(bounds: Bounds, by_character: Float64s) -> Float64s:
     """The probability of each unit: the greatest of its code points; shape `(n,)`."""
     if not len(bounds):
-        return np.zeros(0, dtype=np.float64)
+        return np.zeros(0, np.float64)
     widths = bounds[:, 1] - bounds[:, 0]
     firsts = np.cumsum(widths) - widths
     places = np.repeat(bounds[:, 0] - firsts, widths) + np.arange(widths.sum())
@@ -328,7 +328,7 @@ def unit_probabilities(bounds: Bounds, by_character: Float64s) -> Float64s:
 
 def greatest(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
     """The greatest value of the ranges `(start, end, value)` that cover each code point, 0 for none; `(length,)`."""
-    values = np.zeros(length, dtype=np.float64)
+    values = np.zeros(length, np.float64)
     for start, end, value in marks:
         values[start:end] = np.maximum(values[start:end], value)
     return values
@@ -356,13 +356,13 @@ def fact_scores(facts: Sequence[Fact], by_character: Array) -> Array:
         by_character: probability that each code point is unsupported, shape `(length,)`.
     """
     scores = [max(by_character[start:end].max() for start, end in fact.parts) for fact in facts]
-    return np.array(scores, dtype=np.float64)
+    return np.array(scores, np.float64)
 
 
 def fact_marks(facts: Sequence[Fact], length: int, spans: Bounds) -> Bools:
     """Which facts of a response of `length` code points any span overlaps, shape `(n,)`."""
     inside = covered(length, spans)
-    return np.array([any(inside[start:end].any() for start, end in fact.parts) for fact in facts], dtype=bool)
+    return np.array([any(inside[start:end].any() for start, end in fact.parts) for fact in facts], bool)
 
 
 def gathered(scores: Array) -> float:
@@ -385,8 +385,8 @@ def sentence_scores(sentences: Bounds, facts: Sequence[Fact], scores: Array, by_
         scores: of the facts.
         by_character: for sentences in which no fact begins.
     """
-    starts = np.array([fact.start for fact in facts], dtype=np.int64)
-    result = np.zeros(len(sentences), dtype=np.float64)
+    starts = np.array([fact.start for fact in facts], np.int64)
+    result = np.zeros(len(sentences), np.float64)
     for index, (start, end) in enumerate(sentences.tolist()):
         inside = scores[(starts >= start) & (starts < end)]
         result[index] = gathered(inside) if len(inside) else by_character[start:end].max()

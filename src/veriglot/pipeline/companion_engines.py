@@ -240,8 +240,7 @@ class Laser:
         import numpy as np
 
         vectors = {
-            side: np.asarray(encode([row[side] for row in rows]), dtype=np.float64)
-            for side, encode in self._encode.items()
+            side: np.asarray(encode([row[side] for row in rows]), np.float64) for side, encode in self._encode.items()
         }
         lengths = np.linalg.norm(vectors["source"], axis=1) * np.linalg.norm(vectors["response"], axis=1)
         products = (vectors["source"] * vectors["response"]).sum(1)

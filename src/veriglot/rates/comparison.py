@@ -330,7 +330,7 @@ def rank_intervals(rates: Sequence[float] | Array, draws: Array, *, confidence: 
     Raises:
         ValueError: shapes that do not fit.
     """
-    estimates = np.asarray(rates, dtype=np.float64)
+    estimates = np.asarray(rates, np.float64)
     if draws.ndim != 2 or len(draws) != len(estimates):
         raise ValueError(f"draws have the shape (models, draws): {len(estimates)} rates, draws of shape {draws.shape}")
     ranked = np.flatnonzero(~np.isnan(estimates))
@@ -350,7 +350,7 @@ def _surely(estimates: Array, draws: Array, confidence: float) -> tuple[Bools, B
     """Two tables `(model, other)`: which others are surely better (lower), and which surely worse."""
     models = len(estimates)
     defined = draws[:, np.isfinite(draws).all(axis=0)]
-    nowhere = np.zeros((models, models), dtype=np.bool_)
+    nowhere = np.zeros((models, models), np.bool_)
     if models < 2 or defined.shape[1] < 2:
         return nowhere, nowhere
     centred = defined - defined.mean(axis=1, keepdims=True)
@@ -402,7 +402,7 @@ def average(values: Values, draws: Array | None = None, *, confidence: float = 0
     Returns:
         The interval speaks of these cells. It does not say what further languages or models would give: `sd` does.
     """
-    rates = np.asarray(values, dtype=np.float64)
+    rates = np.asarray(values, np.float64)
     defined = ~np.isnan(rates)
     cells = int(defined.sum())
     left_out = len(rates) - cells
@@ -453,7 +453,7 @@ def t_test(
         ValueError: NaN, or pairs of groups of different sizes.
         MissingExtraError: the extra `stats` is not installed.
     """
-    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
     n, m = len(x), len(y)
     if np.isnan(x).any() or np.isnan(y).any():
         raise ValueError("a t-test takes numbers only; leave NaN out first, and say how many")
@@ -524,7 +524,7 @@ def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: floa
     """
     if method not in _COEFFICIENTS:
         raise UnknownNameError("correlation", method, _COEFFICIENTS)
-    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    first, second = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if first.shape != second.shape or np.isnan(first).any() or np.isnan(second).any():
         raise ValueError(f"a correlation takes pairs of numbers, not {first.shape} and {second.shape} or NaN")
     points = len(first)
@@ -577,7 +577,7 @@ def adjust(p_values: Values, method: str = "holm") -> Array:
     """
     if method not in _CORRECTIONS:
         raise UnknownNameError("correction for many comparisons", method, _CORRECTIONS)
-    given = np.asarray(p_values, dtype=np.float64)
+    given = np.asarray(p_values, np.float64)
     tested = ~np.isnan(given)
     defined = given[tested]
     if defined.size and (defined.min() < 0 or defined.max() > 1):

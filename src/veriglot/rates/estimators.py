@@ -175,7 +175,7 @@ def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Sh
     The units of the study by bin, shape `(20,)`, stand in where it holds a prevalence alone.
     """
     if profile.confidences:
-        counts = np.array(profile.confidences, dtype=np.float64)
+        counts = np.array(profile.confidences, np.float64)
         if (counts.sum(axis=0) > 0).all():
             smooth = counts + _SMOOTHING
             shares = smooth / smooth.sum(axis=0)
@@ -192,7 +192,7 @@ def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Sh
     return _Components(ratio * base, base, "posteriors", measured)
 
 
-@lru_cache(maxsize=64)  # every model of a language asks for the same
+@lru_cache(64)  # every model of a language asks for the same
 def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], clusters: tuple[int, ...]) -> Array:
     """Units of each cluster by confidence and kind, shape `(k, 20, 2)`."""
     names = clusters or range(len(histograms))

@@ -85,7 +85,7 @@ class Tallies:
     def join(cls, parts: Sequence[Tallies]) -> Tallies:
         """All responses of several; confidences only where all have them."""
         if not parts:
-            nothing = np.zeros(0, dtype=np.int64)
+            nothing = np.zeros(0, np.int64)
             return cls(nothing, nothing, nothing)
         confidences = [part.confidences for part in parts if part.confidences is not None]
         columns = zip(*((part.marked, part.units, part.cluster) for part in parts), strict=True)
@@ -176,7 +176,7 @@ class Share:
         other shares of the same clusters.
         """
         some = tallies if every_cluster else tallies.select(tallies.units > 0)
-        ids, index = np.unique(np.asarray(some.cluster, dtype=np.int64), return_inverse=True)
+        ids, index = np.unique(np.asarray(some.cluster, np.int64), return_inverse=True)
         clusters = len(ids)
         marked = np.bincount(index, weights=some.marked, minlength=clusters)
         units = np.bincount(index, weights=some.units, minlength=clusters)
@@ -244,13 +244,13 @@ def detector_rates(profile: LanguageProfile, *, seed: int, draws: int) -> Detect
     return _detector_rates(profile.responses, profile.clusters, seed, draws)
 
 
-@lru_cache(maxsize=256)  # every model of a language asks for the same
+@lru_cache(256)  # every model of a language asks for the same
 def _detector_rates(
     responses: tuple[tuple[int, int, int, int], ...], clusters: tuple[int, ...], seed: int, draws: int
 ) -> DetectorRates:
-    counts = np.array(responses, dtype=np.int64).reshape(-1, 4)
+    counts = np.array(responses, np.int64).reshape(-1, 4)
     tp, fp, fn, tn = counts.T
-    cluster = np.array(clusters, dtype=np.int64) if clusters else np.arange(len(counts))
+    cluster = np.array(clusters, np.int64) if clusters else np.arange(len(counts))
     generator = np.random.default_rng([seed, int(digest([counts.tobytes(), cluster.tobytes()])[:12], 16)])
     pairs = ((tp, tp + fn), (fp, fp + tn), (tp + fn, tp + fp + fn + tn))
     shares = [Share.of(Tallies(part, whole, cluster)) for part, whole in pairs]

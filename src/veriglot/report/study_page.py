@@ -707,7 +707,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
     sample = example.sample
     passages = {passage.id or "": passage for passage in sample.evidence}
     quoted: dict[Pointer, int] = {}
-    for rank, span in enumerate(example.prediction.spans or (), start=1):
+    for rank, span in enumerate(example.prediction.spans or (), 1):
         text = sample.response[span.start : span.end]
         pointers = list(dict.fromkeys(span.evidence))
         yield {

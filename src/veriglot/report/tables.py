@@ -165,7 +165,7 @@ class Table:
             for at in starts
         ]
         text = ""
-        for number, (columns, rows) in enumerate(blocks, start=1):
+        for number, (columns, rows) in enumerate(blocks, 1):
             part, mark = (f", part {number} of {len(blocks)}", f"-{number}") if len(blocks) > 1 else ("", "")
             heading = escape_latex(f"{title}{part}. {caption}")
             lines = [*self._needs("tabular", heading), r"\begin{table*}", r"\centering", r"\small"]

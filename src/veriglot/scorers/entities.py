@@ -131,7 +131,7 @@ def _base(tag: str) -> str:
     return "nb" if base in ("no", "nn") else base
 
 
-@lru_cache(maxsize=4)
+@lru_cache(4)
 def _loaded(pipeline: Pipeline) -> SpacyPipeline:
     rules = {"entity_ruler", "span_ruler"}.intersection(pipeline.components)  # they may look at lemmas and tags
     return spacy.load(pipeline.name, exclude=() if rules else _NO_USE_TO_NER)

@@ -95,7 +95,7 @@ def names_of(response: str, passages: Sequence[str], tag: str | None) -> frozens
     return frozenset(word for word in names - left_out if len(word) >= _LEAST)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(16)
 def _by_case(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """The words with a capital inside a sentence, those with one that begin a sentence, and those in lower case."""
     inside: set[str] = set()
@@ -127,7 +127,7 @@ def _refused(tag: str | None, response: str, passages: Iterable[str]) -> str | N
     return f"names are not compared with evidence in the script {other}" if other else None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(16)
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word, _, _ in tokens_with_places(text))
 
@@ -156,12 +156,12 @@ def _alike(first: str, second: str) -> bool:
     return shared >= max(_STEM, _SHARE * len(shorter)) and len(longer) - len(shorter) <= _ENDING
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(1 << 16)
 def _latin(word: str) -> str:
     return _NO_LETTER.sub("", anyascii(word).lower())
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(1 << 16)
 def _consonants(latin: str) -> str:
     for old, new in _SOUNDS.items():
         latin = latin.replace(old, new)

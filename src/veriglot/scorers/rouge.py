@@ -183,7 +183,7 @@ def _stop_words_revision() -> str:
 _ASCII = re.compile("[a-z0-9]+")
 
 
-@lru_cache(maxsize=32)  # the sisters of a response, or the samples of one article
+@lru_cache(32)  # the sisters of a response, or the samples of one article
 def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
     """The words of a text in one form for all ways of writing them.
 
@@ -205,7 +205,7 @@ def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str
     return [(_form(text[start:end]), start, end) for start, end in places]
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(1 << 16)
 def _form(word: str) -> str:
     return fold(normalise(word, fold_case=False).text)
 

@@ -263,7 +263,7 @@ class _Calls:
             message = f"A list has at most {_MOST_ROWS:,} rows."
             raise CallRefused(413, "too_large", message, "Send JSON lines (application/x-ndjson).")
         with self.batcher.accept("streams") as call:
-            answers = [self.submitted(call, row, number, asked) for number, row in enumerate(rows, start=1)]
+            answers = [self.submitted(call, row, number, asked) for number, row in enumerate(rows, 1)]
             return json_response([await self.finished(answer) for answer in answers])
 
     def submitted(self, call: Call, data: Any, number: int, asked: _Asked) -> Answer:

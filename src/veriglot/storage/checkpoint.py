@@ -718,7 +718,7 @@ class Checkpoint:
 
 def _decoded(lines: JsonLines, type_: type[D], fault: str) -> Iterator[D]:
     decoder = msgspec.json.Decoder(type_)
-    for number, line in enumerate(lines.lines(), start=1):
+    for number, line in enumerate(lines.lines(), 1):
         try:
             yield decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):

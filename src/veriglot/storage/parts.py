@@ -110,7 +110,7 @@ class Block:
     @property
     def failed(self) -> tuple[FailedRow, ...]:
         """The rows that could not be read, each with its number."""
-        numbered = enumerate(self.rows, start=self.start)
+        numbered = enumerate(self.rows, self.start)
         return tuple(msgspec.structs.replace(row, row=n) for n, row in numbered if isinstance(row, FailedRow))
 
 
@@ -247,7 +247,7 @@ def _block(start: int, rows: list[Row | FailedRow], key: str) -> Block:
 def _listed(folder: Path) -> Iterator[Part]:
     decoder = msgspec.json.Decoder(Part)
     listing = JsonLines(folder / _LIST)
-    for number, line in enumerate(listing.lines(), start=1):
+    for number, line in enumerate(listing.lines(), 1):
         try:
             yield decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -558,7 +558,7 @@ def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[d
     return None if silver is None else list(silver.to_data()["spans"])
 
 
-@lru_cache(maxsize=4)
+@lru_cache(4)
 def _detector(name: str) -> Detector:
     from veriglot.detectors.registry import load_detector
 

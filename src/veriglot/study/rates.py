@@ -96,9 +96,9 @@ class Group:
     @property
     def tallies(self) -> Tallies:
         """The counts of the judged responses."""
-        counts = np.array(self._counts, dtype=np.int64).reshape(-1, 3)
+        counts = np.array(self._counts, np.int64).reshape(-1, 3)
         all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts)  # a seed without a response lacks none
-        confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
+        confidences = np.array(self._histograms, np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 
     def add(self, marked: int, units: int, cluster: int, histogram: Int32s | None) -> None:
@@ -266,8 +266,8 @@ def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | 
                 f" one {units[index]}",
                 field="labels",
             )
-    unsupported = np.array([gold.counts[ids[index]][0] for index in indices], dtype=np.int64)
-    return Labels(unsupported, np.array(indices, dtype=np.int64)) if indices else None
+    unsupported = np.array([gold.counts[ids[index]][0] for index in indices], np.int64)
+    return Labels(unsupported, np.array(indices, np.int64)) if indices else None
 
 
 # Rates.

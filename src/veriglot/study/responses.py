@@ -103,7 +103,7 @@ def pairs(responses: Path, predictions: Path) -> Iterator[tuple[Sample, Predicti
 def _decoded(path: Path, kind: type[R]) -> Iterator[R]:
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(file, 1):
             try:
                 yield decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:

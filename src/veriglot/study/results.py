@@ -296,8 +296,8 @@ class _Survey:
         else:
             bounds = self._segment(sample.response, tag)
         marks = ranges(spans)
-        first = np.searchsorted(bounds[:, 1], marks[:, 0], side="right")
-        last = np.searchsorted(bounds[:, 0], marks[:, 1], side="left")
+        first = np.searchsorted(bounds[:, 1], marks[:, 0], "right")
+        last = np.searchsorted(bounds[:, 0], marks[:, 1], "left")
         for span, count in zip(spans, (last - first).tolist(), strict=True):
             cell.types[span.type or _UNTYPED] += max(0, count)
         most = max(span.confidence or 0.0 for span in spans)

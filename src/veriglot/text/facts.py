@@ -393,7 +393,7 @@ def _segments(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> lis
     inside = {index for start, end in dates for index in range(start + 1, end)}
     depth = max(sum((char in _OPENING) - (char in _CLOSING) for char in words.gaps[0]), 0)
     cuts[0] = ("start", depth)
-    for index, gap in enumerate(words.gaps[1:], start=1):
+    for index, gap in enumerate(words.gaps[1:], 1):
         before = depth
         for char in gap:
             depth = max(depth + (char in _OPENING) - (char in _CLOSING), 0)

@@ -135,7 +135,7 @@ def _word_groups() -> list[dict[str, _Words]]:
     return groups
 
 
-@lru_cache(maxsize=_CACHED_TOKENS)
+@lru_cache(_CACHED_TOKENS)
 def _groups_with(token: str) -> tuple[tuple[int, str], ...]:
     """The lists of frequent words that hold the token, as the number of the group and the language's label."""
     groups = enumerate(_word_groups())

@@ -34,7 +34,7 @@ def looks_glued(span: str, evidence: str = "") -> bool:
     return bool(_SEAM.search(span)) or any(_two_words(word.lower(), known) for word in _WORD.findall(span))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(4)
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(text))
 

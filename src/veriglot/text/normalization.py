@@ -135,17 +135,17 @@ class _Forms(dict[str, str]):
         return str(unicodedata.decimal(char)) if unicodedata.category(char) == "Nd" else char
 
 
-_forms = lru_cache(maxsize=8)(_Forms)
+_forms = lru_cache(8)(_Forms)
 
 
-@lru_cache(maxsize=_CACHED_FORMS)
+@lru_cache(_CACHED_FORMS)
 def _joins(char: str) -> bool:
     """Whether normalisation may compose or reorder `char` with what stands before it."""
     first = unicodedata.normalize("NFKC", char)[0]
     return unicodedata.category(first)[0] == "M" or any(a <= ord(first) < b for a, b in _MARKS["jamo_that_join"])
 
 
-@lru_cache(maxsize=16)  # one sample asks several times of the same texts
+@lru_cache(16)  # one sample asks several times of the same texts
 def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Normalised:
     """The text in one form for all its ways of writing, with a map back to the original code points.
 

@@ -80,7 +80,7 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
     return [*_sentences(text, language)]
 
 
-@lru_cache(maxsize=16)  # one sample asks several times of the same texts
+@lru_cache(16)  # one sample asks several times of the same texts
 def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
     codes = code_points(text)
     kinds = kind_table()[codes]
@@ -273,7 +273,7 @@ def _split_inside(
     places = np.flatnonzero(marks[1:-1]) + 1
     letters = kinds & Kind.LETTER != 0
     places = places[letters[places - 1] & letters[places + 1]]
-    owner = np.searchsorted(starts, places, side="right") - 1
+    owner = np.searchsorted(starts, places, "right") - 1
     cuts = [
         index
         for index, word in zip(places.tolist(), owner.tolist(), strict=True)

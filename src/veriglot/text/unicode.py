@@ -123,7 +123,7 @@ def script_shares(text: str) -> dict[str, float]:
     return {names[i]: int(counts[i]) / total for i in sorted(numbers, key=lambda i: (-int(counts[i]), i))}
 
 
-@lru_cache(maxsize=16)  # one sample asks several times of the same texts
+@lru_cache(16)  # one sample asks several times of the same texts
 def script_of(text: str) -> str | None:
     """The script that most letters of the text are in (`Latn`, `Cyrl`, `Hani` ...), or None where it has no letter.
 

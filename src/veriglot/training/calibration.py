@@ -94,7 +94,7 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     members: dict[str, list[int]] = defaultdict(list)
     for text, stratum in home.items():
         members[stratum or ""].append(text)
-    fold = np.zeros(len(home), dtype=np.int64)
+    fold = np.zeros(len(home), np.int64)
     generator = np.random.default_rng(seed)
     start = 0
     for _, own in sorted(members.items()):
@@ -164,7 +164,7 @@ class Rows:
                 confidences=np.stack([reading.confidences for reading in read], axis=1),
                 inside=np.stack([reading.marked for reading in read], axis=1),
                 target=marked(read[0].bounds, chosen.marks.spans),
-                scores=np.array([prediction.score for prediction in scored], dtype=np.float64),
+                scores=np.array([prediction.score for prediction in scored], np.float64),
                 wrong=bool(len(chosen.marks.spans)),
                 spans_alone=tuple(reading.source == "spans" for reading in read),
             )
@@ -237,7 +237,7 @@ class Units:
     def responses(cls, rows: Sequence[Row]) -> Units:
         """The responses themselves, by their scores."""
         scores = np.stack([row.scores for row in rows])
-        wrong = np.array([row.wrong for row in rows], dtype=bool)
+        wrong = np.array([row.wrong for row in rows], bool)
         return cls(scores, np.ones_like(scores, dtype=bool), wrong, np.arange(len(rows)))
 
     def of(self, mask: Bools) -> Units:
@@ -262,7 +262,7 @@ class ScriptFits(Generic[F]):
         mask: Bools | None = None,
     ) -> ByScript[F]:
         """The fit for everything, and those by script."""
-        chosen = np.ones(len(self.texts), dtype=bool) if mask is None else mask
+        chosen = np.ones(len(self.texts), bool) if mask is None else mask
         default = fitted(chosen[units.row], None, ())
         scripts = {}
         for script in sorted(set(self.scripts[chosen].tolist()) - {""}):
@@ -294,7 +294,7 @@ class ScriptFits(Generic[F]):
         """All units, and where there are several scripts those of each, by name."""
         scripts = self.scripts[units.row]
         known = sorted(set(scripts.tolist()) - {""})
-        parts = [(ALL, np.ones(len(scripts), dtype=bool))]
+        parts = [(ALL, np.ones(len(scripts), bool))]
         return parts + [(script, scripts == script) for script in known if len(known) > 1]
 
 
@@ -629,7 +629,7 @@ def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stac
 
 
 def _combined(units: Units, mix: Mix, here: Bools, learned: Bools) -> Float64s | np.floating[Any]:
-    everyone = np.ones(units.given.shape[1], dtype=bool)
+    everyone = np.ones(units.given.shape[1], bool)
     probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
     return units.target[learned].mean() if probabilities is None else probabilities
 

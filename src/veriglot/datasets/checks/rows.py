@@ -284,7 +284,7 @@ def _evidence_faults(sample: Sample, tag: str, text: str, own: str | None) -> It
         yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(4096)
 def _garbled_in(text: str) -> str | None:
     """Why the evidence of a row is unusable, `looping` or `unknown_characters`; None where it looks sound."""
     why = _broken(text)
@@ -306,7 +306,7 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
         yield tag, "\n".join(texts)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(4096)
 def _facts(text: str) -> _TextFacts:
     part = text[:_LOOKED_AT]
     if sum(map(str.isalpha, part)) < _FEWEST_LETTERS:

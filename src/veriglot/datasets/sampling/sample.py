@@ -430,7 +430,7 @@ class _ScorerWorker:
             scores = self._scorer.score(samples)
             if [score.id for score in scores] != [sample.id for sample in samples]:
                 raise VeriglotError(f"The scorer {self._scorer.name} did not give one score for each line, in order.")
-            for index, score in enumerate(scores, start=first - start):
+            for index, score in enumerate(scores, first - start):
                 if score.value is not None:
                     values[index] = score.value
                 else:

@@ -124,7 +124,7 @@ def links_of(similarity: Matrix, *, threshold: float) -> list[_Link]:
     allowed = similarity >= threshold
     near = allowed & (similarity >= _TIE * similarity.max(1, keepdims=True))
     near &= similarity >= _TIE * similarity.max(0, keepdims=True)
-    taken = np.zeros(similarity.shape, dtype=bool)
+    taken = np.zeros(similarity.shape, bool)
     while True:  # each word once, to its best or as good as best; what is linked says which of several is meant
         free = near & ~np.any(taken, axis=1)[:, None] & ~np.any(taken, axis=0)[None]
         around = taken if taken.any() else similarity
@@ -207,7 +207,7 @@ def _lexical_similarity(source: Side, target: Side) -> Matrix:
     return np.maximum(similarity, _by_sound(source_words, target_words)) if _sounds_available() else similarity
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(1 << 16)
 def _number_of(word: str) -> str | None:
     """The digits of a number, in ASCII and without separators; None for what is none."""
     plain = normalise(word).text
@@ -216,7 +216,7 @@ def _number_of(word: str) -> str | None:
     return re.sub(r"\D", "", plain)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(1)
 def _sounds_available() -> str | None:
     try:
         import anyascii  # noqa: F401
@@ -244,7 +244,7 @@ def _by_sound(source_words: list[str], target_words: list[str]) -> Matrix:
     return similarity
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(1 << 16)
 def _sounds(word: str) -> str:
     """The consonants of what may be a name, in Latin letters; nothing for any other word."""
     if word[:1].islower():

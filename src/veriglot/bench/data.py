@@ -308,7 +308,7 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
     by_language: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_language[tag_of(sample.language)].append(sample)
-    ids: set[str] = set()
+    ids = set[str]()
     for group in by_language.values():
         drawn = sorted(group, key=lambda member: _share(texts[member.id], f"limit {seed}"))
         ids |= {member.id for member in drawn[:limit]}

@@ -291,7 +291,7 @@ class ItemTable:
         Args:
             samples: those of the table, in order, with all else that a scorer may look at.
         """
-        rows: list[Sample] = []
+        rows = []
         for index, sample in enumerate(samples):
             items = self.of_sample(index)
             texts = [sample.response[start:end] for start, end in self.places[items].tolist()]

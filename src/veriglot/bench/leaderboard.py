@@ -275,7 +275,7 @@ def comparisons(level: Level, board: Board, baseline: str, measure: str) -> list
         measure: of `ITEM_MEASURES`.
     """
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
-    tests: list[Test] = []
+    tests = []
     for data, measured in board.items():
         contenders = _contenders(measured, measure)
         reference = contenders.pop(baseline, None)
@@ -581,7 +581,7 @@ class State:
 
     def results(self, config: Config) -> BenchResults:
         """Everything that views show; the same answers give the same record."""
-        notes: list[str] = []
+        notes = []
         bench, labelled = config.bench, [data for data in self.data if data.labelled]
         cells, ranked = (
             {f"{data.name}/{tag}": pair for data in sets for tag, pair in data.pairs().items()}

@@ -258,7 +258,7 @@ class _FactualSet:
                 cache = stack.enter_context(self._wikidata.answers(self._fetched))
                 source = wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=order.part)
             bar = stack.enter_context(Bar(shown=not self._run.quiet, total=lambda: order.count))
-            chosen: list[NamedPerson] = []
+            chosen = []
             for person, articles in choose(
                 ordered, source, order.languages, order.count, account, at_least=order.at_least,
                 also=[order.cross] if order.cross is not None else [], min_characters=order.min_characters,
@@ -283,7 +283,7 @@ class _FactualSet:
             account, _ = written_once(path, order, make, restart=self._run.overwrite)
             counts = {name: account[name] for name in ("found", "described", "without_views")}
             files = [str(path)]
-        candidates: list[NamedPerson] = []
+        candidates = []
         for row in records_of(files, person_from):
             if isinstance(row, NamedPerson):
                 candidates.append(row)

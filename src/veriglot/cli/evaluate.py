@@ -246,7 +246,7 @@ def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[S
     """The samples; where none has the labels that are needed, that is known before the first is judged."""
     from veriglot.metrics.reference import reference, require_annotator, response_label
 
-    start: list[Sample] = []
+    start = []
     rated = False
     for sample in islice(samples, _LOOKED_AT):
         start.append(sample)
@@ -433,7 +433,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
     """Print the tables of an evaluation; `levels` are those that were asked for, none for all."""
     from veriglot.metrics.estimate import POOLED
 
-    shown: list[MetricResult] = []
+    shown = []
     unit = evaluation.counts.unit
     for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
         level, names = layout["level"], layout["figures"]

@@ -78,7 +78,7 @@ def find_inputs(
 
     if columns_from(columns):
         format_name = format_name or "columns"
-    inputs: list[Input] = []
+    inputs = []
     for name in names:
         path = Path(name)
         if name == STDIN:

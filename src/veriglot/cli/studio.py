@@ -356,7 +356,7 @@ def agreement(
 
     inputs = find_inputs(data, format_name=format_, skipped=Account(quiet=quiet).warn)
     tag = known_tag(language)
-    bad: list[str] = []
+    bad = []
     places: list[tuple[str, int, str]] = []  # file, row (from 1, unreadable ones counted) and id of each sample
 
     def samples() -> Iterator[Sample]:

@@ -411,7 +411,7 @@ class _SetJob:
         """The samples of one prompt."""
         tag = rows[0].language or ""
         cell = self._cell(model, tag)
-        accepted: list[Sample] = []
+        accepted = []
         for row in rows:
             verdict = verdict_on(row.response, tag)
             self._count(cell, row, verdict)

@@ -346,7 +346,7 @@ class _Rejection(Record, omit_defaults=True):
 def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list[tuple[str, str]], list[_Rejection]]:
     """The queries in a reply that pass what can be checked without asking again."""
     taken: list[tuple[str, str]] = []
-    rejected: list[_Rejection] = []
+    rejected = []
 
     def reject(number: int, reason: _Reason, detail: str, question: str = "") -> None:
         id_ = f"{reference.id}-q{number}"
@@ -491,7 +491,7 @@ def _drafts(
         replies = yield tuple(check.request(reference, question) for _, question in accepted)
         pairs = zip(accepted, replies, strict=True)
         verdicts = [check.verdict(reference, question, reply) for (_, question), reply in pairs]
-    samples: list[Sample] = []
+    samples = []
     for (id_, question), verdict in zip(accepted, verdicts, strict=True):
         if isinstance(verdict, str):
             rejected.append(_Rejection(id_, reference.id, reference.language, "answerable", verdict, question))

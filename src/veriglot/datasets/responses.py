@@ -275,7 +275,7 @@ def budget(
 
 
 def _ask(rows: Iterator[Planned], respondent: Respondent, client: Client, jobs: int) -> Iterator[Sample | FailedRow]:
-    waiting: deque[Planned] = deque()
+    waiting = deque[Planned]()
 
     def requests() -> Iterator[Request]:
         for row in rows:

@@ -115,7 +115,7 @@ def labels_at(
         places: half-open code point ranges of the tokens in order, None for tokens that are not of the text.
         scheme: `io`, or `bio` in which spans begin with `B`.
     """
-    begun: set[int] = set()
+    begun = set[int]()
     order = in_order(spans)
     return [None if bounds is None else _label(order, *_trimmed(text, *bounds), scheme, begun) for bounds in places]
 

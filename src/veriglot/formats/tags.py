@@ -178,7 +178,7 @@ def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
 
 def _brackets(tags: list[_Tag], indices: list[int], closer_of: dict[int, int]) -> set[int]:
     """Pair the tags of one type as brackets are; return those that are left over."""
-    stack: list[int] = []
+    stack = []
     stray = set()
     for index in indices:
         if not tags[index].closing:
@@ -273,7 +273,7 @@ def _end_of_unclosed(tag: _Tag, following: _Tag | None, text: str) -> int:
 
 def _note_crossing(tags: list[_Tag], closer_of: dict[int, int]) -> None:
     opener_of = {closer: opener for opener, closer in closer_of.items()}
-    stack: list[int] = []
+    stack = []
     for index in range(len(tags)):
         if index in closer_of:
             stack.append(index)
@@ -411,7 +411,7 @@ def _strip(tagged: str, tags: list[_Tag], dropped: set[int]) -> tuple[str, list[
     """The text without tags and dropped elements. Sets each tag's position in it."""
     parts: list[str] = []
     replacing: list[str] = []
-    corrections: list[_Correction] = []
+    corrections = []
     position = at = 0
     drop_until: int | None = None
     for index, tag in enumerate(tags):

@@ -111,7 +111,7 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable
     """Fetch from one place after the other until one has given everything."""
     _have_room(arrivals, places)
     retryable = False
-    explanations: list[str] = []
+    explanations = []
     for origin in places:
         try:
             _fetch(arrivals, origin, say)

@@ -301,7 +301,7 @@ def _check_names(model: Model) -> None:
 
 def _with_places(model: Model, places: tuple[Place, ...], origin: str) -> Model:
     """With these places of a registry, whose relative paths begin at its folder; a package says where each file is."""
-    absolute: list[Place] = []
+    absolute = []
     for source in places:
         for file in model.files:
             if isinstance(source, Carrier) and file.name not in source.members:

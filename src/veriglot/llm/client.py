@@ -439,7 +439,7 @@ class _Workers:
 
     def submit(self, request: Request) -> Future[Reply]:
         """Have a request asked when a thread is free."""
-        future: Future[Reply] = Future()
+        future = Future[Reply]()
         self._queue.put((request, future))
         return future
 
@@ -504,7 +504,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
     if jobs < 1:
         raise UsageError(f"{jobs} jobs are fewer than 1.")
     waiting = deque[tuple[Request, Future[Reply]]]()
-    pending: list[Answer] = []  # failures that may pass, until it is clear that not every request meets them
+    pending = []  # failures that may pass, until it is clear that not every request meets them
     workers = _Workers(client, jobs)
     patience: float | None = None
 

@@ -207,7 +207,7 @@ def expected_disorder(
 def _steps(number: int, length: int, apart: float, generator: np.random.Generator) -> list[int]:
     """Whole steps round the text, apart from each other where there is room."""
     free = np.ones(length, bool)
-    steps: list[int] = []
+    steps = []
     for _ in range(number):
         places = np.flatnonzero(free)
         step = int(generator.choice(places)) if len(places) else int(generator.integers(length))
@@ -378,7 +378,7 @@ def agreement_figures(
         sums.append(after[key])
         if progress is not None:
             progress(number / len(shared))
-    results: list[AgreementFigure] = []
+    results = []
     for language in [*languages, *([ALL] if len(languages) != 1 else [])]:
         places = [index for index, text in enumerate(shared) if language in (ALL, text.language)]
         group = language, types, *(shared[index] for index in places)

@@ -109,7 +109,7 @@ class Resampling:
         """
         names = [""] * len(clusters) if strata is None else list(strata)
         cluster = np.zeros(len(clusters), np.int64)
-        tables: list[NDArray[np.uint16]] = []
+        tables = []
         before = 0
         for stratum in sorted(set(names)):
             number: dict[str | int, int] = {}

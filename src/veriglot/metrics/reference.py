@@ -248,7 +248,7 @@ def merged_runs(inside: Bools) -> Int32s:
 
 def majority_type(start: int, end: int, marks: Iterable[tuple[int, int, str | None]]) -> str | None:
     """The type of most code points of `[start, end)` in marks `(start, end, type)`; ties go to the first name."""
-    mass: Counter[str] = Counter()
+    mass = Counter[str]()
     for low, high, type_ in marks:
         shared = min(end, high) - max(start, low)
         if type_ is not None and shared > 0:

@@ -181,8 +181,8 @@ def _maximum_matching(allowed: Bools) -> dict[int, int]:
     edges = [np.flatnonzero(row).tolist() for row in allowed]
 
     def place(root: int) -> None:
-        seen: set[int] = set()
-        path: list[tuple[int, int]] = []  # (row, column) pairs tried on the way down
+        seen = set[int]()
+        path = []  # (row, column) pairs tried on the way down
         pending = [(root, iter(edges[root]))]
         while pending:
             row, columns = pending[-1]

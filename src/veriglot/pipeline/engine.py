@@ -119,7 +119,7 @@ def _batches(
 
     A batch ends where no further row is `ready`, so that those that are there need not wait for one that is not.
     """
-    batch: _Batch[P] = _Batch()
+    batch = _Batch[P]()
     for number, row in enumerate(rows):
         batch.add(row)
         if (
@@ -389,7 +389,7 @@ class Service:
                 more = samples is not None
                 if not samples:
                     break
-                batch: _Batch[Any] = _Batch()
+                batch = _Batch[Any]()
                 for sample in samples:
                     batch.add(sample)
                 begun.append(batch)

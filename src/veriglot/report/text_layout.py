@@ -268,7 +268,7 @@ def segments(length: int, spans: Sequence[Span | Pointer]) -> Iterator[Segment]:
         if span.start < length:
             opening.setdefault(span.start, []).append(index)
             closing.setdefault(min(span.end, length), []).append(index)
-    active: set[int] = set()
+    active = set[int]()
     places = sorted({0, length, *opening, *closing})
     for start, end in pairwise(places):
         active.difference_update(closing.get(start, ()))

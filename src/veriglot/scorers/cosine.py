@@ -55,7 +55,7 @@ class Cosine(PairScorer):
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        results: list[Measured | NotScored] = []
+        results = []
         for start in range(0, len(pairs), _AT_ONCE):
             some = pairs[start : start + _AT_ONCE]
             source, response = (

@@ -196,7 +196,7 @@ class EntityOverlap(SampleScorer):
         self, sample: Sample, first: Pipeline, pipelines: Sequence[Pipeline | None], tag: str | None
     ) -> Overlap:
         response = self._entities(first, sample.response, tag)
-        evidence: set[str] = set()
+        evidence = set[str]()
         for passage, pipeline in zip(sample.evidence, pipelines, strict=True):
             evidence |= self._entities(pipeline, passage.text, passage.language or tag) if pipeline else set()
         return Overlap(len(response & evidence), len(response), len(evidence))

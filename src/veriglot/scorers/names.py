@@ -98,9 +98,9 @@ def names_of(response: str, passages: Sequence[str], tag: str | None) -> frozens
 @lru_cache(16)
 def _by_case(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """The words with a capital inside a sentence, those with one that begin a sentence, and those in lower case."""
-    inside: set[str] = set()
-    first: set[str] = set()
-    lower: set[str] = set()
+    inside = set[str]()
+    first = set[str]()
+    lower = set[str]()
     beginnings = iter([start for start, _ in sentences(text)])
     begins = next(beginnings, None)
     for word, start, _ in tokens_with_places(text):

@@ -140,7 +140,7 @@ class TopNGram(SampleScorer):
 
     def _top(self, texts: Iterable[str]) -> int:
         """How often the most frequent n-gram of the texts occurs; 0 where all are shorter than `n` words."""
-        counts: Counter[tuple[str, ...]] = Counter()
+        counts = Counter[tuple[str, ...]]()
         for text in texts:
             folded = fold(text)
             words = [folded[start:end] for start, end in word_bounds(text).tolist()]

@@ -183,7 +183,7 @@ class Confusion(Record):
 
 def confused_types(text: Layered) -> Counter[tuple[str, str]]:
     """Which types people chose for the same units of a text, over each two people."""
-    counts: Counter[tuple[str, str]] = Counter()
+    counts = Counter[tuple[str, str]]()
     labels = [_types_of(text.bounds, marks) for marks in text.layers.values()]
     for first, second in combinations(labels, 2):
         counts.update((min(pair), max(pair)) for pair in zip(first, second, strict=True) if any(pair))
@@ -239,7 +239,7 @@ def count_suggestions(assignments: Iterable[Assignment]) -> SuggestionCounts | N
 
     Items that were left out are not counted: nothing was judged there.
     """
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     for assignment in assignments:
         if assignment.suggestions and assignment.layer.skip is None:
             counts.update(items=1, shown=len(assignment.suggestions))

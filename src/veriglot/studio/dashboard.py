@@ -93,7 +93,7 @@ def measure_agreement(
     lines = agreement_rows(people, silver, **how, memory=tx.remember("agreement", f"{language} {gamma}", dict))
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
-    confused: Counter[tuple[str, str]] = Counter()
+    confused = Counter[tuple[str, str]]()
     for text in people:
         confused += tx.remember(text.id, "confused", partial(confused_types, text), stamp=text)
     ordered = sorted(confused.items(), key=lambda row: (-row[1], row[0]))

@@ -61,7 +61,7 @@ def compose(candidates: Sequence[Candidate], entry: ExamEntry, seen: Collection[
     """
     rows = draw(candidates, _key, entry.seed, "exam")
     rows.sort(key=lambda candidate: candidate.id in seen)  # those not seen come first, otherwise in their order
-    chosen: list[Candidate] = []
+    chosen = []
     for stratum in _strata(entry):
         fitting = [row for row in rows if row not in chosen and stratum.low <= row.share <= stratum.high]
         several = [row for row in fitting if row.spans >= stratum.spans][: stratum.several]
@@ -225,7 +225,7 @@ def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
 
 def _kappa(project: Project, answers: Iterable[Answer]) -> float:
     """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
-    pairs: list[tuple[str, str]] = []
+    pairs = []
     for comparison, given, wanted in answers:
         pairs += comparison.label_pairs(given, wanted, typed=not project.form.has_spans)
     names = sorted(set(chain.from_iterable(pairs)))
@@ -245,7 +245,7 @@ def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> s
     entry = project.entries.exam
     assert entry is not None
     candidates = [_candidate(tx, project, entry, item) for item in items]
-    chosen: set[int] = set()
+    chosen = set[int]()
     for attempt in range(entry.attempts):
         more = {row.id for row in compose([row for row in candidates if row.id not in chosen], entry, ())}
         whole = len(more) == entry.items and len(chosen) + len(more) <= len(candidates) / 2

@@ -110,7 +110,7 @@ class _Row:
 
 def _count_unexported(layers: Iterable[Layer]) -> Counter[str]:
     """What the layers of an item say that only the native format keeps, counted."""
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     for layer in layers:
         counts["notes at spans"] += sum(bool(span.note) for span in layer.spans)
         counts["ratings of spans"] += sum(span.rating is not None for span in layer.spans)
@@ -303,10 +303,10 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
     project_id = tx.project(project.slug).id
     names = _names(tx, project_id, chosen=chosen)
     writers: dict[str, Writer] = {}
-    beyond: Counter[str] = Counter()
+    beyond = Counter[str]()
     given: dict[str, list[Assignment]] = {}
-    layers: Counter[str] = Counter()
-    left_out: Counter[ItemRole] = Counter()
+    layers = Counter[str]()
+    left_out = Counter[ItemRole]()
     items = lacking = 0
     try:
         for row in _rows(tx, project, project_id, names):

@@ -206,7 +206,7 @@ def _of_item(where: ItemFilter) -> tuple[ColumnElement[bool], ...]:
 
 def _annotation(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> list[ColumnElement[bool]]:
     """What a filter asks of one annotation."""
-    wanted: list[ColumnElement[bool]] = []
+    wanted = []
     if where.person is not None:
         wanted.append(assignment_row.person_id == _person(tx, studio, where.person).id)
     if where.state not in {None, "free"}:
@@ -307,7 +307,7 @@ def change_items(caller: LeadWriter, body: ItemsBody) -> ItemsChanged:
         raise Refused("Only an annotator who joined, and passed the exam if there is one, can be given items.")
     if person is not None and len(ids) > _MOST_GIVEN:
         raise Refused(f"One person can be given {_MOST_GIVEN:,} items at once.", "Choose fewer.")
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
         counts.update(_change(studio.store, studio.project, caller, body, some, person))

@@ -191,7 +191,7 @@ class ReadTransaction:
 
         They count from 1 among those of a role, in the order of the invitations, so a number stays.
         """
-        counts: Counter[Role] = Counter()
+        counts = Counter[Role]()
         result = {}
         for person in self.people(project_id):
             counts[person.role] += 1

@@ -225,7 +225,7 @@ class Gold:
         """
         segment = segmenter(unit)
         counts: dict[str, tuple[int, int]] = {}
-        kinds: set[Kind] = set()
+        kinds = set[Kind]()
         row: Sample | FailedRow | None = None
         for row in rows:
             if isinstance(row, FailedRow):

@@ -281,7 +281,7 @@ class _Survey:
 
     def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
         """The most confident marks of each language, of different models."""
-        chosen: list[Example] = []
+        chosen = []
         for tag in languages:
             best = [cell.best for (_, language), cell in self.cells.items() if language == tag and cell.best]
             best.sort(key=lambda pair: (-pair[0], pair[1].sample.id))

@@ -96,7 +96,7 @@ def run(
         plan, lost = make_responses(config, folder, watch)
         total = len(config.detectors) * sum(plan.responses(model) for model in plan.models)
         watch.begin("judging responses", total)
-        judgings: list[Judging] = []
+        judgings = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
             recipe, where = _recipe(tools, entry, profile), config.limits.engine

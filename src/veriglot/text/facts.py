@@ -172,7 +172,7 @@ def dates(words: SentenceWords, rules: _Rules) -> list[_Run]:
 
     A word for a month or a year is in a date only beside a number.
     """
-    result: list[_Run] = []
+    result = []
     index = 0
     while index < len(words):
         if not _part_of_date(words, rules, index):

@@ -402,7 +402,7 @@ def pooled_blocks(logits: Float64s, targets: Bools) -> tuple[Float64s, Float64s,
     points, positions = np.unique(logits, return_inverse=True)
     sizes = np.bincount(positions).astype(np.float64)
     positives = np.bincount(positions, weights=targets.astype(np.float64))
-    blocks: list[list[float]] = []
+    blocks = []
     for block in zip(sizes.tolist(), positives.tolist(), (sizes * points).tolist(), strict=True):
         blocks.append(list(block))
         while len(blocks) > 1 and blocks[-2][1] * blocks[-1][0] >= blocks[-1][1] * blocks[-2][0]:

@@ -260,7 +260,7 @@ def read_pairs(config: NLIConfig, folder: Path) -> tuple[list[Pair], list[Pair],
     set that is for the test alone does not train.
     """
     left_out = Counter[str]()
-    pairs: list[Pair] = []
+    pairs = []
     for entry in config.data:
         own = list({(pair.premise, pair.hypothesis): pair for pair in _pairs(folder, entry, left_out)}.values())
         own.sort(key=lambda pair: share_of(f"{pair.premise}\n{pair.hypothesis}"))

@@ -762,7 +762,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
     Args:
         runs: all checkpoints.
     """
-    rows: list[dict[str, Any]] = []
+    rows = []
     for language in dict.fromkeys(run.language for run in runs):
         own = [run for run in runs if run.language == language]
         for figure in own[0].validation:

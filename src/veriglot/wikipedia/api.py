@@ -267,7 +267,7 @@ class Wikipedia:
                 nothing.
         """
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
-        seen: set[int] = set()
+        seen = set[int]()
         for batch in self._query({**_QUERIES["content"], **params}, label=f"draw {seed}"):
             if batch["pages"] and seen.issuperset(batch["pages"]):
                 return  # the whole order was gone through
@@ -280,7 +280,7 @@ class Wikipedia:
             name: with or without the namespace.
             depth: 0 for the category alone.
         """
-        seen: set[int] = set()
+        seen = set[int]()
         for title in self._subcategories(name, depth):
             params = {"generator": "categorymembers", "gcmtitle": title, "gcmtype": "page", "gcmnamespace": "0"}
             for batch in self._query({**_QUERIES["content"], **params, "gcmlimit": str(_BATCH)}):
@@ -363,7 +363,7 @@ class Wikipedia:
         """
         batch: Json = {"pages": {}}
         onward: dict[str, str] = {}
-        seen: set[tuple[tuple[str, str], ...]] = set()
+        seen = set[tuple[tuple[str, str], ...]]()
         while True:
             answer = self._answers.get("w/api.php", {**_FIXED, **params, **onward}, self._review, label=label)
             for module, warning in answer.get("warnings", {}).items():

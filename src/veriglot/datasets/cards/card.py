@@ -192,7 +192,7 @@ class Step(msgspec.Struct):
             else:
                 rows += 1
                 reasons.update(own)
-        taken: set[str] = set()
+        taken = set[str]()
         if output is not None and output.is_file() and of_row:
             names = (str(line.get("id")) for line in _lines(output))
             taken = {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in of_row}

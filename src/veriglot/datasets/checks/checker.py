@@ -432,7 +432,7 @@ class _Checker:
             ],
             "leaked_reference_across": passages,
         }
-        leaking: set[int] = set()
+        leaking = set[int]()
         pairs = Counter[tuple[str, int, int]]()
         for check, several in groups.items():
             for file, rows in Counter(index.files[index.splits > 0].tolist()).items():
@@ -577,7 +577,7 @@ def _members(keys: UInt64s, near: list[list[int]]) -> tuple[list[list[int]], lis
 def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedReferences, ...]:
     """Pairs of files with passages in common, most first; `files` has their names."""
     shared = Counter[tuple[int, int]]()
-    foreign: set[tuple[int, int]] = set()
+    foreign = set[tuple[int, int]]()
     own_file = index.files[index.owners].astype(np.int64)
     distinct = np.unique(np.stack([index.passages, own_file.astype(np.uint64)], axis=1), axis=0)
     counts = np.bincount(distinct[:, 1].astype(np.int64), minlength=len(files))

@@ -72,8 +72,8 @@ def repaired(sample: Sample, keep: Collection[str] = ()) -> tuple[Sample, Counte
 
 
 def _annotation(annotation: Annotation, response: str, changes: Counter[str], keep: Collection[str]) -> Annotation:
-    spans: list[Span] = []
-    seen: set[tuple[int, int, str | None]] = set()
+    spans = []
+    seen = set[tuple[int, int, str | None]]()
     for span in annotation.spans or ():
         meant, unit = _placed(span, response) or (span, "")
         if unit and "text_mismatch" not in keep:
@@ -203,7 +203,7 @@ def _span_faults(sample: Sample) -> Iterator[Fault]:
 def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
     """What spans of one annotator are to each other; each span is held against those that begin before it."""
     open_: list[Span] = []
-    seen: set[tuple[int, int, str | None]] = set()
+    seen = set[tuple[int, int, str | None]]()
     for span in in_order(spans):
         key = (span.start, span.end, span.type)
         text = response[span.start : span.end]

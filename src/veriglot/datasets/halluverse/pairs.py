@@ -92,7 +92,7 @@ def block_sizes(total: int) -> Iterator[int]:
 def dealt(deck: Sequence[str], able: Sequence[Collection[str]]) -> list[str]:
     """The types of a deck, in an order that gives as many sentences as it can a type that they can have an error of."""
     chosen: dict[int, str] = {}
-    rest: list[str] = []
+    rest = []
     for type_ in sorted(deck, key=lambda drawn: sum(drawn in types for types in able)):  # the rarest gift first
         free = [index for index, types in enumerate(able) if index not in chosen and type_ in types]
         if free:
@@ -151,7 +151,7 @@ def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Samp
         facts: what was chosen.
         pages: the pages that they are from, by id.
     """
-    seeds: list[Sample] = []
+    seeds = []
     for row in facts:
         page, reference = pages[row.id], pages[row.id].reference
         meta: dict[str, Any] = {"group": page.group, "page": page.id}
@@ -397,7 +397,7 @@ class RuledSet:
     def _pair(self, seed: Sample, type_: str) -> Made:
         """One sentence with an error of a type, or what was tried."""
         tag = seed.language or ""
-        rejections: list[SilverRejection] = []
+        rejections = []
         samples: tuple[Sample, ...] = ()
         for attempt in range(1, _ATTEMPTS + 1):
             rng = self._rng("pair", seed.id, type_, attempt)
@@ -720,7 +720,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
     account, rows = load_account(output), read_facts(facts_path(output))
     counts: dict[str, _Counts] = {tag: _Counts() for tag in sorted({row.language for row in rows})}
     everything = _Counts()
-    examples: list[Example] = []
+    examples = []
     for sample in samples_of(output):
         tag, type_ = sample.language or "", _type_of(sample)
         for sums in (counts[tag], everything):

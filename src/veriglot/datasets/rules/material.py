@@ -417,7 +417,7 @@ def _named(
     sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool], title: str
 ) -> list[tuple[int, int]]:
     """What may be a name where there are no capital letters."""
-    candidates: list[tuple[int, int]] = []
+    candidates = []
     start, stop = sentence.find(title), sentence.find(title) + len(title)
     if title and start in dict(bounds) and stop in dict(bounds).values():
         candidates.append((start, stop))
@@ -513,7 +513,7 @@ class Material:
     def _determined(self) -> frozenset[str]:
         """The words that stand after a determiner anywhere in the articles, casefolded."""
         determiners = self._phrases.determiners if self._phrases is not None else ()
-        determined: set[str] = set()
+        determined = set[str]()
         for text in (text for article in self.articles for text in article.texts):
             words_ = [text[s:e].casefold() for s, e in words(text, self.language)]
             determined.update(after for before, after in pairwise(words_) if before in determiners)

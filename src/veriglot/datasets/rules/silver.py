@@ -561,7 +561,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
     little to quote).
     """
     rng = Random(f"row {settings.seed} {planned.id}")  # noqa: S311  a seeded draw, not a secret
-    rejections: list[SilverRejection] = []
+    rejections = []
     sample, attempt, quoted = None, 0, 0
     while sample is None and attempt < _ATTEMPTS:
         number = rng.randrange(len(material.articles)) if attempt else planned.number % len(material.articles)

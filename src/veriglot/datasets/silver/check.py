@@ -65,7 +65,7 @@ class Edited(Record):
     @property
     def restored(self) -> str:
         """The text with what stood there before put back; equal to `original` if nothing else was changed."""
-        parts: list[str] = []
+        parts = []
         read = 0
         for change in self.changes:
             parts += [self.text[read : change.start], self.original[change.old_start : change.old_end]]
@@ -102,8 +102,8 @@ class Edited(Record):
     @classmethod
     def of(cls, original: str, put: Iterable[tuple[Change, str]]) -> Edited:
         """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping."""
-        parts: list[str] = []
-        changes: list[Change] = []
+        parts = []
+        changes = []
         read = written = 0
         for change, new in put:
             unchanged = original[read : change.old_start]

@@ -76,7 +76,7 @@ def _joined(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
 
 def _tokens(text: str, language: str) -> list[tuple[int, int]]:
     """Words, and each other character that is no white space."""
-    tokens: list[tuple[int, int]] = []
+    tokens = []
     read = 0
     for start, end in [*words(text, language), (len(text), len(text))]:
         tokens += [(offset, offset + 1) for offset in range(read, start) if not text[offset].isspace()]
@@ -145,7 +145,7 @@ def read_reply(
         return fault
     if form == "plain" and refuses(answer, language):  # anything else is a text that differs
         return Violation("refused", f"the model declines: {answer[:120]!r}")
-    faults: list[Violation] = []
+    faults = []
     for candidate in _candidates(answer, passage):
         read = _tagged if form == "tags" else _plain
         result = read(passage, candidate, type_, taxonomy, language)

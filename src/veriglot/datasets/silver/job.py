@@ -215,7 +215,7 @@ class SilverJob:
     def run(self) -> _Working[Made]:
         """Make the rows."""
         passage = yield from self._passage()
-        samples: list[Sample] = []
+        samples = []
         types, alone = self.task.types, self.injector.per_sentence
         for number, text in enumerate(self._rows(passage)):
             id_ = f"{self.task.id}/s{number + 1}" if alone else self.task.id
@@ -321,7 +321,7 @@ class SilverJob:
             types=(type_,),
             most_changed=_MOST_REPLACED if type_ in REPLACING else 1.0,
         )
-        bad: set[int] = set()
+        bad = set[int]()
         for fault in faults:
             self._reject(id_, type_, fault, read.text[fault.start : fault.end] or read.text, attempt)
             places = {n for n, c in enumerate(read.changes) if c.start < fault.end and fault.start < c.end}

@@ -498,7 +498,7 @@ class _RowJob:
         if missing is not None:
             self._reject("row", missing)
             return None
-        translations: list[str] = []
+        translations = []
         placed: dict[Range, list[tuple[int, PlacedMark]]] = {mark: [] for mark in self._marks}  # piece, and where in it
         for number, piece in enumerate(self._response):
             text, places = self._placed(piece)
@@ -613,7 +613,7 @@ class _RowJob:
         notes: list[dict[str, Any]],
     ) -> tuple[tuple[Any, ...], int]:
         """The marks at their new places in order, and how many were dropped; each is counted and noted."""
-        moved: list[Span | Unit] = []
+        moved = []
         dropped = 0
         for mark in marks or ():
             projected = places[mark.start, mark.end]

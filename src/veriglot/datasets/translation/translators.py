@@ -393,7 +393,7 @@ def unmarked(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unfit:
     text = _ESCAPED.sub(lambda match: "<" if match[1].lower() in {"lt", "#60"} else ">", text)
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
-    parts: list[str] = []
+    parts = []
     length = at = 0
     for match in _MARKER.finditer(text):
         piece = text[at : match.start()]

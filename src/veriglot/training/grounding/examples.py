@@ -120,9 +120,9 @@ def vocabulary_of(example: Example) -> list[str]:
 
 def unglue(example: Example, vocabulary: Counter[str]) -> Example | None:
     """The example with its glued spans repaired or ignored; None where spans cross, so that no repair is safe."""
-    parts: list[str] = []
-    marks: list[Mark] = []
-    ignored: list[tuple[int, int]] = []
+    parts = []
+    marks = []
+    ignored = []
     read = written = 0
     reference = "\n".join(example.passages)
     for mark in sorted(example.marks, key=lambda m: (m.start, m.end)):

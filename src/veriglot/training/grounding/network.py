@@ -218,10 +218,10 @@ def _batch(rows: Sequence[Row], scale: Callable[[Row], float], *, with_rows: boo
 
 def _batches(rows: Sequence[Row], rng: np.random.Generator) -> list[list[Row]]:
     order = rng.permutation(len(rows))
-    batches: list[list[Row]] = []
+    batches = []
     for at in range(0, len(order), _SORTED):
         near = sorted((rows[i] for i in order[at : at + _SORTED]), key=len)
-        batch: list[Row] = []
+        batch = []
         for row in near:
             batch.append(row)
             if len(batch) * len(row) >= _BATCH_WORDS:

@@ -114,7 +114,7 @@ def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
         if language in wordfreq.available_languages()
         for word in wordfreq.top_n_list(language, _LISTED)
     )
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     for language, text in texts:
         if language.split("-")[0] in ENCODER_LANGUAGES + NEAR_LANGUAGES:
             folded = fold(text)
@@ -372,8 +372,8 @@ _GROUPS = 15
 
 def _counts_table(rows: Sequence[Labels]) -> str:
     """Responses and words of each kind and source, as a Markdown table."""
-    counts: Counter[tuple[str, str]] = Counter()
-    words: Counter[tuple[str, str]] = Counter()
+    counts = Counter[tuple[str, str]]()
+    words = Counter[tuple[str, str]]()
     for row in rows:
         counts[row.example.kind, row.example.source] += 1
         words[row.example.kind, row.example.source] += len(row)

@@ -182,8 +182,8 @@ def changed(
     parts = _Parts(sentence, language, commonness)
     if len(parts.all) < 4:
         return None
-    pieces: list[str] = []
-    marks: list[Mark] = []
+    pieces = []
+    marks = []
     read = written = 0
     for (start, end), (text, type_) in sorted(_changes(sentence, parts, pool, rng).items()):
         if start < read or fold(sentence[start:end]) == fold(text):
@@ -399,7 +399,7 @@ _POOLED = 500  # articles that give words to exchange
 
 def clean_texts(labelled: Labelled) -> Iterator[tuple[str, str]]:
     """Language and text of every passage, each once."""
-    seen: set[str] = set()
+    seen = set[str]()
     passages = (
         *((example.language, text) for example in labelled.examples for text in example.passages),
         *((article.language, text) for article in labelled.articles for text in article.passages),

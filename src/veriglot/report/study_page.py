@@ -17,7 +17,7 @@ import numpy as np
 
 from veriglot.metrics.reference import merged_runs
 from veriglot.metrics.spans import covered
-from veriglot.records import Evidence, Pointer, Rate, Span, encode
+from veriglot.records import Pointer, Rate, Span, encode
 from veriglot.report.charts import Axis, HeatScale, Mark, Point, Strip, share_chart, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
@@ -716,22 +716,18 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
             "confidence": span.confidence,
             "quoted": excerpt(sample.response, span.start, min(span.end, len(sample.response)), around=0).quoted,
             "held": [
-                _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, rank), rank, text)
+                {
+                    "id": pointer.id,
+                    "earlier": first if (first := quoted.setdefault(pointer, rank)) < rank else None,
+                    "excerpt": excerpt(passage.text, pointer.start, pointer.end, mark=text, around=60),
+                    "way": direction(passage.text, passage.language),
+                    "tag": passage.language or "",
+                }
                 for pointer in pointers[:_PLACES]
-                if pointer.id in passages and fits(pointer, len(passages[pointer.id].text))
+                if (passage := passages.get(pointer.id)) is not None and fits(pointer, len(passage.text))
             ],
             "more": len(pointers) - _PLACES,
         }
-
-
-def _pointer_row(pointer: Pointer, passage: Evidence, first: int, rank: int, mark: str) -> dict[str, Any]:
-    return {
-        "id": pointer.id,
-        "earlier": first if first < rank else None,
-        "excerpt": excerpt(passage.text, pointer.start, pointer.end, mark=mark, around=60),
-        "way": direction(passage.text, passage.language),
-        "tag": passage.language or "",
-    }
 
 
 def _method(view: View, tables: Mapping[str, Table], texts: Iterable[str]) -> Section:

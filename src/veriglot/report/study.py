@@ -688,10 +688,12 @@ def render_study(results: StudyResults, console: Console) -> None:
         f"Share of {view.units} that the evidence does not support, by {results.estimator}, with {view.level} interval;"
         f" below it the coverage. {judged:,} of {count(planned, 'response')} judged."
     )
+    agreement = view.profiles_agree
+    profiles = () if agreement is None else (profile_table(view), Text(printable(agreement)), Text())
     lines = [Text.assemble((f"{kind}: ", _KINDS[kind]), printable(text)) for kind, text in view.warnings()]
     for part in (
         Text(printable(results.title), style="bold"), *lines[: len(view.contradicted)], Text(caption, style="dim"),
-        _rate_table(view), Text(), _model_table(view), Text(), *_profile_parts(view),
+        _rate_table(view), Text(), _model_table(view), Text(), *profiles,
         *lines[len(view.contradicted) :],
         Text(f"Signature: {printable(results.signature)}", style="dim"),
     ):  # fmt: skip
@@ -702,11 +704,6 @@ def render_study(results: StudyResults, console: Console) -> None:
 
 
 _KINDS = {"Contradiction": "bold red", "Unreliable": "bold yellow", "Note": "bold", "Warning": "bold"}
-
-
-def _profile_parts(view: View) -> Iterator[Table | Text]:
-    if view.profiles_agree is not None:
-        yield from (profile_table(view), Text(printable(view.profiles_agree)), Text())
 
 
 def profile_table(view: View) -> Table:

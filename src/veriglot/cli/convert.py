@@ -65,7 +65,10 @@ def convert(options: ConvertOptions) -> int:
     target = options.target
     if options.json and not options.summary and target == "-":
         raise UsageError("--json and the samples cannot both go to standard output.", "Add -o FILE or --summary.")
-    _check_target(options.source, target)
+    if "-" not in {options.source, target}:
+        written, read = Path(target).resolve(), Path(options.source).resolve()
+        if written == read or read in written.parents:
+            raise UsageError("The output is inside the input.", "Write it somewhere else.")
     labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
     account = Account(quiet=False)
     report, samples = account.report, _samples(options, labels, account)
@@ -112,14 +115,6 @@ def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: A
         rows = _labelled_rows(rows, labels, options.source)
     failures = Path(f"{options.target}.failed.jsonl") if options.target != "-" else None
     return account.samples(rows, failures, stop=options.on_error == "stop")
-
-
-def _check_target(source: str, output: str) -> None:
-    if output == "-" or source == "-":
-        return
-    target, read = Path(output).resolve(), Path(source).resolve()
-    if target == read or read in target.parents:
-        raise UsageError("The output is inside the input.", "Write it somewhere else.")
 
 
 def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:

@@ -146,7 +146,12 @@ def _labelled_rows(
             yield from labelled
             labelled.clear()
     if not labels.fit:
-        raise _no_fit(labels, refused, source)
+        what, remedy = "no id is the same", "Give the samples that the predictions were made of."
+        if refused is not None:
+            what = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}"
+            remedy = refused.remedy
+        count = len(labels.predictions.by_id)
+        raise InputError(f"not one of the {count:,} predictions belongs to a sample: {what}", remedy, path=source)
 
 
 def _labelled(
@@ -159,15 +164,6 @@ def _labelled(
         return labels.put_into(row), None
     except InputError as error:
         return FailedRow.of(error.at(path=source), encode(row).decode()), error
-
-
-def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) -> InputError:
-    what, remedy = "no id is the same", "Give the samples that the predictions were made of."
-    if refused is not None:
-        what, remedy = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}", refused.remedy
-    return InputError(
-        f"not one of the {len(labels.predictions.by_id):,} predictions belongs to a sample: {what}", remedy, path=source
-    )
 
 
 def _account_of(labels: PredictedLabels) -> Iterator[str]:

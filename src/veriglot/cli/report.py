@@ -16,7 +16,7 @@ from veriglot.records.settings import read_json_record
 from veriglot.report.tables import open_console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rich.console import Console
 
@@ -55,7 +55,13 @@ def report(
     """
     paths = [run / "results.json" if run.is_dir() else run for run in runs]
     if site is not None:
-        _write_site(paths, site, to or output or table)
+        from veriglot.report.site import write_site
+
+        if to or output or table:
+            raise UsageError(
+                "--site writes pages, tables and results into its folder.", "Leave out --to, --output, --table."
+            )
+        print(write_site([read_results(path) if _is_bench(path) else _study(path) for path in paths], site)[0])
         return
     if len(paths) > 1:
         raise UsageError("Several runs make a site.", "Add --site DIR, or name one run.")
@@ -80,17 +86,6 @@ def report(
         raise UsageError(f"--table goes with csv, json, markdown and latex, not with {kind}.")
     usual = str(path.parent / "report.html") if kind == "html" else "-"
     _show(results, kind, output or usual, table, write_study, render_study, study_table)
-
-
-def _write_site(paths: Sequence[Path], folder: Path, other: str | None) -> None:
-    from veriglot.report.site import write_site
-
-    if other is not None:
-        raise UsageError(
-            "--site writes pages, tables and results into its folder.", "Leave out --to, --output, --table."
-        )
-    runs = [read_results(path) if _is_bench(path) else _study(path) for path in paths]
-    print(write_site(runs, folder)[0])
 
 
 def _study(path: Path) -> StudyResults:

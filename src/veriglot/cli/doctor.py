@@ -173,16 +173,6 @@ def _weights() -> dict[str, Any]:
     }
 
 
-def _show_weights(report: dict[str, Any]) -> None:
-    if "problem" in report:
-        print(f"\nModels\n  {report['problem']}")
-        return
-    print(f"\nModels in {report['folder']}{' (VERIGLOT_OFFLINE is set)' if report['offline'] else ''}")
-    for model in report["models"]:
-        location = model["path"] or f"{model['bytes'] / 1e6:,.1f} MB; type: {model['get']}"
-        _line(model["name"], model["status"], location)
-
-
 def _line(name: str, status: str, text: str) -> None:
     print(f"  {name:<20} {status:<15} {text}")
 
@@ -204,7 +194,14 @@ def _show(report: dict[str, Any]) -> None:
     for plugin in report["plugins"]:
         description = "has no effect: Veriglot's own of this name wins" if plugin["hidden"] else plugin["target"]
         _line(plugin["name"], plugin["kind"], f"{plugin['package']}, {description}")
-    _show_weights(report["weights"])
+    weights = report["weights"]
+    if "problem" in weights:
+        print(f"\nModels\n  {weights['problem']}")
+        return
+    print(f"\nModels in {weights['folder']}{' (VERIGLOT_OFFLINE is set)' if weights['offline'] else ''}")
+    for model in weights["models"]:
+        location = model["path"] or f"{model['bytes'] / 1e6:,.1f} MB; type: {model['get']}"
+        _line(model["name"], model["status"], location)
 
 
 def _show_packages(packages: list[dict[str, Any]]) -> None:

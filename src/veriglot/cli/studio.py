@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.studio.agreement import AgreementReport, AgreementRow
     from veriglot.studio.items import ImportResult
-    from veriglot.studio.rates import RateStep
     from veriglot.studio.store import Store
 
 
@@ -571,7 +570,8 @@ def rates(
             line.language,
             str(line.estimator),
             f"{step.labels:,}",
-            *_share_cells(step),
+            "-" if step.rate is None else f"{step.rate:.2%}" if not step.reasons else f"({step.rate:.2%}?)",
+            "-" if step.low is None or step.high is None else f"{step.low:.2%} to {step.high:.2%}",
             ("enough" if line.enough else "" if line.needed is None else f"{line.needed:,}") if last else "",
         )
         for line in done.languages
@@ -592,12 +592,6 @@ def rates(
         shares = " and ".join("-" if each is None else f"{each:.1%}" for each in (effect.shown, effect.blind))
         difference = effect.reason or f"difference {effect.difference:+.1%} [{effect.low:+.1%}, {effect.high:+.1%}]"
         print(f"{what}, people mark {shares} with and without suggestions: {difference}.")
-
-
-def _share_cells(step: RateStep) -> tuple[str, str]:
-    interval = "-" if step.low is None or step.high is None else f"{step.low:.2%} to {step.high:.2%}"
-    sure = "({:.2%}?)" if step.reasons else "{:.2%}"
-    return "-" if step.rate is None else sure.format(step.rate), interval
 
 
 @app.command("serve")

@@ -508,7 +508,7 @@ _LONGEST = 60  # words of a part that is searched for among passages like it
 
 def _locate(side: Side, part: str, expected: float) -> tuple[Range, float] | None:
     """Where a translated part stands, and how like it that is."""
-    part = _core(part)
+    part = re.sub(r"^[\W_]+|[\W_]+$", "", part)  # spaces and signs at either end
     if not part:
         return None
     starts, ends = {start for start, _ in side.words}, {end for _, end in side.words}
@@ -518,12 +518,6 @@ def _locate(side: Side, part: str, expected: float) -> tuple[Range, float] | Non
             nearest = min(whole, key=lambda span: abs(span[0] / max(1, len(side.text)) - expected))
             return nearest, likeness * (_UNDECIDED if len(whole) > 1 else 1.0)
     return _alike(side, part, expected)
-
-
-def _core(part: str) -> str:
-    """Without spaces and signs at either end."""
-    places = [index for index, char in enumerate(part) if char.isalnum()]
-    return part[places[0] : places[-1] + 1] if places else ""
 
 
 def _found(text: str, part: str) -> Iterator[Range]:

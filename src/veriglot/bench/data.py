@@ -413,7 +413,9 @@ def _sums(
     segment = segmenter(unit)
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for sample in map(_with_language, samples):
-        part = sums[_stratum(sample)]
+        tag = tag_of(sample.language)
+        source = tag_of(next((passage.language for passage in sample.evidence if passage.language), tag))
+        part = sums[tag if source == tag else f"{source}-{tag}"]
         if level == "response":
             _count(part, sample, annotator, segment)
         _count_examples(part, sample, annotator, segment, level)
@@ -421,12 +423,6 @@ def _sums(
     everywhere = ("flag_", *_BY_TYPE)
     names = {name: 0 for part in sums.values() for name in part if name.startswith(everywhere)}
     return {tag: Counter({**names, **part}) for tag, part in sorted(sums.items())}
-
-
-def _stratum(sample: Sample) -> str:
-    tag = tag_of(sample.language)
-    source = next((passage.language for passage in sample.evidence if passage.language), None)
-    return tag if source is None or tag_of(source) == tag else f"{tag_of(source)}-{tag}"
 
 
 def band_of(marked: int, length: int) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.bench.config import ALL, Config, scopes
-from veriglot.bench.figures import SURE_TEXTS, WITH_PAIRWISE, Judgement, Measurement, bench_draws
+from veriglot.bench.figures import SURE_TEXTS, WITH_PAIRWISE, Measurement, bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import (
     At,
@@ -295,20 +295,16 @@ def _contenders(measured: Measurement, measure: str) -> dict[str, Contender]:
     """The systems that can be compared on a data set; none without labels."""
     if not measured.test.labelled:
         return {}
-    contenders = {judged.system: _contender(measured, judged, measure) for judged in measured.judgements}
-    return {name: contender for name, contender in contenders.items() if contender is not None}
-
-
-def _contender(measured: Measurement, judgement: Judgement, measure: str) -> Contender | None:
-    """A system with its cut of every item; None where it has none in some language."""
-    table = measured.test
-    items = table.items(judgement.test.badness, judgement.test.right)
-    if measure not in AT_THRESHOLD:
-        return Contender(items)
-    cuts = measured.cuts[judgement.system, measure]
-    if any(tag not in cuts for tag in table.tags()):
-        return None
-    return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
+    table, contenders = measured.test, {}
+    for judged in measured.judgements:
+        items = table.items(judged.test.badness, judged.test.right)
+        if measure not in AT_THRESHOLD:
+            contenders[judged.system] = Contender(items)
+            continue
+        cuts = measured.cuts[judged.system, measure]
+        if cuts.keys() >= set(table.tags()):  # a system without a cut in some language cannot be compared
+            contenders[judged.system] = Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
+    return contenders
 
 
 # All systems of a level against each other, over the data sets that none of them was trained on, and their ranks.

@@ -334,9 +334,12 @@ def check(
     """
     if not edited.changes:
         return [Violation("nothing", "no error was put into the text")]
-    disorder = _disorder(edited)
-    if disorder is not None:
-        return [disorder]
+    read = old = 0
+    end, old_end = len(edited.text), len(edited.original)
+    for c in edited.changes:
+        if not (read <= c.start <= c.end <= end and old <= c.old_start <= c.old_end <= old_end):
+            return [Violation("overlap", "the errors cross each other, or are out of order", c.start, c.end)]
+        read, old = c.end, c.old_end
     violations = [
         Violation("type", f"no {change.type!r} was asked for", change.start, change.end)
         for change in edited.changes
@@ -352,16 +355,6 @@ def check(
                 Violation("too_much", f"{share:.0%} of the text was replaced, of {most_changed:.0%} at most")
             )
     return violations
-
-
-def _disorder(edited: Edited) -> Violation | None:
-    read = old = 0
-    end, old_end = len(edited.text), len(edited.original)
-    for c in edited.changes:
-        if not (read <= c.start <= c.end <= end and old <= c.old_start <= c.old_end <= old_end):
-            return Violation("overlap", "the errors cross each other, or are out of order", c.start, c.end)
-        read, old = c.end, c.old_end
-    return None
 
 
 def _outside(edited: Edited) -> Iterator[Violation]:

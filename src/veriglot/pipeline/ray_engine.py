@@ -530,15 +530,12 @@ class Cluster:
                     self._warn("gpu", message.warning)
                 answers.append((actor.share, message, actor.number))
                 actor.share = None
-        self._tell_waiting()
-        return answers
-
-    def _tell_waiting(self) -> None:
         late = time.monotonic() - _PATIENCE
         if any(not actor.ready and actor.began <= late for actor in self._actors):
             ready, wanted = sum(actor.ready for actor in self._actors), len(self._actors)
             cause = "for free cores or GPUs of the cluster, or for the detector to load"
             self._warn("waiting", f"waiting {cause}: {ready:,} of {wanted:,} workers run.")
+        return answers
 
     def _warn(self, topic: str, message: str) -> None:
         """Say it, once of each topic."""

@@ -669,19 +669,15 @@ class Checkpoint:
         write_json(self.progress, replace(before, finished=False, output_bytes=0))
         self.rows.repair()
         self.failures.repair()
-        if self.retry:
-            self._cut_at_first_failure()
-        for head in self._heads():
-            self.tally.add(head)
-        self._drop_failures_ahead()
-        self.tally.reused = self.tally.rows
-
-    def _cut_at_first_failure(self) -> None:
-        first = next(self._failed_rows(), None)
+        first = next(self._failed_rows(), None) if self.retry else None
         if first is not None:
             if first.row is not None and self.rows.path.exists():
                 self.rows.keep(first.row)
             self.failures.keep(0)
+        for head in self._heads():
+            self.tally.add(head)
+        self._drop_failures_ahead()
+        self.tally.reused = self.tally.rows
 
     def _drop_failures_ahead(self) -> None:
         """Keep the failed rows that belong before or between the rows; those further on will be met again."""

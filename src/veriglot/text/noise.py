@@ -31,18 +31,16 @@ def looks_glued(span: str, evidence: str = "") -> bool:
     is two words of the evidence put together.
     """
     known = _words_of(evidence)
-    return bool(_SEAM.search(span)) or any(_two_words(word.lower(), known) for word in _WORD.findall(span))
+    if _SEAM.search(span):
+        return True
+    words = {word.lower() for word in _WORD.findall(span)} - known
+    cuts = ((word, cut) for word in words for cut in range(_SHORTEST, len(word) - _SHORTEST + 1))
+    return any(word[:cut] in known and word[cut:] in known for word, cut in cuts)
 
 
 @lru_cache(4)
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(text))
-
-
-def _two_words(word: str, known: frozenset[str]) -> bool:
-    if len(word) < 2 * _SHORTEST or word in known:
-        return False
-    return any(word[:cut] in known and word[cut:] in known for cut in range(_SHORTEST, len(word) - _SHORTEST + 1))
 
 
 # Text that machine translation or a tokenizer broke: loops, and characters it did not know.

@@ -258,17 +258,13 @@ def _finish(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict
         elif index in strays:
             tag.mend("unclosed")
             following = next((tags[i] for i in used[position + 1 :] if tags[i].fault != "cut_off"), None)
-            pairs.append((tag, None, tag.position, _end_of_unclosed(tag, following, text)))
+            end = len(text)
+            if following is not None:
+                sentence = _SENTENCE_END.search(text, tag.position, following.position)
+                end = sentence.end() if sentence else following.position
+            pairs.append((tag, None, tag.position, tag.position + len(text[tag.position : end].rstrip())))
     _note_crossing(tags, closer_of)
     return pairs
-
-
-def _end_of_unclosed(tag: _Tag, following: _Tag | None, text: str) -> int:
-    end = len(text)
-    if following is not None:
-        sentence = _SENTENCE_END.search(text, tag.position, following.position)
-        end = sentence.end() if sentence else following.position
-    return tag.position + len(text[tag.position : end].rstrip())
 
 
 def _note_crossing(tags: list[_Tag], closer_of: dict[int, int]) -> None:

@@ -500,11 +500,7 @@ def _set_gold(
     payload: dict[str, Any] = {"comment": layer.comment.strip()} if layer.comment.strip() else {}
     sources = _sources(layer, votes_on(submissions, form, sample), form, sample)
     tx.set_gold(item, layer, kind, by=by, payload={**payload, "sources": msgspec.to_builtins(sources)})
-    _accept(tx, item, by=by)
-
-
-def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
-    """The annotations of a settled item are final; reviews of them are no longer needed."""
+    # The annotations of a settled item are final; reviews of them are no longer needed.
     for annotation in tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=State.SUBMITTED):
         for review in tx.assignments(subject_id=annotation.id, purpose=Purpose.REVIEW, state=AT_WORK):
             tx.move(review.id, State.WITHDRAWN, by=by, reason="item settled")

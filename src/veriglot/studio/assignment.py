@@ -236,7 +236,11 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     its gold layer. Layers are taken as checked (`layers.check`).
     """
     if new.kind == "confirm":
-        new = replace(new, layer=_reviewed_layer(store, assignment_id, new.layer))
+        # What is confirmed is the layer that was to be reviewed, whatever the reviewer had tried out.
+        with store.reading() as tx:
+            review = tx.assignment(assignment_id)
+            if review.subject_id is not None:
+                new = replace(new, layer=final_layer(tx, tx.assignment(review.subject_id), before=review.id))
 
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
         if assignment.purpose is Purpose.EXAM and new.kind == "skip":
@@ -267,15 +271,6 @@ def _ask_more(tx: WriteTransaction, project: Project, item: Item) -> None:
         return
     if Comparison(project.form, tx.sample(item.id)).differ([row.layer for row in live]):
         tx.update_item(item, "disputed", wanted=most)
-
-
-def _reviewed_layer(store: Store, assignment_id: int, sent: Layer | None) -> Layer | None:
-    """What is confirmed is the layer that was to be reviewed, whatever the reviewer had tried out."""
-    with store.reading() as tx:
-        review = tx.assignment(assignment_id)
-        if review.subject_id is None:
-            return sent
-        return final_layer(tx, tx.assignment(review.subject_id), before=review.id)
 
 
 # What items are for, said once before the work: shared by all, for the exam, or hidden checks.

@@ -415,9 +415,9 @@ def _faults(
         yield "glued", f"old and new words run together in {seam!r}"
     if garbled(new) is not None:
         yield "garbled", f"the error loops, or holds unknown characters: {new[:60]!r}"
-    foreign = _foreign_script(new, expected)
-    if foreign:
-        yield "script", f"{new[:60]!r} is written in {foreign}"
+    foreign = {name: share for name, share in script_shares(new).items() if name not in expected}
+    if sum(foreign.values()) > 0.5:
+        yield "script", f"{new[:60]!r} is written in {next(iter(foreign))}"
     elif identified:
         other = _other_language(new, language)
         if other:
@@ -446,14 +446,6 @@ def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset
     own = entry.scripts if entry is not None else frozenset[str]()
     shares = [script_shares(original), *map(script_shares, evidence)]
     return own.union(*({name for name, share in scripts.items() if share >= _SCRIPT_SHARE} for scripts in shares))
-
-
-def _foreign_script(new: str, expected: frozenset[str]) -> str:
-    shares = script_shares(new)
-    foreign = sum(share for name, share in shares.items() if name not in expected)
-    if foreign <= 0.5:
-        return ""
-    return next(name for name in shares if name not in expected)
 
 
 def _is_identified(original: str, language: str) -> bool:

@@ -613,7 +613,7 @@ class _RowJob:
         notes: list[dict[str, Any]],
     ) -> tuple[tuple[Any, ...], int]:
         """The marks at their new places in order, and how many were dropped; each is counted and noted."""
-        moved = []
+        moved: list[Span | Unit] = []
         dropped = 0
         for mark in marks or ():
             projected = places[mark.start, mark.end]
@@ -630,17 +630,14 @@ class _RowJob:
                     "way": projected.way,
                 }
             )
-            moved += [self._mark_at(mark, response, part) for part in parts]
+            for part in parts:
+                if isinstance(mark, Unit):
+                    moved.append(Unit(*part, mark.label, mark.probability))
+                    continue
+                shown = response[slice(*part)] if mark.text is not None else None
+                evidence = mark.evidence if self._settings.evidence == "keep" else ()  # else it is not as it was
+                moved.append(Span(*part, mark.type, mark.confidence, shown, evidence))
         return tuple(in_order(dict.fromkeys(moved))), dropped
-
-    def _mark_at(self, mark: Span | Unit, response: str, part: Range) -> Span | Unit:
-        """A mark at its new place; it points into the evidence only where that is as it was."""
-        if isinstance(mark, Unit):
-            return Unit(*part, mark.label, mark.probability)
-        shown = response[slice(*part)] if mark.text is not None else None
-        return Span(
-            *part, mark.type, mark.confidence, shown, mark.evidence if self._settings.evidence == "keep" else ()
-        )
 
     def _evidence(self, passage: Evidence) -> Evidence:
         tag = passage.language or self._task.source

@@ -429,13 +429,6 @@ def _results(work: _Run, load: LoadDetector) -> BenchResults:
     return state.results(config)
 
 
-def _called(system: System) -> set[str | None]:
-    """What a system that marks is called, and its members are; scorers make no labels."""
-    about = system.about
-    members = about.made_by.removeprefix("ensemble:").split("+")
-    return {system.name, about.made_by, about.description, *members} if system.marks else set()
-
-
 def _partners(systems: Iterable[System]) -> dict[str, str]:
     """A scorer to the same one as `pairwise:`, with the same options."""
     made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
@@ -537,7 +530,9 @@ class _Work:
         """Why a system is not asked."""
         if not system.entry.judges(self._data.name):
             return f"the bench file asks it about {', '.join(system.entry.data)} alone"
-        if same_maker(self._data.makers, _called(system)):
+        about = system.about
+        names = {system.name, about.made_by, about.description, *about.made_by.removeprefix("ensemble:").split("+")}
+        if system.marks and same_maker(self._data.makers, names):  # scorers make no labels
             return OWN_MARKS
         return "a scorer says nothing of words" if not system.marks and level == "word" else None
 

@@ -46,7 +46,7 @@ from veriglot.studio.tables import (
 from veriglot.studio.web import Lead, LeadWriter, Number, Router, view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
@@ -249,15 +249,12 @@ def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str]
     reviews = _reviews(tx, project_id)
     if reviews:
         for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=State.ACCEPTED):
-            counts.update(_verdicts_on(subject, _since_submission(subject, reviews.get(subject.id, ()))))
+            passed = _since_submission(subject, reviews.get(subject.id, ()))
+            # The annotator's layer is held against the last review, a first review against the second.
+            for mine, later in (*((subject, last) for last in passed[-1:]), *pairwise(passed)):
+                same = _content(mine.layer) == _content(later.layer)
+                counts[mine.person_id, "confirm" if same else "correct"] += 1
     return dict(counts)
-
-
-def _verdicts_on(subject: Assignment, passed: Sequence[Assignment]) -> Iterator[tuple[int, str]]:
-    """Whose layers were confirmed or corrected: the annotator's by the last review, a first review by the second."""
-    pairs = [(subject, passed[-1])] if passed else []
-    for mine, later in (*pairs, *pairwise(passed)):
-        yield mine.person_id, "confirm" if _content(mine.layer) == _content(later.layer) else "correct"
 
 
 def _content(layer: Layer) -> Layer:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 __version__ = "0.1.0"
 
@@ -54,16 +54,13 @@ def checkpoint_revision(model: str | Path, config: Any = None) -> str:
         return file_sha256(folder)[:16]
     if not folder.is_dir():
         return str(getattr(config, "_commit_hash", None) or "unknown")
-    return digest(part for name, path in _checkpoint_files(folder) for part in (name, file_sha256(path)))[:16]
-
-
-def _checkpoint_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Files with their names below `folder`, in the order of the names, without documentation and hidden folders."""
-    for path in sorted(folder.rglob("*")):
+    parts = []
+    for path in sorted(folder.rglob("*")):  # documentation and hidden folders are left out
         name = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in name.parent.parts)
         if path.is_file() and path.suffix not in _NO_WEIGHTS and not hidden:
-            yield name.as_posix(), path
+            parts += [name.as_posix(), file_sha256(path)]
+    return digest(parts)[:16]
 
 
 def signature(**parts: object) -> str:

@@ -272,7 +272,15 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
     threshold = given.threshold if options.threshold is None else options.threshold
     predictions = given.by_id.values()
     if options.threshold is not None:
-        _refuse_to_lower(predictions, options.threshold, ", ".join(options.predictions))
+        for prediction in predictions:
+            # Spans between a lower threshold and the one that made the predictions are not in them; words would be.
+            made_at = stated_threshold(prediction.signature) or 0.0
+            if prediction.spans is not None and prediction.words is None and options.threshold < made_at:
+                raise UsageError(
+                    f"--threshold {options.threshold} is below {made_at}, at which {', '.join(options.predictions)}"
+                    " was made without words: it lacks the words between the two.",
+                    "Make the predictions again with --words, or at this threshold.",
+                )
     made = {prediction.signature for prediction in predictions}
     return _settings(
         options,
@@ -282,18 +290,6 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
         threshold=threshold,
         refilter=options.threshold is not None,
     )
-
-
-def _refuse_to_lower(predictions: Iterable[Prediction], threshold: float, path: str) -> None:
-    """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
-    for prediction in predictions:
-        made_at = stated_threshold(prediction.signature)
-        if prediction.spans is not None and prediction.words is None and made_at is not None and threshold < made_at:
-            raise UsageError(
-                f"--threshold {threshold} is below {made_at}, at which {path} was made without words: it lacks"
-                " the words between the two.",
-                "Make the predictions again with --words, or at this threshold.",
-            )
 
 
 def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, account: Account) -> None:

@@ -188,7 +188,9 @@ def _majority_spans(layers: Sequence[Layer], of: int, form: Form, text: str) -> 
     for start, end in pairwise(borders):
         if any(first <= start and end <= after for first, after, _ in whole):
             continue
-        types = [type_ for spans in marks if (type_ := _type_at(spans, start, end)) is not None]
+        # The type of a place is that of the shortest span over it, as where layers are compared.
+        over = ([(stop - at, at, type_) for at, stop, type_ in spans if at <= start and end <= stop] for spans in marks)
+        types = [min(spans)[2] for spans in over if spans]
         marked, type_ = 2 * len(types) > of, _winner(types, len(types))
         if marked and type_ is not None:
             if merged and merged[-1][1:] == (start, type_):
@@ -202,12 +204,6 @@ def _majority_spans(layers: Sequence[Layer], of: int, form: Form, text: str) -> 
 
 def _spans(marks: Iterable[tuple[int, int, str]]) -> tuple[LayerSpan, ...]:
     return tuple(LayerSpan(f"s{number}", *mark) for number, mark in enumerate(sorted(marks), 1))
-
-
-def _type_at(marks: Iterable[tuple[int, int, str]], start: int, end: int) -> str | None:
-    """The type of the shortest span over a place, as where layers are compared; None where there is none."""
-    over = [(stop - begin, begin, type_) for begin, stop, type_ in marks if begin <= start and end <= stop]
-    return min(over)[2] if over else None
 
 
 def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] | None:

@@ -295,7 +295,14 @@ class Sonar:
         from sonar.inference_pipelines.text import TextToEmbeddingModelPipeline
 
         if offline:
-            _stay_offline()
+
+            def refuse(*_: Any) -> None:
+                raise _UnusableModelError(
+                    "a file of it is not here, and no connection is to be opened",
+                    "Unset VERIGLOT_OFFLINE to fetch it once.",
+                )
+
+            socket.socket.connect = refuse  # type: ignore[method-assign]
         self._torch = torch
         self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._network = _blaser(model).to(self._device).eval()
@@ -346,16 +353,6 @@ def _blaser(model: str) -> Any:
     )
     network.load_state_dict(weights)
     return network
-
-
-def _stay_offline() -> None:
-    def refuse(*_: Any) -> None:
-        raise _UnusableModelError(
-            "a file of it is not here, and no connection is to be opened",
-            "Unset VERIGLOT_OFFLINE to fetch it once.",
-        )
-
-    socket.socket.connect = refuse  # type: ignore[method-assign]
 
 
 ENGINES = {"comet": Comet, "laser": Laser, "sonar": Sonar}

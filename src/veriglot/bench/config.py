@@ -323,7 +323,10 @@ def load(
         config = Config(**entries | {"data": tuple(data)}, path=path)
         _check_bench(config)
         _check_data(config)
-        _check_systems(config)
+        require(config.systems, "there is no system", "systems", "Add a table [[systems]].")
+        for number, system in enumerate(config.systems):
+            _check_system(config, system, f"systems[{number}]")
+        require_unique((system.name for system in config.systems), "systems.label")
     return config
 
 
@@ -397,13 +400,6 @@ def _check_data(config: Config) -> None:
             get_language(tag)
         for label in entry.seen:
             _require_known("system of this bench", label, labels)
-
-
-def _check_systems(config: Config) -> None:
-    require(config.systems, "there is no system", "systems", "Add a table [[systems]].")
-    for number, entry in enumerate(config.systems):
-        _check_system(config, entry, f"systems[{number}]")
-    require_unique((system.name for system in config.systems), "systems.label")
 
 
 def _check_system(config: Config, entry: SystemEntry, field: str) -> None:

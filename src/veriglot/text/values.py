@@ -189,7 +189,7 @@ _MARKED = (
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
-_MIXED = {"", "ms", "sw"}  # whose texts part thousands by a point, too, though it parts the tenths
+_POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
@@ -230,7 +230,7 @@ def _readings(written: str, base: str) -> tuple[float, ...]:
     plain = re.sub(r"\s", " ", written).translate({ord("，"): ",", ord("．"): "."})
     matches = [match for pattern in _MARKED if (match := pattern.fullmatch(plain))]
     wholes = [(re.sub(r"\D", "", match[1]), match["part"]) for match in matches]
-    if len(wholes) == 2 and base not in _MIXED and _decimal_mark(base) == ".":
+    if len(wholes) == 2 and _POINTED.fullmatch(base):
         del wholes["," in plain]
     return tuple(
         float(f"{whole}.{part}") if float(part or 0) and len(whole) <= 16 else _whole(whole) for whole, part in wholes

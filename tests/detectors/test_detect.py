@@ -120,6 +120,19 @@ def test_the_language_is_taken_from_the_question_or_the_evidence_and_the_predict
         ("Uko Kenya.", None, "Mlima Kilimanjaro una urefu wa mita 5895 na uko Tanzania.", "sw", "evidence"),  # else ki
         ("Die Brücke wurde 1862 eröffnet.", None, "The bridge was opened in 1862.", "de", "response"),  # sure
         ("Uko Kenya.", None, "大橋於一八六二年啟用。", "ki", "response"),  # nothing around it is in its script
+        ("東京都", "首都はどこですか。", "東京都は日本の首都である。", "ja", "question"),  # else zh-Hans
+        ("1589年", "アンリ4世が王位を継承したのはいつですか。", "1589年に即位した。", "ja", "question"),  # else unknown
+        ("カナダ", "他出生在哪个国家？", "他出生在加拿大。", "ja", "response"),  # its script proves it
+        ("Abilene", "Ποιο ήταν το πρώτο όνομα του δικτύου;", "Το δίκτυο λεγόταν Abilene.", "el", "question"),
+        ("Αθήνα", "What is the capital?", "The capital is Athens.", "el", "response"),
+        ("24 Monate", "Wie lange dauert die Ausbildung?", "The training takes 24 months.", "de", "question"),
+        ("24 months", "Wie lange dauert die Ausbildung?", "Le stage dure deux ans.", "de", "question"),
+        ("Dvořák", "Who wrote the symphony?", "The symphony was written by Dvořák.", "en", "question"),  # else cs
+        ("Super Bowl 50", "Who won Super Bowl 50?", "Die Denver Broncos gewannen das Endspiel.", "de", "evidence"),
+        (
+            "La formation dure deux ans et se termine par un examen.",
+            "Wie lange dauert die Ausbildung?", "The training takes 24 months.", "fr", "response",
+        ),  # enough words of a third language
         (
             "The stone bridge over the river was opened by the mayor of the town.",
             None, "Die steinerne Brücke wurde 1862 vom Bürgermeister eröffnet.", "en", "response",

@@ -15,7 +15,7 @@ from veriglot.plugins import Configured
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, find_language
 from veriglot.text.facts import fact_languages
-from veriglot.text.identification import identify
+from veriglot.text.identification import Identified, identify
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import main_script, script_of
 
@@ -66,34 +66,53 @@ class ResolvedLanguage:
     notes: tuple[str, ...] = ()
 
 
-_UNSURE = 0.7  # below it a short response is asked what surrounds it
-_SHORT = 40  # code points
+# What a text's own words need against what surrounds it: confidence, and a hundredth for every letter. Names, numbers
+# and loanwords look like any language's.
+_PROVEN = 1.1
+_PROVEN_QUESTION = 0.8  # which has words such as "who"
 
 
 def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     """The language of a sample's response; None where it is neither given nor identified.
 
-    A tag that the language table does not hold is kept as it is: the script of the text is what counts.
+    A short response that proves no other language is in that of its question, or else of its evidence. A tag that the
+    language table does not hold is kept as it is: the script of the text is what counts.
     """
     if sample.language is not None:
         return _given_language(sample.language, sample.response)
-    evidence = next(filter(str.strip, sample.passages), "")
-    script = script_of(sample.response)
-    sources = [("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)]
-    if sample.task is Task.TRANSLATION:  # question and evidence are in the source's language there
-        del sources[1:]
-    # A bare number or name has the language of what surrounds it; a text in another script has not.
-    fitting = (pair for pair in sources if script in {None, script_of(pair[1])})
-    guesses = ((source, guess) for source, text in fitting if (guess := identify(text)) is not None)
-    source, language = next(guesses, ("", None))
+    own, script = identify(sample.response), script_of(sample.response)
+    sure = sample.task is Task.TRANSLATION or _proves(own, sample.response, _PROVEN)  # else the source's language
+    around = () if sure else tuple(_around(sample, script))
+    source, language = next((pair for pair in around if script in {None, pair[1].script}), ("response", own))
+    if source == "response" and (own is None or script == "Latn"):  # a name may stand in Latin letters
+        source, language = next((pair for pair in around if own is None or pair[0] == "question"), (source, own))
     if language is None:
         return None
-    short = source == "response" and len(sample.response) < _SHORT
-    if short and language.confidence < _UNSURE and language.script not in _EAST_ASIAN:  # those go by characters
-        around = list(guesses)
-        if around and base_tag(language.tag) not in {base_tag(guess.tag) for _, guess in around}:
-            source, language = around[0]
+    if own is not None and base_tag(own.tag) == base_tag(language.tag):
+        source, language = "response", own
     return ResolvedLanguage(language.tag, language.script, (f"language:from_{source}",))
+
+
+def _proves(language: Identified | None, text: str, needed: float) -> bool:
+    if language is None:
+        return False
+    letters = sum(map(str.isalpha, text)) * (1 + (language.script in _EAST_ASIAN))
+    return language.confidence + letters / 100 >= needed
+
+
+def _around(sample: Sample, script: str | None) -> Iterator[tuple[str, Identified]]:
+    """What question and evidence are in, as far as they must be asked; not a question too short to prove another."""
+    question = identify(sample.question or "")
+    sure = _proves(question, sample.question or "", _PROVEN_QUESTION)
+    if question and sure:
+        yield "question", question
+        if script in {None, question.script}:
+            return
+    evidence = identify(next(filter(str.strip, sample.passages), ""))
+    if question and not sure and not (evidence and evidence.script == question.script):
+        yield "question", question
+    if evidence:
+        yield "evidence", evidence
 
 
 def _given_language(tag: str, response: str) -> ResolvedLanguage | None:

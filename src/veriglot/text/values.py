@@ -36,8 +36,8 @@ class Value(NamedTuple):
         start: first code point.
         end: one past the last one.
         kind: what it counts. The parts of a date are values of their own, joined by `date`.
-        amounts: what it may mean, likeliest first: `1.234` is 1234 or 1.234. A century by its number, a decade by
-            its first year, a month from 1 to 12. Whole numbers that no float holds are ints.
+        amounts: what it may mean, likeliest first: `1.234` in German is 1234 or 1.234. A century by its number, a
+            decade by its first year, a month from 1 to 12. Whole numbers that no float holds are ints.
         unit: the English name of a unit of time, length or mass that follows, `age` beside a word for age, or empty.
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
@@ -189,6 +189,7 @@ _MARKED = (
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
+_POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
@@ -222,13 +223,15 @@ def _whole(digits: str) -> float:
     return float(value) if value <= 2**53 else value
 
 
-def _readings(written: str) -> tuple[float, ...]:
+def _readings(written: str, base: str) -> tuple[float, ...]:
     """The values of digits with marks between them, likeliest first; none where they can be no number."""
     if written.isdecimal():
         return (_whole(written),)
     plain = re.sub(r"\s", " ", written).translate({ord("，"): ",", ord("．"): "."})
     matches = [match for pattern in _MARKED if (match := pattern.fullmatch(plain))]
     wholes = [(re.sub(r"\D", "", match[1]), match["part"]) for match in matches]
+    if len(wholes) == 2 and _POINTED.fullmatch(base):
+        del wholes["," in plain]
     return tuple(
         float(f"{whole}.{part}") if float(part or 0) and len(whole) <= 16 else _whole(whole) for whole, part in wholes
     )
@@ -292,7 +295,7 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
     for index in range(1, len(pieces), 2):
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
-            numbers = _digits(piece, start, index, slashes=base == "en")
+            numbers = _digits(piece, start, index, base)
         elif (known := piece[:3] in beginnings and _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
@@ -318,20 +321,17 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
     return result
 
 
-def _digits(piece: str, start: int, index: int, *, slashes: bool) -> list[_Item]:
-    """A number, or several where the piece can be none; the parts of a date tell what they are.
-
-    With `slashes` the month or the day stands first in `3/12/1901`.
-    """
-    meaning = ""
-    parts, symbols = list(re.finditer(r"\d+", piece)), ""
+def _digits(piece: str, start: int, index: int, base: str) -> list[_Item]:
+    """A number, or several where the piece can be none; the parts of a date tell what they are."""
+    parts, symbols, meaning = list(re.finditer(r"\d+", piece)), "", ""
+    american = base == "en" and "/" in piece
     if re.fullmatch(_DATE, piece):
-        orders = ["ymd"] if piece[:4].isdecimal() else ["mdy", "dmy"] if slashes and "/" in piece else ["dmy", "mdy"]
+        orders = ["ymd"] if piece[:4].isdecimal() else ["mdy", "dmy"] if american else ["dmy", "mdy"]
         figures = [dict(zip(order, (int(part.group()) for part in parts), strict=True)) for order in orders]
         if orders[0] == "mdy" and figures[0]["m"] <= 12 and figures[0]["d"] <= 12:
             meaning = "either"
         symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
-    elif readings := _readings(piece):
+    elif readings := _readings(piece, base):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
     return [
         _Item(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from veriglot.detection import detect
 from veriglot.detectors.grounding.detector import Grounding, agreed, number_support, pool, quoted, refused
 from veriglot.detectors.grounding.features import extract
 from veriglot.records import Evidence, Sample, Status
@@ -158,3 +159,12 @@ def test_values_are_pooled_by_sentence() -> None:
     values, sentence = np.array([1.0, 3.0, -2.0, -4.0, 5.0]), np.array([0, 0, 1, 1, 2])
     assert pool(values, sentence, "mean").tolist() == [2, 2, -3, -3, 5]
     assert pool(values, sentence, "max").tolist() == [3, 3, -2, -2, 5]
+
+
+@pytest.mark.parametrize(("response", "evidence"), [("3.500", "3,500"), ("3,500", "3.500"), ("3500", "3.500")])
+def test_a_number_with_the_other_mark_is_no_quotation(response: str, evidence: str) -> None:
+    sentence = "The old barrel in the yard holds {} litres of water."
+    prediction = detect(sentence.format(evidence), response=sentence.format(response), language="en")
+    assert [span.text for span in prediction.spans] == [response]
+    german = "Das alte Fass im Hof fasst {} Liter Wasser."
+    assert not detect(german.format("3.500"), response=german.format("3500"), language="de").spans

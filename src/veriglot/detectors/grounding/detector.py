@@ -134,7 +134,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 11  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+JUDGING_VERSION = 12  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 # Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
 # words it was 0.92.
 _ABSENT = 0.86
@@ -733,7 +733,9 @@ class Grounding(WordDetector):
         read_in = [(passage.text, passage.language or evidence_tag) for passage in sample.evidence]
         numbers = number_support(sample.response, extracted.response.bounds, resolved.tag, read_in)
         free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
+        grouped = np.diff(extracted.response.bounds)[:, 0] > extracted.response.lengths
         verbatim = quoted(extracted, free, sample.passages, evidence_tag)
+        verbatim &= (numbers > 0) | ((numbers == 0) & ~grouped)  # in English 1.200 is no quotation of 1200
         notes = evidence_notes(sample, resolved)
         read = evidence_sentences(extracted, sample, evidence_tag)
         opposite = np.zeros_like(free)

@@ -11,6 +11,7 @@ from labelled_texts import samples
 
 from commands import command
 from json_lines import read_lines, write_lines
+from veriglot.bench.config import load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,9 +95,19 @@ def test_every_table(evaluate: Command, data: Path) -> None:
         "Signature",
     ):
         assert part in outcome.out
+    assert outcome.out.startswith("Responses\n"), "what most people ask for"
     assert "nan" not in outcome.out.lower()
     assert "\u2026" not in outcome.out  # nothing is cut off
     assert "6 rows: 6 checked" in outcome.err
+
+
+def test_tables_without_a_figure_are_left_out(evaluate: Command, tmp_path: Path) -> None:
+    """Seven empty tables stood before the one with figures."""
+    path = tmp_path / "whole.csv"
+    path.write_text("response,evidence,unsupported\nIt rains.,It rains.,0\nIt snows.,It rains.,1\n", "utf-8")
+    shown = evaluate(path, *DETECTOR, "--full", "--resamples", 0).out
+    assert shown.count("\nlanguage ") == 1
+    assert shown.count("labelled as a whole") == 1
 
 
 def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:
@@ -239,6 +250,22 @@ def test_duplicate_predictions_are_refused(evaluate: Command, data: Path, predic
     outcome = evaluate(data, "--predictions", predictions)
     assert outcome.code == 1
     assert "there are two predictions of" in outcome.err
+    assert "--systems" not in outcome.err
+
+
+def test_two_files_of_predictions_are_compared_by_bench(
+    evaluate: Command, data: Path, predictions: Path, tmp_path: Path
+) -> None:
+    """The error hid what to type, and bench took files of predictions only from a bench file."""
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(predictions.read_bytes())
+    outcome = evaluate(data, "--predictions", predictions, "--predictions", other)
+    assert outcome.code == 1
+    assert f"veriglot bench DATA --systems {predictions},{other}" in outcome.err
+    made = load(data, systems=[str(predictions), str(other), "grounding"])
+    assert [(system.name, system.files) for system in made.systems] == [
+        (predictions.name, (str(predictions),)), (other.name, (str(other),)), ("grounding", ())
+    ]  # fmt: skip
 
 
 def test_predictions_that_do_not_say_their_threshold(

@@ -239,7 +239,15 @@ def test_labels_of_whole_responses_are_read_as_stated_and_lack_marks(files: File
     assert outcome.code == 1
     assert "read as unsupported from human_label" in outcome.err
     assert "labels are not used" not in outcome.err
-    assert "Mark the unsupported parts of these responses. Rates of whole responses: veriglot evaluate" in outcome.err
+    assert "Add --unit response, for the share of responses; or mark their unsupported parts." in outcome.err
+    words += ("--map", "unsupported=human_label", "--unit", "response", "--json")
+    (rate,) = rates(veriglot("estimate", files.predictions, *words))
+    assert (rate["unit"], rate["estimator"], rate["units"]) == ("response", "ppi", rate["responses"])
+    made = veriglot("evaluate", files.folder / "labels.csv", "--predictions", files.predictions, *words[4:-1], "-o",
+                    files.folder / "of_responses.json")  # fmt: skip
+    assert made.code == 0, made.err
+    profile = json.loads((files.folder / "of_responses.json").read_text("utf-8"))["languages"]["en"]
+    assert profile["fp"] + profile["tn"] == len(files.rows)
     words = ("--predictions", files.predictions, "--map", "unsupported=human_label", "--full")
     outcome = veriglot("evaluate", files.folder / "labels.csv", *words)
     assert outcome.code == 0, outcome.err

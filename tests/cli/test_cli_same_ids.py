@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from rows import samples
 
 from veriglot.records import encode
@@ -40,3 +42,61 @@ def test_an_output_holds_every_id_once(veriglot: Command, tmp_path: Path) -> Non
 def test_outputs_of_their_own_may_share_ids(veriglot: Command, tmp_path: Path) -> None:
     a, b = _twice(tmp_path)
     assert veriglot("detect", a, b, *WORD_ABSENCE, "--output", f"{tmp_path / 'out'}/").code == 0
+
+
+TEXTS = {"a": "It rains in Rome.", "b": "It snows in Rome.", "c": "It hails in Rome."}
+WRONG = {"anna": "abc", "ben": "ab", "cleo": "a"}  # the majority: a and b
+
+
+def _of_people(folder: Path, ids: str | None = "id", name: str = "annotator") -> Path:
+    """A row for each person and response; `ids` is what the ids are of: `id` a response, `row` a row, None nothing."""
+    rows = [
+        {
+            ids: each if ids == "id" else f"{person}-{each}",
+            "response": text,
+            "evidence": "It rains in Rome.",
+            name: person,
+        }
+        | {"unsupported": int(each in WRONG[person])}
+        for person in WRONG
+        for each, text in TEXTS.items()
+    ]
+    path = folder / "people.jsonl"
+    renamed = ({("id" if key == "row" else key): value for key, value in row.items() if key} for row in rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in renamed), "utf-8")
+    return path
+
+
+def _figure(outcome: Outcome) -> tuple[Any, ...]:
+    """Whose labels, how many responses, and the share of wrong ones."""
+    document = json.loads(outcome.out)
+    first = next(each for each in document["figures"] if each["level"] == "response")
+    return document["about"]["annotator"], first["n_responses"], first["prevalence"]
+
+
+@pytest.mark.parametrize("ids", ["id", None])
+@pytest.mark.parametrize(("asked", "wrong"), [("majority", 2), ("union", 3), ("cleo", 1)])
+def test_rows_of_several_people_are_one_response(
+    veriglot: Command, tmp_path: Path, ids: str | None, asked: str, wrong: int
+) -> None:
+    """Each row counted as a response, and of those who labelled one as a whole the first alone counted."""
+    words = ("evaluate", _of_people(tmp_path, ids), *WORD_ABSENCE, "--json")
+    assert _figure(veriglot(*words, "--annotator", asked)) == (asked, 3, pytest.approx(wrong / 3))
+    assert _figure(veriglot(*words)) == ("majority", 3, pytest.approx(2 / 3))
+
+
+def test_rows_of_one_response_with_ids_of_their_own_are_refused(veriglot: Command, tmp_path: Path) -> None:
+    words = ("evaluate", _of_people(tmp_path, "row"), *WORD_ABSENCE, "--json")
+    outcome = veriglot(*words)
+    assert outcome.code == 1
+    assert "--map id=" in outcome.err
+    assert _figure(veriglot(*words, "--map", "id="))[1] == 3
+    assert _figure(veriglot(*words, "--map", "annotator="))[1] == 9
+
+
+def test_people_under_a_name_that_is_not_known_are_mapped(veriglot: Command, tmp_path: Path) -> None:
+    words = ("evaluate", _of_people(tmp_path, name="who"), *WORD_ABSENCE, "--json")
+    outcome = veriglot(*words)
+    assert outcome.code == 3
+    assert "--map annotator=COLUMN" in outcome.err
+    assert _figure(veriglot(*words, "--map", "annotator=who"))[:2] == ("majority", 3)

@@ -146,3 +146,17 @@ def test_links_that_died_in_a_move_are_told_of(tmp_path: Path, make_project: Cal
     with closing(Studios([moved])) as studios:
         assert studios.of_token(tokens[1]).slug == "test"
         assert "the links of 1 people" in dead_links(studios.by_slug["test"].store, moved)  # the renewed one
+
+
+def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_path: Path) -> None:
+    """It had no --map, and saw marked parts alone."""
+    path = tmp_path / "labels.csv"
+    votes = {"ada": (1, 0, 1, 1), "bea": (1, 0, 0, 1)}
+    rows = [f"r{i},It rains {i}.,Rain.,{wrong},{who}" for who in votes for i, wrong in enumerate(votes[who])]
+    path.write_text("\n".join(["id,response,evidence,unsupported,name", *rows]), "utf-8")
+    assert "--map annotator=COLUMN" in veriglot("agreement", path, code=1).stderr
+    done = veriglot("agreement", path, "--map", "annotator=name", "--unit", "pair", "--resamples", "0", "--json")
+    report = json.loads(done.stdout)
+    assert (report["annotators"], report["shared"]) == ({"ada": 4, "bea": 4}, 4)
+    kappa = next(row for row in report["rows"] if row["measure"] == "kappa")
+    assert kappa["value"] == pytest.approx(0.5)

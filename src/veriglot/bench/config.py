@@ -298,7 +298,7 @@ def load(
 
     Args:
         path: the file; or, with `systems`, a file or folder of labelled samples.
-        systems: names of detectors and scorers; None for those of the bench file.
+        systems: names of detectors and scorers, or files of predictions; None for those of the bench file.
         limit: the most test and dev samples of each language, for a trial; None for what the file says.
         columns: those of data sets that state neither columns nor a format.
 
@@ -341,6 +341,9 @@ def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> 
     of_words = any(_tells_words(sample) for sample in rows)
     entries = []
     for name in systems:
+        if Path(name).is_file():
+            entries.append(SystemEntry(predictions=str(Path(name).resolve())))
+            continue
         if name not in DETECTORS and name not in SCORERS and ":" not in name:
             raise UnknownNameError("detector or scorer", name, [*DETECTORS.names(), *SCORERS.names()])
         entries.append(SystemEntry(scorer=name) if name in SCORERS else SystemEntry(detector=name))

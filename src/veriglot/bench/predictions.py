@@ -58,7 +58,14 @@ class Predictions:
         for path in paths:
             for prediction in read_predictions(path):
                 if prediction.id in by_id:
-                    raise InputError(f"there are two predictions of {prediction.id!r}", path=str(path), field="id")
+                    raise InputError(
+                        f"there are two predictions of {prediction.id!r}",
+                        f"To compare these files, type: veriglot bench DATA --systems {','.join(map(str, paths))}"
+                        if paths[1:]
+                        else "",
+                        path=str(path),
+                        field="id",
+                    )
                 by_id[prediction.id] = prediction
         if not by_id:
             raise InputError("there are no predictions", path=", ".join(map(str, paths)))

@@ -261,7 +261,7 @@ def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[S
     require_annotator(options.annotator, {each.annotator for sample in start for each in sample.annotations})
     if len(start) < _LOOKED_AT:
         unused = sorted({key for sample in start for key in sample.meta})
-        remedy = "Say where they are: --map label=COLUMN, or --map spans=COLUMN for marked parts."
+        remedy = "Say where they are: --map label=COLUMN, or --map spans=COLUMN ([[0, 4], [9, 12]]) for marked parts."
         remedy += f" Not used: {', '.join(unused) or 'no column'}."
         raise InputError("no sample has labels", remedy, path=", ".join(options.data))
     return chain(start, samples)
@@ -427,8 +427,6 @@ _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"
 
 def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
     """Print the tables of an evaluation; `levels` are those that were asked for, none for all."""
-    from veriglot.metrics.estimate import POOLED
-
     shown = []
     unit = evaluation.counts.unit
     for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
@@ -437,8 +435,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
             continue  # one type says what "unsupported or not" said
         figures = [f for f in evaluation.figures if f.level == level and f.name in names.values()]
         _print_figures(figures, layout["title"].format(unit), layout["counted"].format(unit), names)
-        if any(figure.language == POOLED for figure in figures):
-            shown += figures
+        shown += figures
         if level == "category":
             _print_types(evaluation)
     if not levels or "unit" in levels:
@@ -450,18 +447,19 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
 
 def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
+    if all(figure.value is None for figure in figures):
+        return  # the notes say why
     languages = _shown_languages(figure.language for figure in figures)
     by_key = {(figure.name, figure.language): figure for figure in figures}
-    present = {head: name for head, name in names.items() if any((name, tag) in by_key for tag in languages)}
+    present = {head: name for head, name in names.items() if name in {each.name for each in figures}}
     rows = []
-    for tag in languages if present else ():
+    for tag in languages:
         first = by_key[next(iter(present.values())), tag]
         cells = [_cell(by_key.get((name, tag))) for name in present.values()]
         counts = (f"{first.n_responses:,}", percent(first.coverage), f"{first.n_units:,}", percent(first.prevalence))
         rows.append((tag, *counts, *cells))
-    if rows:
-        heads = ("language", "n", "scored", counted, "prevalence", *present)
-        Table(title, heads, rows, totals=2 if len(rows) > 1 else 0, lead=5).print()
+    heads = ("language", "n", "scored", counted, "prevalence", *present)
+    Table(title, heads, rows, totals=2 if len(rows) > 1 else 0, lead=5).print()
 
 
 def _print_types(evaluation: Evaluation) -> None:

@@ -16,7 +16,7 @@ from veriglot.cli.command import Options, command, new_app
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, needing
-from veriglot.formats.reader import read_rows
+from veriglot.formats.reader import columns_from, read_rows
 from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
 from veriglot.report.tables import Cell, Table
@@ -334,6 +334,7 @@ def agreement(
     resamples: int = 1000,
     format_: str | None = None,
     language: str | None = None,
+    columns: tuple[str, ...] = (),
     json: bool = False,
     quiet: bool = False,
 ) -> int:
@@ -353,7 +354,7 @@ def agreement(
     """
     from veriglot.studio.agreement import agreement as measured
 
-    inputs = find_inputs(data, format_name=format_, skipped=Account(quiet=quiet).warn)
+    inputs = find_inputs(data, format_name=format_, skipped=Account(quiet=quiet).warn, columns=columns)
     tag = known_tag(language)
     bad = []
     places: list[tuple[str, int, str]] = []  # file, row (from 1, unreadable ones counted) and id of each sample
@@ -361,7 +362,9 @@ def agreement(
     def samples() -> Iterator[Sample]:
         """Annotators of one text have the same ids in files of their own, so ids may recur."""
         for source in inputs:
-            for number, row in enumerate(read_rows(source.path, format=format_, language=tag), 1):
+            for number, row in enumerate(
+                read_rows(source.path, format=format_, language=tag, columns=columns_from(columns)), 1
+            ):
                 if isinstance(row, FailedRow):
                     bad.append(str(row.as_error()))
                 else:

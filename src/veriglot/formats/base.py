@@ -262,6 +262,7 @@ class Reading:
         named: whether the caller named the format.
         container: how the records lie in the file.
         line: the line of the record that is being read.
+        shared: whether other rows may hold other people's labels of its response.
         state: what a format keeps while it reads one file.
     """
 
@@ -274,6 +275,7 @@ class Reading:
     named: bool = False
     container: str = "jsonl"
     line: int = 0
+    shared: bool = False
     state: dict[str, Any] = field(default_factory=dict)
 
     def repaired(self, kind: str, message: str, *, where: str | None = None) -> None:
@@ -614,6 +616,17 @@ def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
         remedy += f" its place: --map {part}=messages.0.content for the first message."
         raise InputError(f"no message has the role {roles[0]}", remedy, field=part)
     return messages
+
+
+def is_native(key: str, value: Any) -> bool:
+    """Whether a column is the native format's own of that name."""
+    if key == "task":
+        return isinstance(value, str) and value in list(Task)
+    if key == "annotations":
+        return isinstance(value, list) and all(
+            isinstance(each, dict) and "annotator" in each and {"taxonomy", "spans"} & each.keys() for each in value
+        )
+    return isinstance(value, dict) and (key == "meta" or (key == "generator" and isinstance(value.get("name"), str)))
 
 
 def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotation | None:

@@ -27,6 +27,7 @@ from veriglot.formats.base import (
     Sniff,
     decoded_value,
     is_conversation,
+    is_native,
     language_tag,
     messages_of,
     plain_value,
@@ -84,9 +85,12 @@ def presets() -> tuple[Preset, ...]:
     return _table().presets
 
 
-_PARTS = ("unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label")
+_PARTS = (
+    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label",
+    "annotator"
+)  # fmt: skip
 _SENSES, LABEL_PARTS = {"supported": 0, "unsupported": 1}, ("unsupported", "supported", "spans", "label")
-_CHOICES = ("id", "question", "language", "model")  # the first known name counts; of the others there may be one alone
+_CHOICES = ("id", "question", "language", "model", "annotator")  # the first known name counts; of others one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
     r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
@@ -177,6 +181,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     for part in _PARTS:
         if part in parts or (part in LABEL_PARTS and labelled):
             continue
+        if part == "annotator" and not any(map(parts.get, LABEL_PARTS)):
+            break  # of labels that there are not
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
         columns = (own,) if own else _columns_of(part, possible, parts)
@@ -506,7 +512,7 @@ def _spans(
 
 def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]:
     """Native annotations, of which the kind and, beside spans in any shape, the taxonomy may be missing."""
-    if not _is_native("annotations", items):
+    if not is_native("annotations", items):
         reading.report.notes["annotations_not_used"] += 1
         return []
     layers = [{"kind": "human", **item} for item in items]
@@ -538,14 +544,16 @@ def _annotation(
                 if rating not in (None, label):
                     raise _UnclearLabelError(f"{column!r} says the reverse of another label")
                 rating = label
+    annotator = cell_text(flat.get(plan.parts.get("annotator", ("",))[0]), "annotator")
     if spans is None and rating is None:
+        meta |= {"annotator": annotator} if annotator else {}
         return None
     if spans and rating == 0:
         raise _UnclearLabelError("the label says supported, and spans are marked")
     if rating:
         spans = spans or None  # unsupported, and nobody marked where: no spans are not a clean response
     ratings: dict[str, float | str] = {} if rating is None else {UNSUPPORTED: float(rating)}
-    return Annotation("gold", Kind.HUMAN, taxonomy, spans=spans, ratings=ratings)
+    return Annotation(annotator or "gold", Kind.HUMAN, taxonomy, spans=spans, ratings=ratings)
 
 
 # Rows to samples.
@@ -630,7 +638,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
         if key == "annotations" and value and (layers := _layers(value, response, reading)):
             data[key] = layers
-        elif _is_native(key, value):
+        elif is_native(key, value):
             data[key] = {**value, **data["meta"]} if key == "meta" else value
         elif isinstance(value, Mapping):
             rest = {inner: each for inner, each in value.items() if f"{key}.{inner}" not in used}
@@ -678,17 +686,6 @@ def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     return passages
 
 
-def _is_native(key: str, value: Any) -> bool:
-    """Whether a column is the native format's own of that name."""
-    if key == "task":
-        return isinstance(value, str) and value in list(Task)
-    if key == "annotations":
-        return isinstance(value, list) and all(
-            isinstance(each, dict) and "annotator" in each and {"taxonomy", "spans"} & each.keys() for each in value
-        )
-    return isinstance(value, dict) and (key == "meta" or (key == "generator" and isinstance(value.get("name"), str)))
-
-
 def _is_ours(row: Mapping[str, Any]) -> bool:
     """Whether the native format reads all of a row."""
     evidence = row.get("evidence") or []
@@ -725,6 +722,7 @@ class Columns(Format):
             try:
                 plan = _plan_of(record.data, reading.columns)
                 _tell(plan, reading)
+                reading.shared = "annotator" in plan.parts
                 yield _sample(record.data, plan, reading, reading.row_name)
             except _UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error

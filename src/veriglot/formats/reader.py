@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -307,7 +307,7 @@ def read_rows(
                 except InputError as error:
                     raise error.at(path=source.path) from error
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
-        for row in format_.rows(records, reading):
+        for row in _with_shared(format_.rows(records, reading), reading):
             if isinstance(row, Sample) and not seen.is_new(row.id):
                 row = _renamed(row, reading, seen)
             if isinstance(row, FailedRow):
@@ -322,6 +322,49 @@ def read_rows(
             yield FailedRow.of(_NO_ROWS.at(path=source.path))
 
 
+def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterator[Sample | FailedRow]:
+    """The rows; a response that several people labelled, each in a row, comes once, in the end, with all labels.
+
+    Of a person who labelled a response twice the second row stays, and is refused for its id.
+
+    Raises:
+        InputError: every row has an id of its own, but responses recur: each row would count as one.
+    """
+    shared: list[tuple[int, Sample]] = []
+    by_id = False
+    for row in rows:
+        if reading.shared and isinstance(row, Sample):
+            shared.append((reading.line, row))
+            by_id |= row.id != reading.row_name
+        else:
+            yield row
+    texts = _by_text(shared, by_id)
+    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False)):
+        raise InputError(
+            "several annotators labelled the same response, but each of their rows has an id of its own",
+            "Join them with --map id=, or add --map annotator= if each row is a response.",
+            path=reading.source.path,
+        )
+    for reading.line, sample in texts.values():
+        yield sample
+
+
+def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple[int, Sample]]:
+    """The samples with the labels of all their rows, and the line of the first, by text, and by id if told."""
+    texts: dict[Any, tuple[int, Sample]] = {}
+    for line, row in rows:
+        key: Any = (by_id and row.id, row.response, row.question, row.evidence_text, str(row.generator))
+        if key in texts:
+            first, before = texts[key]
+            layers = (*before.annotations, *row.annotations)
+            if len({layer.annotator for layer in layers}) == len(layers):
+                line, row = first, msgspec.structs.replace(before, annotations=layers)
+            else:
+                key = line
+        texts[key] = line, row
+    return texts
+
+
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:
     """A row whose id occurred before; one called after its file and line gets the name of the folder before it."""
     file = reading.source.file
@@ -332,8 +375,10 @@ def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow
     return FailedRow.of(
         InputError(
             f"the id {row.id!r} occurred before",
-            "Give every sample an id of its own"
-            + (", or number the rows: --map id=" if reading.report.format == "columns" else "."),
+            "Labels of several people need a column of their names, --map annotator=COLUMN; else give every"
+            " sample an id of its own, or number the rows: --map id="
+            if reading.report.format == "columns"
+            else "Give every sample an id of its own.",
             path=reading.source.path,
             line=reading.line or None,
             field="id",

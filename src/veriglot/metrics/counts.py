@@ -337,7 +337,8 @@ class Builder:
         if judged.unsupported is not None:
             any_gold = np.array([judged.unsupported])
             for block, width in _widths(self.types).items():
-                self._row(block, _confusion(any_gold, any_marked) if block == "response" else [0] * width)
+                counted = block == "response" or (block == "unit" and self.unit == "response")
+                self._row(block, _confusion(any_gold, any_marked) if counted else [0] * width)
         else:
             in_unit = self._units(judged)
             self._row("response", _confusion(any_gold, any_marked))

@@ -139,13 +139,19 @@ def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annota
 
     Args:
         sample: the sample.
-        annotator: an annotator's name; None, `majority` or `union` for the first, people before models.
+        annotator: as for `reference`; of models that disagree, `majority` counts too.
     """
     rated = [a for a in sample.annotations if a.ratings.get("unsupported") in (0, 1)]
     if annotator is not None and annotator not in COMBINED:
         rated = [a for a in rated if a.annotator == annotator]
-    first = min(rated, key=lambda a: a.kind is not Kind.HUMAN, default=None)
-    return None if first is None else (first, first.ratings["unsupported"] == 1)
+    pool = [a for a in rated if a.kind is Kind.HUMAN] or rated
+    if annotator is None:
+        pool = [a for a in pool if a.annotator == _GOLD][:1] or pool
+    if not pool:
+        return None
+    by = pool[0] if len(pool) == 1 else msgspec.structs.replace(pool[0], annotator=annotator or "majority")
+    votes = sum(a.ratings["unsupported"] == 1 for a in pool)
+    return by, votes > (0 if annotator == "union" else len(pool) / 2)
 
 
 # Samples that annotators flagged: where the source itself is at fault, a label says nothing of the response.

@@ -57,11 +57,12 @@ __all__ = [
 # - `char`: code points that are not white space. White space is left out because whether a gap between two marked
 #   words is marked is a habit of the annotator, not a judgement.
 # - `word`: the words of `veriglot.text.word_bounds`; punctuation is no word.
+# - `response`: the whole of it.
 # - `hf:<tokenizer>`: the tokens of a Hugging Face `tokenizers` tokenizer, by file or by name. White space at the edges
 #   of a token is not part of it, and tokens that hold nothing else (or nothing, as special tokens do) are left out. A
 #   character that a byte-level tokenizer splits gives several units with the same range.
 
-NAMES = ("char", "word", "hf:<tokenizer>")
+NAMES = ("char", "word", "response", "hf:<tokenizer>")
 _PREFIX = "hf:"
 _FILE = "tokenizer.json"
 _SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], np.uint32)
@@ -137,6 +138,8 @@ def segmenter(unit: str) -> Segmenter:
     """
     if unit == "char":
         return char_bounds
+    if unit == "response":
+        return lambda text, *_: np.array([[0, len(text)]], np.int32)[: len(text)]
     if unit == "word":
         from veriglot.text.segmentation import word_bounds
 

@@ -20,7 +20,7 @@ from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, a
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.metrics.reference import Marks, labelled, majority_type, reference
 from veriglot.metrics.spans import segmenter
-from veriglot.records import Annotation, Estimate, Kind, Sample
+from veriglot.records import Annotation, Estimate, Kind, Sample, Span
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
 
@@ -198,6 +198,11 @@ def _annotations(sample: Sample, unit: str) -> list[Annotation]:
     rows = [annotation for annotation in labelled(sample) if "computed" not in annotation.flags]
     if unit == "pair" and not rows and sample.meta.get("label") == "0":
         return [Annotation(_GOLD, Kind.HUMAN, "halluverse", units=())]
+    rows += [
+        msgspec.structs.replace(each, spans=(Span(0, len(sample.response)),) * (each.ratings["unsupported"] == 1))
+        for each in sample.annotations
+        if unit == "pair" and each not in rows and each.ratings.get("unsupported") in (0, 1)
+    ]
     return rows
 
 
@@ -388,7 +393,8 @@ def agreement(
     if not (shared or silver or models):
         raise InputError(
             "no text has two annotators, so that there is nothing to compare",
-            "Give the files of all annotators together: rows with the same response are one text.",
+            "Give the files of all annotators together: rows with the same response are one text. Labels of"
+            " whole responses need --unit pair; a column of names, --map annotator=COLUMN.",
             field="annotations",
         )
     spans = unit not in _WHOLE  # gamma and F1 ask where marks are, and here they are where units are

@@ -47,7 +47,7 @@ def estimate(
         estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or `ppi` with labels.
         labels: samples with the labels of some of the responses, drawn at random, for `ppi`.
         annotator: whose labels count; None for the only annotator's.
-        unit: `char`, `word` or `hf:<tokenizer>`; None for the profile's, or `word`.
+        unit: `char`, `word`, `response` or `hf:<tokenizer>`; None for the profile's, or `word`.
         confidence: level of the intervals, above 0 and below 1.
         seed: of the draws.
         draws: how often is drawn for an interval, 100 or more.

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError
-from veriglot.metrics.reference import answer, check_pair, reference
+from veriglot.metrics.reference import answer, check_pair, reference, response_label
 from veriglot.metrics.scores import BINS, bin_of, coarse_bin
 from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
@@ -231,16 +231,17 @@ class Gold:
             if isinstance(row, FailedRow):
                 raise row.as_error()
             labels = reference(row, annotator)
-            if labels is not None:
-                bounds = segment(row.response, row.language)
+            whole = labels is None and unit == "response" and response_label(row, annotator)
+            bounds = segment(row.response, row.language)
+            if whole:
+                kinds.add(whole[0].kind)
+                counts[row.id] = (whole[1] * len(bounds), len(bounds))
+            elif labels is not None:
                 kinds.add(labels.kind)
                 counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
         if row is not None and not counts:
             what = "no row has labelled spans, and labels of whole responses do not say which words are wrong"
-            remedy = (
-                "Mark the unsupported parts of these responses. Rates of whole responses: veriglot evaluate LABELLED"
-                " --predictions PREDICTIONS --map unsupported=COLUMN --full"
-            )
+            remedy = "Add --unit response, for the share of responses; or mark their unsupported parts."
             raise InputError(what, remedy, path=path, field="annotations")
         return cls(counts, frozenset(kinds))
 

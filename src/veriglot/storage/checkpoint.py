@@ -245,7 +245,7 @@ class Manifest(msgspec.Struct, frozen=True):
                 differences.append(f"the {maker} differs ({', '.join(differing_settings(before, now))})")
             else:
                 differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
-        return [*differences, *differing_settings(self.options, other.options)]
+        return [*differing_settings(self.options, other.options), *differences]
 
 
 def _parts(signature: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ import veriglot
 from veriglot.detection import detect
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, NotChecked, UnknownNameError, UsageError, WeightsError
-from veriglot.records import Evidence, Sample, Status, Task, Verdict
+from veriglot.records import Evidence, Prediction, Sample, Status, Task, Verdict
 
 WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))
 ENGLISH = TEXTS["en"]
@@ -189,15 +189,37 @@ def test_weights_that_are_missing_damaged_or_for_other_features(tmp_path: Path) 
         load_detector("grounding", weights=str(folder))
 
 
-def test_evidence_in_another_language_is_noted() -> None:
+@pytest.mark.parametrize("task", [Task.QA, Task.TRANSLATION])
+@pytest.mark.parametrize("given", ["en", None])
+def test_of_evidence_in_another_language_grounding_marks_numbers_alone(task: Task, given: str | None) -> None:
+    """Its words cannot be compared: where no number tells, the response was not checked, and nothing is marked."""
+    source = "The bridge was opened in 1897 and is 107 metres high. It connects both banks of the river."
+    detector = load_detector("grounding")
+
+    def judge(response: str, source: str = source) -> Prediction:
+        evidence = (Evidence(source, language=given),)
+        return detector.predict([Sample("s", response, task=task, language="de", evidence=evidence)])[0]
+
+    wrong = judge("Die Brücke wurde 1879 eröffnet und ist 107 Meter hoch.")
+    assert [span.text for span in wrong.spans or ()] == ["1879"]
+    assert "evidence:other_language" in wrong.notes
+    assert judge("1897").verdict is Verdict.SUPPORTED
+    plain = "The weather was nice yesterday and we went to the beach with the children."
+    for response, evidence in (
+        ("Die Brücke wurde 1897 eröffnet und verbindet die beiden Ufer des Flusses.", source),
+        ("Gestern war das Wetter schön und wir gingen mit den Kindern an den Strand.", plain),
+        ("Gestern war das Wetter schlecht und wir blieben zu Hause.", plain),
+    ):
+        unchecked = judge(response, evidence)
+        assert (unchecked.status, unchecked.spans) == (Status.UNSUPPORTED_LANGUAGE, None)
+        assert "pip install 'veriglot[reader]'" in str(unchecked.reason)
+
+
+def test_evidence_in_another_script_is_noted() -> None:
     german = TEXTS["de"]
-    foreign = Evidence(text=ENGLISH.evidence, language="en")
-    sample = Sample("s", german.sentence, language="de", evidence=(foreign,))
-    (prediction,) = load_detector("grounding").predict([sample])
-    assert "evidence:other_language" in prediction.notes
-    arabic = detect(TEXTS["ar"].evidence, response=german.sentence, language="de", detector="grounding")
+    arabic = detect(TEXTS["ar"].evidence, response=german.changed, language="de", detector="grounding")
     assert "evidence:other_script" in arabic.notes
-    assert detect(german.evidence, response=german.sentence, language="de").notes == ()
+    assert detect(german.evidence, response=german.sentence, language="de", detector="grounding").notes == ()
 
 
 @pytest.mark.parametrize("options", [{"threshold": 0.9}, {"words": True}])

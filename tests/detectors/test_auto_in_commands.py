@@ -168,3 +168,15 @@ def test_an_output_that_grounding_began_is_not_gone_on_with_by_auto(
     assert main(["detect", str(desk.labelled), "-o", "marked.jsonl"]) == 2
     assert "begun differently: --detector was 'grounding' and is now 'auto'" in capfd.readouterr().err
     assert Path("marked.jsonl").read_bytes() == begun
+
+
+def test_without_the_reader_the_summary_says_what_to_install(
+    desk: Desk, capfd: pytest.CaptureFixture[str], no_reader: None
+) -> None:
+    assert main(["detect", str(desk.labelled), "-o", "marked.jsonl"]) == 0
+    assert f": {len(desk.rows)}. Type pip install 'veriglot[reader]'" in capfd.readouterr().err
+    rows = [{"source": "The weather was nice yesterday.", "translation": "Gestern war das Wetter schön."}]
+    Path("translations.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    assert main(["detect", "translations.jsonl", "-o", "held.jsonl"]) == 0
+    assert "1 not checked (unsupported language 1)" in (err := capfd.readouterr().err)
+    assert "of which grounding compares numbers alone; type pip install 'veriglot[reader]'" in err

@@ -135,14 +135,14 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 11  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+JUDGING_VERSION = 12  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 # Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
 # words it was 0.92.
 _ABSENT = 0.86
 QUOTED = -6.0  # logit of a quoted word at most
 _FOREIGN = NotScored(
     Status.UNSUPPORTED_LANGUAGE,
-    "the evidence is in another language, where grounding compares numbers and names alone; type"
+    "the evidence is in another language, of which grounding compares numbers alone; type"
     " pip install 'veriglot[reader]', and take the detector auto",
 )
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation

@@ -119,8 +119,8 @@ def test_a_detector_that_loses_samples_is_not_covered_for() -> None:
 
 def test_a_language_without_rules_says_that_its_facts_are_sentences() -> None:
     judged = WithUnits(load_detector("grounding", words=True), "fact")
-    bengali = sample("মীরা হোল্ট ১৯০২ সালে জন্মগ্রহণ করেন। তিনি লিমায় মারা যান।", "bn")
-    (found,) = judged.predict([bengali])
+    bengali = "মীরা হোল্ট ১৯০২ সালে জন্মগ্রহণ করেন। তিনি লিমায় মারা যান।"
+    (found,) = judged.predict([sample(bengali, "bn", evidence=bengali)])
     assert [unit.kind for unit in found.units or ()] == ["sentence", "sentence"]
     assert "facts:sentences" in found.notes
     (english,) = judged.predict([sample()])

@@ -728,7 +728,8 @@ class Grounding(WordDetector):
             return replace(seen, free=~lacked)  # other words cannot be compared
         # Without numbers, as many wrong responses as right ones stay unmarked, unless all their words are there.
         compared = seen.numbers.any() or (seen.extract.word_window >= 0).all()
-        return seen if compared and not self._scored(sample, resolved, seen).spans else _FOREIGN
+        score = self._scored(sample, resolved, seen).score or 0.0  # which hangs on no threshold, as a status may not
+        return seen if compared and score < self._default else _FOREIGN
 
     def see(self, sample: Sample, resolved: ResolvedLanguage, evidence_language: str | None = None) -> Seen | None:
         """What the network says of a sample, before thresholds; None where one of the two texts has no word.

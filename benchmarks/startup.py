@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HEAVY = ("torch", "transformers", "ray", "fastapi", "onnxruntime", "numpy", "pyarrow")
 PAIR = ["--evidence-text", "The bridge was opened in 1897.", "--response-text", "The bridge was opened in 1879."]
+PAIR += ["--detector", "grounding"]  # what a core install has
 
 
 def seconds(command: Sequence[str], repeats: int) -> float:

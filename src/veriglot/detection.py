@@ -182,7 +182,7 @@ def detect(
     response: str,
     question: str | None = None,
     language: str | None = None,
-    detector: str | Detector = "grounding",
+    detector: str | Detector = "auto",
     strictness: str = "normal",
     threshold: float | None = None,
     words: bool = False,
@@ -220,7 +220,7 @@ def detect(
 def detect_many(
     rows: Iterable[Any],
     *,
-    detector: str | Detector = "grounding",
+    detector: str | Detector = "auto",
     strictness: str = "normal",
     threshold: float | None = None,
     words: bool = False,

@@ -120,7 +120,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 class _Judging:
     """What DeepEval copies, and Haystack saves, by the names in this signature."""
 
-    def __init__(self, detector: str = "grounding", strictness: str = "normal", language: str | None = None) -> None:
+    def __init__(self, detector: str = "auto", strictness: str = "normal", language: str | None = None) -> None:
         self.detector = detector
         self.strictness = strictness
         self.language = language
@@ -394,7 +394,7 @@ def _postprocessor() -> type:
     class LlamaIndexPostprocessor(BaseNodePostprocessor):
         __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
         drop: bool = False
-        detector: str = "grounding"
+        detector: str = "auto"
         strictness: str = "normal"
         language: str | None = None
 

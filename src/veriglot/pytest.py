@@ -36,7 +36,7 @@ def assert_grounded(
     max_unsupported: int = 0,
     question: str | None = None,
     language: str | None = None,
-    detector: Any = "grounding",
+    detector: Any = "auto",
     strictness: str = "normal",
 ) -> veriglot.Prediction:
     """Fail unless the response was checked and holds at most `max_unsupported` unsupported spans.
@@ -75,7 +75,7 @@ def assert_grounded(
 
 def pytest_addoption(parser: Any) -> None:
     """Declare the settings."""
-    parser.addini("veriglot_detector", "detector of the fixture `grounded`", default="grounding")
+    parser.addini("veriglot_detector", "detector of the fixture `grounded`", default="auto")
     parser.addini("veriglot_strictness", "strictness of the fixture `grounded`: low, normal or high", default="normal")
 
 

@@ -156,13 +156,13 @@ def test_weights_state_thresholds(tmp_path: Path) -> None:
     own = manifest["threshold"]
     manifest["thresholds"] = {"low": own + 0.3, "high": own - 0.3}
     (folder / "weights.json").write_text(json.dumps(manifest))
-    detectors = [load_detector(weights=str(folder), strictness=name) for name in ("low", "normal", "high")]
+    detectors = [load_detector("grounding", weights=str(folder), strictness=name) for name in ("low", "normal", "high")]
     assert [each.threshold for each in detectors] == [own + 0.3, own, own - 0.3]
     assert len({each.signature for each in detectors}) == 3
     manifest["thresholds"] = {"low": own - 0.3}
     (folder / "weights.json").write_text(json.dumps(manifest))
     with pytest.raises(WeightsError, match="from low to high"):
-        load_detector(weights=str(folder))
+        load_detector("grounding", weights=str(folder))
 
 
 def test_an_output_without_counted_verdicts_passes_no_limit(source: Path, tmp_path: Path, veriglot: Command) -> None:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+import veriglot
 from json_lines import write_lines
+from veriglot.bench.evaluation import evaluate
 from veriglot.cli import main
+from veriglot.cli.detect import DetectOptions
+from veriglot.cli.evaluate import EvaluateOptions
+from veriglot.cli.generation import Checks
+from veriglot.cli.serve import ServeOptions
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.detectors.registry import load_detector
 from veriglot.formats.reader import read, read_predictions
+from veriglot.integrations import _Judging
 from veriglot.records import Generator
+from veriglot.study.config import DetectorEntry
 
 if TYPE_CHECKING:
     from veriglot.records import Detector, Prediction, Sample
@@ -141,3 +150,33 @@ def test_a_study_with_auto(desk: Desk, capfd: pytest.CaptureFixture[str]) -> Non
     assert desk.detector.name in json.dumps(rates)
     said(capfd, "study", "run", "study.toml", "-o", "run")  # nothing is judged again, and nothing refused
     assert list(read_predictions(next(Path("run/predictions/auto").glob("*.jsonl")))) == found
+
+
+def test_where_nobody_chooses_it_is_auto() -> None:
+    functions: list[Any] = [veriglot.detect, veriglot.detect_many, evaluate, veriglot.assert_grounded, _Judging]
+    stated = [signature(function).parameters["detector"].default for function in functions]
+    stated += [options.detector for options in (DetectOptions(), EvaluateOptions(data=[]), Checks())]
+    stated += [ServeOptions().detectors, DetectorEntry().name, signature(load_detector).parameters["name"].default]
+    assert set(stated) == {"auto"}
+
+
+def test_an_output_that_grounding_began_is_not_gone_on_with_by_auto(
+    desk: Desk, capfd: pytest.CaptureFixture[str], no_reader: None
+) -> None:
+    said(capfd, "detect", desk.labelled, "--detector", "grounding", "-o", "marked.jsonl")
+    begun = Path("marked.jsonl").read_bytes()
+    assert main(["detect", str(desk.labelled), "-o", "marked.jsonl"]) == 2
+    assert "begun differently: --detector was 'grounding' and is now 'auto'" in capfd.readouterr().err
+    assert Path("marked.jsonl").read_bytes() == begun
+
+
+def test_without_the_reader_the_summary_says_what_to_install(
+    desk: Desk, capfd: pytest.CaptureFixture[str], no_reader: None
+) -> None:
+    assert main(["detect", str(desk.labelled), "-o", "marked.jsonl"]) == 0
+    assert f": {len(desk.rows)}. Type pip install 'veriglot[reader]'" in capfd.readouterr().err
+    rows = [{"source": "The weather was nice yesterday.", "translation": "Gestern war das Wetter schön."}]
+    Path("translations.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    assert main(["detect", "translations.jsonl", "-o", "held.jsonl"]) == 0
+    assert "1 not checked (unsupported language 1)" in (err := capfd.readouterr().err)
+    assert "of which grounding compares numbers alone; type pip install 'veriglot[reader]'" in err

@@ -13,7 +13,7 @@ import veriglot
 from veriglot.detection import detect
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, NotChecked, UnknownNameError, UsageError, WeightsError
-from veriglot.records import Evidence, Sample, Status, Task, Verdict
+from veriglot.records import Evidence, Prediction, Sample, Status, Task, Verdict
 
 WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))
 ENGLISH = TEXTS["en"]
@@ -152,7 +152,7 @@ def test_a_detector_given_dictionaries_names_what_takes_them() -> None:
 
 
 def test_an_unknown_tag_is_kept_and_noted() -> None:
-    prediction = detect(ENGLISH.evidence, response=ENGLISH.changed, language="tlh")
+    prediction = detect(ENGLISH.evidence, response=ENGLISH.changed, language="tlh", detector="grounding")
     assert prediction.status is Status.SCORED
     assert prediction.language == "tlh"
     assert prediction.notes == ("language:unknown_tag", "calibration:default")
@@ -163,10 +163,11 @@ def test_an_unknown_tag_is_kept_and_noted() -> None:
 @pytest.mark.parametrize("tag", ["ka", "th", "hi"])
 def test_a_language_that_nothing_was_calibrated_on_says_so(tag: str) -> None:
     told = TEXTS[tag]
-    prediction = detect(told.evidence, response=told.changed, language=tag)
+    prediction = detect(told.evidence, response=told.changed, language=tag, detector="grounding")
     assert prediction.status is Status.SCORED
     assert "calibration:default" in prediction.notes
-    assert "calibration:default" not in detect(TEXTS["de"].evidence, response=TEXTS["de"].changed, language="de").notes
+    german = detect(TEXTS["de"].evidence, response=TEXTS["de"].changed, language="de", detector="grounding")
+    assert "calibration:default" not in german.notes
 
 
 def test_control_tokens_of_chat_templates_are_never_marked() -> None:
@@ -181,34 +182,57 @@ def test_control_tokens_of_chat_templates_are_never_marked() -> None:
 
 def test_weights_that_are_missing_damaged_or_for_other_features(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="no grounding weights"):
-        load_detector(weights=str(tmp_path))
+        load_detector("grounding", weights=str(tmp_path))
     folder = tmp_path / "weights"
     shutil.copytree(WEIGHTS, folder)
-    assert load_detector(weights=str(folder)).signature == load_detector().signature
+    assert load_detector("grounding", weights=str(folder)).signature == load_detector("grounding").signature
     whole = (folder / "frequencies.npy").read_bytes()
     (folder / "frequencies.npy").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(WeightsError, match=r"frequencies\.npy is missing or damaged"):
-        load_detector(weights=str(folder))
+        load_detector("grounding", weights=str(folder))
     (folder / "frequencies.npy").unlink()
     with pytest.raises(WeightsError, match=r"frequencies\.npy is missing or damaged"):
-        load_detector(weights=str(folder))
+        load_detector("grounding", weights=str(folder))
     manifest = (folder / "weights.json").read_text()
     (folder / "weights.json").write_text(manifest.replace('"features_version": ', '"features_version": 9'))
     with pytest.raises(WeightsError, match="for features 9"):
-        load_detector(weights=str(folder))
+        load_detector("grounding", weights=str(folder))
     (folder / "weights.json").write_text("{}")
     with pytest.raises(WeightsError, match="not a manifest"):
-        load_detector(weights=str(folder))
+        load_detector("grounding", weights=str(folder))
 
 
-def test_evidence_in_another_language_is_noted() -> None:
+@pytest.mark.parametrize("task", [Task.QA, Task.TRANSLATION])
+@pytest.mark.parametrize("given", ["en", None])
+def test_of_evidence_in_another_language_grounding_marks_numbers_alone(task: Task, given: str | None) -> None:
+    """Its words cannot be compared: where no number tells, the response was not checked, and nothing is marked."""
+    source = "The bridge was opened in 1897 and is 107 metres high. It connects both banks of the river."
+    detector = load_detector("grounding")
+
+    def judge(response: str, source: str = source) -> Prediction:
+        evidence = (Evidence(source, language=given),)
+        return detector.predict([Sample("s", response, task=task, language="de", evidence=evidence)])[0]
+
+    wrong = judge("Die Brücke wurde 1879 eröffnet und ist 107 Meter hoch.")
+    assert [span.text for span in wrong.spans or ()] == ["1879"]
+    assert "evidence:other_language" in wrong.notes
+    assert judge("1897").verdict is Verdict.SUPPORTED
+    plain = "The weather was nice yesterday and we went to the beach with the children."
+    for response, evidence in (
+        ("Die Brücke wurde 1897 eröffnet und verbindet die beiden Ufer des Flusses.", source),
+        ("Gestern war das Wetter schön und wir gingen mit den Kindern an den Strand.", plain),
+        ("Gestern war das Wetter schlecht und wir blieben zu Hause.", plain),
+    ):
+        unchecked = judge(response, evidence)
+        assert (unchecked.status, unchecked.spans) == (Status.UNSUPPORTED_LANGUAGE, None)
+        assert "pip install 'veriglot[reader]'" in str(unchecked.reason)
+
+
+def test_evidence_in_another_script_is_noted() -> None:
     german = TEXTS["de"]
-    foreign = Evidence(text=ENGLISH.evidence, language="en")
-    sample = Sample("s", german.sentence, language="de", evidence=(foreign,))
-    (prediction,) = load_detector().predict([sample])
-    assert "evidence:other_language" in prediction.notes
-    assert "evidence:other_script" in detect(TEXTS["ar"].evidence, response=german.sentence, language="de").notes
-    assert detect(german.evidence, response=german.sentence, language="de").notes == ()
+    arabic = detect(TEXTS["ar"].evidence, response=german.changed, language="de", detector="grounding")
+    assert "evidence:other_script" in arabic.notes
+    assert detect(german.evidence, response=german.sentence, language="de", detector="grounding").notes == ()
 
 
 @pytest.mark.parametrize("options", [{"threshold": 0.9}, {"words": True}])
@@ -233,7 +257,8 @@ def test_a_response_of_control_tokens_alone_was_not_checked() -> None:
 def test_a_given_language_counts_in_the_script_that_the_text_is_in() -> None:
     prediction = detect("Most je otvoren 1907. godine.", response="Most je otvoren 1907. godine.", language="sr-Cyrl")
     assert "language:other_script" in prediction.notes
-    assert detect("桥建于1907年。", response="桥建于1907年。", language="zh").notes == ("calibration:default",)
+    chinese = detect("桥建于1907年。", response="桥建于1907年。", language="zh", detector="grounding")
+    assert chinese.notes == ("calibration:default",)
 
 
 def test_a_translation_never_takes_the_language_of_its_source() -> None:

@@ -40,7 +40,8 @@ def test_nothing_is_kept_of_its_use(tmp_path: Path) -> None:
     environment = {**folders, **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "unsupported\n"
-    assert [*tmp_path.iterdir()] == []  # ONNX Runtime keeps the number of a device, and events to send
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and "e5-multilingual" not in path.parts]
+    assert files == []  # ONNX Runtime keeps the number of a device, and events to send
 
 
 def test_spans_of_what_was_not_checked_have_to_be_asked_for() -> None:
@@ -68,7 +69,9 @@ def test_it_pickles_copies_and_equals_what_says_the_same() -> None:
 
 
 def test_the_notebook_view_escapes_and_runs_the_right_way() -> None:
-    view = veriglot.detect([FACT, HOSTILE], response=HOSTILE.replace("1879", "1901"), language="en")._repr_html_()
+    view = veriglot.detect(
+        [FACT, HOSTILE], response=HOSTILE.replace("1879", "1901"), language="en", detector="grounding"
+    )._repr_html_()
     assert "<script" not in view
     assert "&lt;script&gt;" in view
     assert "<mark" in view

@@ -49,7 +49,7 @@ class Forgetful(SpansAlone):
 
 
 def test_facts_of_the_shipped_detector() -> None:
-    plain, judged = load_detector(words=True), WithUnits(load_detector(words=True), "fact")
+    plain, judged = load_detector("grounding", words=True), WithUnits(load_detector("grounding", words=True), "fact")
     assert isinstance(judged, Detector)
     (before,), (after,) = plain.predict([sample()]), judged.predict([sample()])
     assert (after.score, after.spans, after.words) == (before.score, before.spans, None)
@@ -71,7 +71,7 @@ def test_facts_of_the_shipped_detector() -> None:
 
 
 def test_sentences_gather_their_facts() -> None:
-    found = {level: WithUnits(load_detector(words=True), level).predict([sample()])[0] for level in LEVELS}
+    found = {level: WithUnits(load_detector("grounding", words=True), level).predict([sample()])[0] for level in LEVELS}
     facts, sentences = (found[level].units or () for level in LEVELS)
     assert [(unit.kind, unit.start, unit.end) for unit in sentences] == [("sentence", 0, 56), ("sentence", 57, 74)]
     import numpy as np
@@ -86,7 +86,7 @@ LEVELS: tuple[Level, ...] = ("fact", "sentence")
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_signature_says_how_units_are_made_and_words_are_kept_on_demand(level: Level) -> None:
-    judged = WithUnits(load_detector(words=True), level, words=True)
+    judged = WithUnits(load_detector("grounding", words=True), level, words=True)
     (found,) = judged.predict([sample()])
     assert found.signature == judged.signature
     assert f"units:{level}." in judged.signature
@@ -95,7 +95,7 @@ def test_the_signature_says_how_units_are_made_and_words_are_kept_on_demand(leve
 
 
 def test_what_was_not_checked_has_no_units() -> None:
-    (found,) = WithUnits(load_detector(words=True), "fact").predict([sample(evidence="")])
+    (found,) = WithUnits(load_detector("grounding", words=True), "fact").predict([sample(evidence="")])
     assert (found.status, found.units) == (Status.NO_EVIDENCE, None)
 
 
@@ -118,9 +118,9 @@ def test_a_detector_that_loses_samples_is_not_covered_for() -> None:
 
 
 def test_a_language_without_rules_says_that_its_facts_are_sentences() -> None:
-    judged = WithUnits(load_detector(words=True), "fact")
-    bengali = sample("মীরা হোল্ট ১৯০২ সালে জন্মগ্রহণ করেন। তিনি লিমায় মারা যান।", "bn")
-    (found,) = judged.predict([bengali])
+    judged = WithUnits(load_detector("grounding", words=True), "fact")
+    bengali = "মীরা হোল্ট ১৯০২ সালে জন্মগ্রহণ করেন। তিনি লিমায় মারা যান।"
+    (found,) = judged.predict([sample(bengali, "bn", evidence=bengali)])
     assert [unit.kind for unit in found.units or ()] == ["sentence", "sentence"]
     assert "facts:sentences" in found.notes
     (english,) = judged.predict([sample()])
@@ -139,7 +139,7 @@ def test_words_of_another_segmentation_will_do() -> None:
 def test_units_survive_a_file_and_old_files_load() -> None:
     from veriglot.records import decode_json, encode, from_mapping
 
-    (found,) = WithUnits(load_detector(words=True), "fact").predict([sample()])
+    (found,) = WithUnits(load_detector("grounding", words=True), "fact").predict([sample()])
     assert from_mapping(decode_json(encode(found)), Prediction) == found
     old = {key: value for key, value in decode_json(encode(found)).items() if key != "units"}
     assert from_mapping(old, Prediction) == msgspec.structs.replace(found, units=None)

@@ -160,10 +160,18 @@ def test_the_language_of_evidence_takes_proof(
         (Task.TRANSLATION, ENGLISH, "Kinu ni shule siku hizi.", "sw", ("evidence:other_language",)),
         (Task.TRANSLATION, ENGLISH, "Мельница сегодня школа.", "ru", ("evidence:other_script",)),
         (Task.TRANSLATION, ENGLISH, "The mill is a school today.", "en", ()),  # rows that only look like translations
-        (Task.QA, ENGLISH, "Młyn jest dziś szkołą.", "pl", ()),
+        (
+            Task.TRANSLATION,
+            "Das Wetter war gestern schön.",
+            "The weather was nice.",
+            "en",
+            ("evidence:other_language",),
+        ),
+        (Task.QA, ENGLISH, "Młyn jest dziś szkołą.", "pl", ("evidence:other_language",)),
+        (Task.QA, INFOBOX, "Der Verein wurde 1991 gegründet.", "de", ()),
     ],
 )
-def test_the_source_of_a_translation_is_known_to_be_in_another_language(
+def test_evidence_is_known_to_be_in_another_language_where_it_proves_it_or_is_a_source(
     task: Task, source: str, response: str, language: str, notes: tuple[str, ...]
 ) -> None:
     sample = Sample(id="1", task=task, response=response, evidence=(Evidence(text=source),))

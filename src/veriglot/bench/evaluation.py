@@ -476,7 +476,7 @@ class Evaluator:
 
 def evaluate(
     samples: Iterable[Sample],
-    detector: str | Detector = "grounding",
+    detector: str | Detector = "auto",
     *,
     unit: str = "word",
     annotator: str | None = None,

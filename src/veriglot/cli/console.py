@@ -197,8 +197,8 @@ class Account:
                 self.warn(f"the first {row}: {reason}")
         if self.tally.foreign:
             self.warn(
-                f"evidence in another language: {self.tally.foreign:,}. There grounding compares little but numbers and"
-                " names; --detector reader compares meanings."
+                f"judged without reader, which compares meanings, also across languages: {self.tally.foreign:,}. Type"
+                " pip install 'veriglot[reader]', and leave out --detector."
             )
         if reused:
             whole = "all" if reused == rows else f"{reused:,}"

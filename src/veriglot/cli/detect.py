@@ -45,7 +45,7 @@ class DetectOptions(Options):
     question: str | None = None
     language: str | None = None
     columns: tuple[str, ...] = ()
-    detector: str = "grounding"
+    detector: str = "auto"
     set_: tuple[str, ...] = ()
     threshold: float | None = None
     strictness: Literal["low", "normal", "high"] = "normal"

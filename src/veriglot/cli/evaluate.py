@@ -40,7 +40,7 @@ class EvaluateOptions(Options):
     """The options of `veriglot evaluate`."""
 
     data: list[str]
-    detector: str = "grounding"
+    detector: str = "auto"
     set_: tuple[str, ...] = ()
     calibration: str | None = None
     calibrate: str | None = None

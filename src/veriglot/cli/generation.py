@@ -73,7 +73,7 @@ class Checks(Options):
     """How it is checked that the evidence supports passages and not errors."""
 
     support: Literal["none", "detector", "model"] = "none"
-    detector: str = "grounding"
+    detector: str = "auto"
     support_model: str | None = None
     attempts: int = 2
 

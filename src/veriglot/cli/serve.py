@@ -22,7 +22,7 @@ class ServeOptions(Options):
 
     host: str = "127.0.0.1"
     port: int = 8322
-    detectors: str = "grounding"
+    detectors: str = "auto"
     processes: int = 0
     keys: Path | None = None
     batch_size: int = 32

@@ -29,7 +29,7 @@ DETECTORS = Table(
 
 
 def load_detector(
-    name: str = "grounding",
+    name: str = "auto",
     *,
     threshold: float | None = None,
     words: bool = False,

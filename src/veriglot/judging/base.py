@@ -144,8 +144,7 @@ def has_fact_rules(tag: str | None) -> bool:
 def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...]:
     """The note that evidence in another language gets: only names, numbers and similar words can be compared then.
 
-    The evidence's language counts where it is given, and else its script. That of a translation's source, which is
-    hardly ever in the response's language, is identified too.
+    The evidence's language counts where it is given, else its script, else what its text proves.
     """
     given = {base_tag(passage.language).lower() for passage in sample.evidence if passage.language is not None}
     if given and base_tag(resolved.tag).lower() not in given:
@@ -154,8 +153,8 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
     evidence_script = _mixed_script(*sample.passages)
     if not given and None not in {response_script, evidence_script} and response_script != evidence_script:
         return ("evidence:other_script",)
-    identified = sample.task is Task.TRANSLATION and not given and evidence_language(sample, resolved.tag)[0]
-    return ("evidence:other_language",) if identified and base_tag(identified) != base_tag(resolved.tag) else ()
+    identified = resolved.tag if given else evidence_language(sample, resolved.tag)[0]
+    return ("evidence:other_language",) if base_tag(identified) != base_tag(resolved.tag) else ()
 
 
 def _mixed_script(*texts: str) -> str | None:
@@ -191,7 +190,7 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
     As the passages give it; else the response's, unless the text proves another. Another script is proof. In the same
     one only running sentences count, since names, numbers, headings and the fields of an infobox look like any
     language's: several windows of them are identified, and nearly all have to agree. What the response itself is
-    taken for proves nothing either.
+    taken for proves nothing either. A translation's source needs no proof.
 
     Args:
         sample: a sample with evidence.
@@ -219,7 +218,8 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
     sure = _SURE_IN_SCRIPT if other_script else _SURE_OF_KIN if kin else _SURE
     count = sum(vote.tag == tag and vote.confidence >= sure for vote in votes)
     proven = other_script or (running >= _RUNNING and (response is None or base_tag(response.tag) != other))
-    if not proven or count < 1 + kin or count < _MOST * len(votes):
+    proven = proven and count >= max(1 + kin, _MOST * len(votes))
+    if not proven and sample.task is not Task.TRANSLATION:
         return language, LANGUAGE_UNSURE
     return tag, LANGUAGE_FROM_TEXT
 

@@ -48,7 +48,7 @@ R = TypeVar("R", bound="Row")
 Option = str | int | float | bool | None
 
 _VERSION = 1  # of the manifest
-_FOREIGN = {"evidence:other_language", "evidence:other_script"}
+_FOREIGN = {"evidence:other_language", "evidence:other_script", "auto:no reader"}
 _TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
 _SHOWN = 1_000  # characters of a setting in a message
 _SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
@@ -240,7 +240,7 @@ class Manifest(msgspec.Struct, frozen=True):
                 differences.append(f"the {maker} differs ({', '.join(differing_settings(before, now))})")
             else:
                 differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
-        return [*differences, *differing_settings(self.options, other.options)]
+        return [*differing_settings(self.options, other.options), *differences]
 
 
 def _parts(signature: str) -> dict[str, str]:
@@ -316,7 +316,7 @@ class Tally:
         failed: rows that could not be read.
         reused: rows that an earlier run had done.
         reasons: the first reason of each status, of this run, after the id of its row.
-        foreign: predictions of this run whose evidence is in another language than `grounding` can compare.
+        foreign: predictions of this run that `reader` would know more of, as evidence in another language.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)

@@ -139,7 +139,7 @@ class DetectorEntry(StrictRecord):
             by both against each other.
     """
 
-    name: str = "grounding"
+    name: str = "auto"
     label: str | None = None
     threshold: float | None = None
     profile: str | None = None

@@ -1,1 +1,1 @@
-"""The embedded default detector: holds every word of a response against the evidence, offline, in every language."""
+"""The embedded detector: holds every word of a response against the evidence, offline, in every language."""

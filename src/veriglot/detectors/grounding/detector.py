@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property, partial
 from importlib.resources import files
@@ -26,6 +26,7 @@ from veriglot.judging.base import (
     ResolvedLanguage,
     SpanLabel,
     admit,
+    evidence_language,
     evidence_notes,
     spans_from_words,
     without_words,
@@ -139,6 +140,11 @@ JUDGING_VERSION = 12  # of what follows, of the tables of `judging.phrases` and 
 # words it was 0.92.
 _ABSENT = 0.86
 QUOTED = -6.0  # logit of a quoted word at most
+_FOREIGN = NotScored(
+    Status.UNSUPPORTED_LANGUAGE,
+    "the evidence is in another language, of which grounding compares numbers alone; type"
+    " pip install 'veriglot[reader]', and take the detector auto",
+)
 _LEAST_WORDS = 4  # of a sentence that is taken for a quotation
 _FREQUENT = 4.0  # of stems that say nothing of what a sentence is about: two in a thousand words
 
@@ -710,6 +716,20 @@ class Grounding(WordDetector):
 
     def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
         return self.see(sample, resolved)
+
+    def _seen(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | NotScored:
+        first = super()._seen(sample, resolved)
+        if isinstance(first, NotScored) or not first.notes:
+            return first
+        seen = self.see(sample, resolved, evidence_language(sample, resolved.tag)[0])
+        assert seen is not None
+        lacked = (seen.numbers < 0) & ~seen.free
+        if lacked.any():
+            return replace(seen, free=~lacked)  # other words cannot be compared
+        # Without numbers, as many wrong responses as right ones stay unmarked, unless all their words are there.
+        compared = seen.numbers.any() or (seen.extract.word_window >= 0).all()
+        score = self._scored(sample, resolved, seen).score or 0.0  # which hangs on no threshold, as a status may not
+        return seen if compared and score < self._default else _FOREIGN
 
     def see(self, sample: Sample, resolved: ResolvedLanguage, evidence_language: str | None = None) -> Seen | None:
         """What the network says of a sample, before thresholds; None where one of the two texts has no word.

@@ -100,3 +100,10 @@ def test_people_under_a_name_that_is_not_known_are_mapped(veriglot: Command, tmp
     assert outcome.code == 3
     assert "--map annotator=COLUMN" in outcome.err
     assert _figure(veriglot(*words, "--map", "annotator=who"))[:2] == ("majority", 3)
+
+
+def test_a_column_without_a_name_holds_no_names_of_people(veriglot: Command, tmp_path: Path) -> None:
+    """Numbers of rows that pandas writes first were taken for annotators."""
+    path = tmp_path / "pandas.csv"
+    path.write_text(",response,evidence,unsupported\n0,It rains.,It rains.,0\n1,It snows.,It rains.,1\n", "utf-8")
+    assert _figure(veriglot("evaluate", path, *WORD_ABSENCE, "--json"))[:2] == ("gold", 2)

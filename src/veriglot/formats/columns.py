@@ -544,7 +544,7 @@ def _annotation(
                 if rating not in (None, label):
                     raise _UnclearLabelError(f"{column!r} says the reverse of another label")
                 rating = label
-    annotator = cell_text(flat.get(plan.parts.get("annotator", ("",))[0]), "annotator")
+    annotator = cell_text(next((flat.get(column) for column in plan.parts.get("annotator", ())), None), "annotator")
     if spans is None and rating is None:
         meta |= {"annotator": annotator} if annotator else {}
         return None

@@ -12,6 +12,7 @@ from labelled_texts import samples
 from commands import command
 from json_lines import read_lines, write_lines
 from veriglot.bench.config import load
+from veriglot.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -254,7 +255,7 @@ def test_duplicate_predictions_are_refused(evaluate: Command, data: Path, predic
 
 
 def test_two_files_of_predictions_are_compared_by_bench(
-    evaluate: Command, data: Path, predictions: Path, tmp_path: Path
+    evaluate: Command, data: Path, predictions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error hid what to type, and bench took files of predictions only from a bench file."""
     other = tmp_path / "other.jsonl"
@@ -262,10 +263,14 @@ def test_two_files_of_predictions_are_compared_by_bench(
     outcome = evaluate(data, "--predictions", predictions, "--predictions", other)
     assert outcome.code == 1
     assert f"veriglot bench DATA --systems {predictions},{other}" in outcome.err
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grounding").touch()  # a file of that name is not what the name means
     made = load(data, systems=[str(predictions), str(other), "grounding"])
     assert [(system.name, system.files) for system in made.systems] == [
         (predictions.name, (str(predictions),)), (other.name, (str(other),)), ("grounding", ())
     ]  # fmt: skip
+    with pytest.raises(InputError, match="no detector, scorer or file"):
+        load(data, systems=["othr.jsonl"])
 
 
 def test_predictions_that_do_not_say_their_threshold(

@@ -341,11 +341,12 @@ def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> 
     of_words = any(_tells_words(sample) for sample in rows)
     entries = []
     for name in systems:
-        if Path(name).is_file():
+        known = [*DETECTORS.names(), *SCORERS.names()]
+        if name not in known and Path(name).is_file():
             entries.append(SystemEntry(predictions=str(Path(name).resolve())))
             continue
-        if name not in DETECTORS and name not in SCORERS and ":" not in name:
-            raise UnknownNameError("detector or scorer", name, [*DETECTORS.names(), *SCORERS.names()])
+        if name not in known and ":" not in name:
+            raise UnknownNameError("detector, scorer or file", name, known)
         entries.append(SystemEntry(scorer=name) if name in SCORERS else SystemEntry(detector=name))
     levels: tuple[Level, ...] = ("word", "response") if of_words else ("response",)
     data = DataEntry(name=path.stem, path=path.name, levels=levels)

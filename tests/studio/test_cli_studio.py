@@ -160,3 +160,5 @@ def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_pat
     assert (report["annotators"], report["shared"]) == ({"ada": 4, "bea": 4}, 4)
     kappa = next(row for row in report["rows"] if row["measure"] == "kappa")
     assert kappa["value"] == pytest.approx(0.5)
+    whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
+    assert json.loads(whole.stdout)["rows"] == report["rows"]

@@ -382,6 +382,7 @@ def agreement(
         UnknownNameError: no such unit.
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
+    unit = "pair" if unit == "response" else unit
     if unit not in {*_WHOLE, "char", "word"} and not unit.startswith("hf:"):
         raise UnknownNameError("unit", unit, (*_WHOLE, "char", "word", "hf:<tokenizer>"))
     texts = _join(samples, unit, where, file)

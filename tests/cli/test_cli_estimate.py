@@ -243,6 +243,8 @@ def test_labels_of_whole_responses_are_read_as_stated_and_lack_marks(files: File
     words += ("--map", "unsupported=human_label", "--unit", "response", "--json")
     (rate,) = rates(veriglot("estimate", files.predictions, *words))
     assert (rate["unit"], rate["estimator"], rate["units"]) == ("response", "ppi", rate["responses"])
+    nobody = veriglot("estimate", files.predictions, *words, "--annotator", "zoe")
+    assert "no annotator named 'zoe'" in nobody.err
     made = veriglot("evaluate", files.folder / "labels.csv", "--predictions", files.predictions, *words[4:-1], "-o",
                     files.folder / "of_responses.json")  # fmt: skip
     assert made.code == 0, made.err

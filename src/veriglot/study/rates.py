@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError
-from veriglot.metrics.reference import answer, check_pair, reference, response_label
+from veriglot.metrics.reference import answer, check_pair, reference, require_annotator, response_label
 from veriglot.metrics.scores import BINS, bin_of, coarse_bin
 from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
@@ -221,15 +221,18 @@ class Gold:
 
         Raises:
             InputError: a row could not be read, or none has labelled spans.
+            UnknownNameError: nobody of the annotators is called that.
             UsageError: several annotators labelled, and nobody says whose labels count.
         """
         segment = segmenter(unit)
         counts: dict[str, tuple[int, int]] = {}
         kinds = set[Kind]()
+        people = set[str]()
         row: Sample | FailedRow | None = None
         for row in rows:
             if isinstance(row, FailedRow):
                 raise row.as_error()
+            people |= {each.annotator for each in row.annotations}
             labels = reference(row, annotator)
             whole = labels is None and unit == "response" and response_label(row, annotator)
             bounds = segment(row.response, row.language)
@@ -240,6 +243,9 @@ class Gold:
                 kinds.add(labels.kind)
                 counts[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
         if row is not None and not counts:
+            require_annotator(annotator, people)
+            if unit == "response":
+                raise InputError("no row has labels", "Check the columns of the file.", path=path, field="annotations")
             what = "no row has labelled spans, and labels of whole responses do not say which words are wrong"
             remedy = "Add --unit response, for the share of responses; or mark their unsupported parts."
             raise InputError(what, remedy, path=path, field="annotations")

@@ -13,6 +13,7 @@ import veriglot
 from veriglot.detection import detect
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, NotChecked, UnknownNameError, UsageError, WeightsError
+from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.records import Evidence, Prediction, Sample, Status, Task, Verdict
 
 WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))
@@ -265,3 +266,32 @@ def test_a_translation_never_takes_the_language_of_its_source() -> None:
     sample = Sample("t", "1862", task=Task.TRANSLATION, evidence=(Evidence(text=TEXTS["de"].evidence),))
     (prediction,) = load_detector().predict([sample])
     assert prediction.status is Status.UNSUPPORTED_LANGUAGE
+
+
+@pytest.mark.parametrize(
+    ("stated", "response", "language"),
+    [
+        ("pt-BR", "A cidade de Lisboa é famosa por belos museus e bondes amarelos.", "pt"),  # else Galician
+        ("nl", "De stad is bekend om haar musea.", "nl"),  # else Afrikaans
+        ("nl", "Die stad is bekend vir sy museums.", "af"),  # surely
+        ("und", "The city of Berlin houses several million residents.", "en"),
+        ("mul", "The city of Berlin houses several million residents.", "en"),
+    ],
+)
+def test_a_response_is_not_taken_for_a_sister_of_the_language_that_the_evidence_states(
+    stated: str, response: str, language: str
+) -> None:
+    """Such responses were not checked, as if the evidence were in another language."""
+    evidence = (Evidence("Lisboa é a capital de Portugal.", language=stated),)
+    sample = Sample("s", response, evidence=evidence)
+    resolved = resolve_language(sample)
+    assert resolved is not None
+    assert resolved.tag == language
+    assert (evidence_notes(sample, resolved) == ()) is (language != "af")
+
+
+def test_a_question_in_the_language_of_the_response_backs_it() -> None:
+    response, page = "Lisboa é a capital de Portugal.", (Evidence("Texto.", language="es"),)
+    asked = resolve_language(Sample("s", response, question="A cidade é famosa polos seus museus?", evidence=page))
+    assert asked is not None
+    assert asked.tag == "gl"

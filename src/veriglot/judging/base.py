@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from veriglot.errors import InputTypeError, UsageError
 from veriglot.plugins import Configured
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
-from veriglot.records.languages import base_tag, find_language
+from veriglot.records.languages import UNDETERMINED, base_tag, find_language, tag_of
 from veriglot.text.facts import fact_languages
 from veriglot.text.identification import Identified, identify
 from veriglot.text.segmentation import sentences
@@ -75,12 +75,20 @@ _PROVEN_QUESTION = 0.8  # which has words such as "who"
 def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     """The language of a sample's response; None where it is neither given nor identified.
 
-    A short response that proves no other language is in that of its question, or else of its evidence. A tag that the
+    A short response that proves no other language is in that of its question, or else of its evidence; one that looks
+    like a sister of the language that the evidence states, and not surely so, is in that. A tag that the
     language table does not hold is kept as it is: the script of the text is what counts.
     """
     if sample.language is not None:
         return _given_language(sample.language, sample.response)
     own, script = identify(sample.response), script_of(sample.response)
+    if own and own.confidence < _SURE_OF_KIN and sample.task is not Task.TRANSLATION:
+        ours, question = base_tag(own.tag), identify(sample.question or "")
+        stated = {base_tag(tag): tag for tag in _stated(sample)}
+        kin = [tag for base, tag in stated.items() if any({ours, base} <= each for each in _KIN)]
+        if kin and ours not in {*stated, question and base_tag(question.tag)}:
+            known = _given_language(kin[0], sample.response)
+            return known and replace(known, notes=("language:from_evidence",))
     sure = sample.task is Task.TRANSLATION or _proves(own, sample.response, _PROVEN)  # else the source's language
     around = () if sure else tuple(_around(sample, script))
     source, language = next((pair for pair in around if script in {None, pair[1].script}), ("response", own))
@@ -146,7 +154,7 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
 
     The evidence's language counts where it is given, else its script, else what its text proves.
     """
-    given = {base_tag(passage.language).lower() for passage in sample.evidence if passage.language is not None}
+    given = {base_tag(tag).lower() for tag in _stated(sample)}
     if given and base_tag(resolved.tag).lower() not in given:
         return ("evidence:other_language",)
     response_script = _mixed_script(sample.response)
@@ -155,6 +163,16 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
         return ("evidence:other_script",)
     identified = resolved.tag if given else evidence_language(sample, resolved.tag)[0]
     return ("evidence:other_language",) if base_tag(identified) != base_tag(resolved.tag) else ()
+
+
+def _stated(sample: Sample) -> Counter[str]:
+    """The languages that the evidence states, by the length of its text."""
+    sizes = Counter[str]()
+    for passage in sample.evidence:
+        tag = tag_of(passage.language)
+        if tag not in {None, UNDETERMINED, "mul"}:
+            sizes[str(tag)] += len(passage.text)
+    return sizes
 
 
 def _mixed_script(*texts: str) -> str | None:
@@ -196,12 +214,7 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
         sample: a sample with evidence.
         language: BCP 47 tag of its response.
     """
-    sizes: Counter[str] = Counter()
-    for passage in sample.evidence:
-        if passage.language is not None:
-            known = find_language(passage.language)
-            sizes[known.tag if known else passage.language] += len(passage.text)
-    if sizes:
+    if sizes := _stated(sample):
         return sizes.most_common(1)[0][0], None
     text = "\n".join(sample.passages)[:_LOOKED_AT]
     windows, running = _windows(text)

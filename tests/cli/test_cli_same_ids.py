@@ -107,3 +107,21 @@ def test_a_column_without_a_name_holds_no_names_of_people(veriglot: Command, tmp
     path = tmp_path / "pandas.csv"
     path.write_text(",response,evidence,unsupported\n0,It rains.,It rains.,0\n1,It snows.,It rains.,1\n", "utf-8")
     assert _figure(veriglot("evaluate", path, *WORD_ABSENCE, "--json"))[:2] == ("gold", 2)
+
+
+def test_who_labelled_whole_responses_beside_marked_ones_is_known(veriglot: Command, tmp_path: Path) -> None:
+    """The error said that there is nobody of that name."""
+    path = tmp_path / "marked.csv"
+    path.write_text(
+        "id,response,evidence,annotator,unsupported,spans\n"
+        'a,It snows.,It rains.,anna,1,"[[3, 8]]"\na,It snows.,It rains.,ben,1,\n',
+        "utf-8",
+    )
+    assert _figure(veriglot("evaluate", path, *WORD_ABSENCE, "--json", "--annotator", "ben"))[:2] == ("ben", 1)
+
+
+def test_a_second_label_by_one_person_is_not_told_to_name_the_people(veriglot: Command, tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("id,response,evidence,annotator,unsupported\n" + "a,It snows.,It rains.,anna,1\n" * 2, "utf-8")
+    outcome = veriglot("evaluate", path, *WORD_ABSENCE)
+    assert "the id 'a' occurred before. Give every sample an id of its own." in outcome.err

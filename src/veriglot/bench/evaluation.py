@@ -28,7 +28,6 @@ from veriglot.metrics.reference import (
     answer,
     at_threshold,
     check_pair,
-    labelled,
     majority_type,
     reference,
     require_annotator,
@@ -354,7 +353,7 @@ class Evaluator:
             labels = Reference(by.annotator, by.kind, by.taxonomy, Marks(ranges(()), ()), None)
             self._whole += 1
         self._hashes.append(digest([encode(sample)]))
-        self._seen.update(a.annotator for a in labelled(sample))
+        self._seen.update(a.annotator for a in sample.annotations)
         self._coverage[tag] = self._coverage.get(tag, Coverage()).with_sample(
             labelled=labels is not None, status=status
         )

@@ -377,7 +377,7 @@ def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow
             f"the id {row.id!r} occurred before",
             "Labels of several people need a column of their names, --map annotator=COLUMN; else give every"
             " sample an id of its own, or number the rows: --map id="
-            if reading.report.format == "columns"
+            if reading.report.format == "columns" and not reading.shared
             else "Give every sample an id of its own.",
             path=reading.source.path,
             line=reading.line or None,

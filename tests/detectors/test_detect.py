@@ -295,3 +295,10 @@ def test_a_question_in_the_language_of_the_response_backs_it() -> None:
     asked = resolve_language(Sample("s", response, question="A cidade é famosa polos seus museus?", evidence=page))
     assert asked is not None
     assert asked.tag == "gl"
+
+
+@pytest.mark.parametrize("response", ["नहीं", "לא", "ไม่", "年"])
+def test_a_word_in_a_script_of_its_own_is_not_in_the_language_around_it(response: str) -> None:
+    """A Hindi no to an English question counted as English, and was judged."""
+    page = (Evidence("Delhi is the capital of India."),)
+    assert resolve_language(Sample("s", response, question="Is it true?", evidence=page)) is None

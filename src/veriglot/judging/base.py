@@ -93,7 +93,8 @@ def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     around = () if sure else tuple(_around(sample, script))
     source, language = next((pair for pair in around if script in {None, pair[1].script}), ("response", own))
     if source == "response" and (own is None or script == "Latn"):  # a name may stand in Latin letters
-        source, language = next((pair for pair in around if own is None or pair[0] == "question"), (source, own))
+        fit = (pair for pair in around if script == "Latn" or {script, pair[1].script} <= _EAST_ASIAN)
+        source, language = next((pair for pair in fit if own is None or pair[0] == "question"), (source, own))
     if language is None:
         return None
     if own is not None and base_tag(own.tag) == base_tag(language.tag):

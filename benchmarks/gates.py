@@ -68,6 +68,7 @@ PARTS = ("calibration", "report")
 CUT = 0.5  # of response scores: from there on, something must be marked
 MOST_MARKED = 0.01  # of verbatim responses
 CALIBRATION_BINS = 10
+CHANCES = 200  # draws of labels by the scores
 
 # Where sentences are quoted from beside `mfava/queries` and `gold_dev`, in languages that these lack.
 SILVER = ("french", "hebrew", "italian", "portuguese", "spanish", "urdu")
@@ -579,6 +580,7 @@ class Pair:
                     "groups": self.resampling.clusters(),
                     "wrong": share(wrong),
                     "calibration": round(calibration_error(scores, wrong), 4),
+                    "by chance": round(chance_error(scores), 4),
                     "false alarms": share(hit[~wrong]),
                     "misses": share(~hit[wrong]),
                     "contradictory": int(((scores >= CUT) != hit).sum()),
@@ -626,6 +628,15 @@ def calibration_error(scores: Array, wrong: Mask) -> float:
         return float("nan")
     groups = np.array_split(np.argsort(scores, kind="stable"), min(CALIBRATION_BINS, len(scores)))
     return sum(len(g) * abs(float(scores[g].mean() - wrong[g].mean())) for g in groups) / len(scores)
+
+
+def chance_error(scores: Array) -> float:
+    """What `calibration_error` comes to, on average, where every score is exactly the chance of being wrong.
+
+    Few responses a group differ from their chances by luck: ten groups of four by some 0.15.
+    """
+    drawn = np.random.default_rng(0).random((CHANCES, len(scores))) < scores
+    return float(np.mean([calibration_error(scores, wrong) for wrong in drawn])) if len(scores) else float("nan")
 
 
 def share(flags: Mask) -> float | str:

@@ -790,11 +790,11 @@ def test_rows_are_named_and_unknown_languages_counted(tmp_path: Path, capsys: py
     assert "unknown language: 1 (Englisch 1)" in err
 
 
-def test_an_output_that_cannot_be_written_and_a_calibration_of_grounding(
+def test_an_output_that_cannot_be_written_and_a_calibration_without_a_detector(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     as_lines(tmp_path / "a.jsonl", [{"id": "a", "evidence": EVIDENCE, "response": RESPONSE}])
     assert main(["detect", str(tmp_path / "a.jsonl"), "-o", "/proc/x.jsonl"]) == 2
     assert "cannot be written" in capsys.readouterr().err
     assert main(["detect", str(tmp_path / "a.jsonl"), "--set", "calibration=x"]) == 2
-    assert "calibrated:grounding" in capsys.readouterr().err
+    assert "calibrated:auto" in capsys.readouterr().err

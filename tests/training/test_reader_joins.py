@@ -79,7 +79,9 @@ def test_a_false_alarm_weighs_more_with_evidence_in_another_language() -> None:
         )
         for relation in ("same asked", "across")
     )
-    assert np.log(same / (1 - same)) - np.log(across / (1 - across)) == pytest.approx(2 * np.log(1.5), abs=0.2)
+    assert np.log(same / (1 - same)) - np.log(across / (1 - across)) == pytest.approx(
+        np.log(0.55 / 0.45 * 0.6 / 0.4), abs=0.2
+    )
 
 
 def test_probabilities_of_words_and_responses_are_calibrated() -> None:

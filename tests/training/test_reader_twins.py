@@ -153,3 +153,5 @@ def test_written_articles_train_or_are_held_out() -> None:
     assert 0.1 < len(held_out) / len(training | held_out) < 0.3
     drawn = {row.example.group.split(":")[1] for seed in range(50) for row in twins.draw_written(Random(seed))}
     assert drawn <= training
+    aside = {row.example.group.split(":")[1] for row in twins.held_out_written(Random(1))}
+    assert aside == held_out

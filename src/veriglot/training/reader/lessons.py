@@ -32,7 +32,7 @@ from veriglot.training.grounding.synthetic_data import (
 from veriglot.training.reader.network import Lesson
 from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
-from veriglot.training.reader.twins import draw_case, draw_written, facts, languages, wordings
+from veriglot.training.reader.twins import draw_case, draw_written, facts, held_out_written, languages, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ _UNASKED = 0.12  # share of rows whose question is left out
 _CLOSE = 0.9  # share of answers in the evidence's language that are read sentence by sentence, as `detect` does
 _VIEWS = (64, 128, 192)  # tokens of the evidence beside such a sentence
 _TRANSLATIONS = 6000  # made from parallel sets
-_HELD_OUT_CASES, _HELD_OUT_WRITTEN = 400, 150  # of facts and of articles that train nothing, for the join
+_HELD_OUT_CASES = 400  # of facts that train nothing, for the join
 
 SHARES = packaged(__package__, "shares.toml", dict[str, float])
 
@@ -155,8 +155,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     held_out = [row for some in aside.values() for row in some]
     if not any(row.located for row in held_out):
         raise InputError("There is too little data: none was left for calibration.", remedy="Give more samples.")
-    for _ in range(_HELD_OUT_WRITTEN):
-        held_out += draw_written(rng, held_out=True)
+    held_out += held_out_written(rng)
     for _ in range(_HELD_OUT_CASES):
         held_out += _case(rng, held_out=True)
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-__all__ = ["draw_case", "draw_written", "facts", "languages", "wordings"]
+__all__ = ["draw_case", "draw_written", "facts", "held_out_written", "languages", "wordings"]
 
 _KINDS = packaged(__package__, "twins.toml", dict[str, dict[str, str]])
 LISTS, EXCHANGED, TYPES = _KINDS["lists"], _KINDS["exchanged"], _KINDS["types"]
@@ -444,9 +444,14 @@ def _written(held_out: bool) -> tuple[tuple[_Article, _Item], ...]:
     return tuple((article, item) for article in chosen for item in article.items)
 
 
-def draw_written(rng: Random, *, held_out: bool = False) -> list[Row]:
+def draw_written(rng: Random) -> list[Row]:
     """A right and a wrong answer that were written one by one, and at times a further right one."""
-    return _rows_of(*rng.choice(_written(held_out)), rng)
+    return _rows_of(*rng.choice(_written(False)), rng)
+
+
+def held_out_written(rng: Random) -> list[Row]:
+    """All of those about articles that train nothing."""
+    return [row for article, item in _written(True) for row in _rows_of(article, item, rng)]
 
 
 def _rows_of(article: _Article, item: _Item, rng: Random) -> list[Row]:

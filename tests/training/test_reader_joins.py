@@ -106,3 +106,6 @@ def test_rows_that_calibrate_are_some_of_every_source() -> None:
     counts = Counter((row.example.source, row.example.kind) for row in rows)
     assert counts == {("a", "clean"): 120, ("b", "clean"): 120, ("a", "wrong"): 1}
     assert rows == calibration_rows(held_out, 0)
+    written = [Row(replace(examples[0], source="written", evidence_language=tag), False, True) for tag in ("de", None)]
+    drawn = Counter(row.example.evidence_language for row in calibration_rows(written * 500, 0))
+    assert drawn == {"de": 400, None: 500}, "all of one language, some across"

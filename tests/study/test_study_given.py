@@ -96,9 +96,9 @@ def test_rates_by_a_second_profile_are_those_of_a_study_with_it_alone(tmp_path: 
     (tmp_path / "own.json").write_bytes(encode(own))
     (tmp_path / "other.json").write_bytes(encode(msgspec.structs.replace(own, languages=tags)))
     text, study = given(tmp_path, count=60), 'estimator = "paper"'
-    both = '[[detectors]]\nprofile = "own.json"\ncompare_profile = "other.json"'
+    both = '[[detectors]]\nname = "grounding"\nprofile = "own.json"\ncompare_profile = "other.json"'
     results = make(write_study(tmp_path, text, detectors=both, study=study), tmp_path / "both").results
-    alone = '[[detectors]]\nprofile = "other.json"'
+    alone = '[[detectors]]\nname = "grounding"\nprofile = "other.json"'
     other = make(write_study(tmp_path, text, detectors=alone, study=study), tmp_path / "alone").results
     assert [(p.rate.model, p.rate.language) for p in results.profiles] == [
         ("kiln", "de"), ("kiln", "fr"), ("moor", "de"), ("moor", "fr"),

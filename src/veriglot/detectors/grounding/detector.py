@@ -755,7 +755,9 @@ class Grounding(WordDetector):
         free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
         grouped = np.diff(extracted.response.bounds)[:, 0] > extracted.response.lengths
         verbatim = quoted(extracted, free, sample.passages, evidence_tag)
-        verbatim &= (numbers > 0) | ~grouped  # in English 1.200 is no quotation of 1200
+        digits = np.array([sample.response[start].isdecimal() for start in extracted.response.bounds[:, 0]])
+        # in English 1.200 is no quotation of 1200
+        verbatim &= (numbers > 0) | ~digits | ((numbers == 0) & ~grouped)
         notes = evidence_notes(sample, resolved)
         read = evidence_sentences(extracted, sample, evidence_tag)
         opposite = np.zeros_like(free)

@@ -197,7 +197,7 @@ def test_the_command_serves_and_leaves_when_told(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         _, told = server.communicate(timeout=60)
     assert server.returncode == 0, told
-    assert f"Serving grounding at http://127.0.0.1:{port} (Ctrl+C stops it)." in told
+    assert f"Serving auto at http://127.0.0.1:{port} (Ctrl+C stops it)." in told
     assert "chmod 600" in told
     assert "key-of-twenty" not in told
     assert "1879" not in told

@@ -85,12 +85,14 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
         network.layers[5].fi.bias[7] = 90.0  # what goes into the next matrix
     assert 7 in network.outliers(pairs)[5, 1]
     ours, theirs = [], []
-    for index, _, last in reader._encoder.states(pairs):
+    alone = {index: last for index, _, last in reader._encoder.states(pairs)}
+    for index, _, last in reader._encoder.states(pairs, whole=True):
         part = slice(*pairs[index].response)
         ours.append(head(reader._learned, "tokens", last[part]))
         theirs.append(read.tokens[index, part].numpy())
         assert read.inside[index].sum() == len(last[part])
         inside = last[part]
+        assert np.abs(alone[index] - np.concatenate([last[:1], inside])).max() < 0.1 * np.abs(inside).max()
         pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
         assert head(reader._learned, "response", pooled[None])[0, 0] == pytest.approx(
             float(read.responses[index]), abs=0.1

@@ -213,8 +213,9 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
     """An ONNX model, as bytes.
 
     In go `embedded` (b, t, width), the sums of embeddings, and `mask` (b, t) int32, 1 where there is a token; of a
-    reader, which reads one sequence at a time, instead `parts` (1, t, p), 1 where a token is of a part. Out come
-    `tokens` and `last` (b, t, width), of `layer`, counted from 1, and of the last one. What a reader has `learned`:
+    reader, which reads one sequence at a time, instead `parts` (1, t, p), 1 where a token is of a part, and `wanted`
+    (w,) int64, places of tokens. Out come `tokens` and `last` (b, t, width), of `layer`, counted from 1, and of the
+    last one; of a reader `last` is (1, w, width), of the tokens wanted. What a reader has `learned`:
     `part` (p, width), what is added to the tokens of each part before its first layer, and the tensors of its layers by
     their names in the file; of matrices what training added to those in the file, in blocks of 4-bit numbers as
     `packed` makes them, or of low rank (Hu et al. 2022): `l4.q.down` (r, in) and `l4.q.up` (out, r). With `outliers`
@@ -228,11 +229,12 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
             state = graph.add_parts(state)
         state = graph.layer(state, number)
     width = file.sizes.width
-    mask = helper.make_tensor_value_info("mask", TensorProto.INT32, ["b", "t"])
-    beside = mask if first is None else _vectors("parts", len(graph.learned["part"]))
-    return graph.model(
-        [_vectors("embedded", width), beside], [_vectors(name, width) for name in (f"layer{layer}", state)]
-    )
+    beside = [helper.make_tensor_value_info("mask", TensorProto.INT32, ["b", "t"])]
+    if first is not None:
+        wanted = helper.make_tensor_value_info("wanted", TensorProto.INT64, ["w"])
+        beside = [_vectors("parts", len(graph.learned["part"])), wanted]
+    outputs = [_vectors(f"layer{layer}", width), _vectors(state, width, "t" if first is None else "w")]
+    return graph.model([_vectors("embedded", width), *beside], outputs)
 
 
 def packed(matrix: Float32s, bits: int) -> tuple[UInt8s, Float16s]:
@@ -260,8 +262,8 @@ def trained(file: E5File, learned: Mapping[str, Numbers], name: str) -> Float32s
     return file.dense(f"{name}.w", added.shape[1]) + added
 
 
-def _vectors(name: str, width: int) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["b", "t", width])
+def _vectors(name: str, width: int, tokens: str = "t") -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["b", tokens, width])
 
 
 class _Graph:
@@ -290,7 +292,11 @@ class _Graph:
     def layer(self, state: str, nth: int) -> str:
         """One transformer layer; normalisation stands after each half, as in BERT."""
         name, sizes = f"l{nth}", self._file.sizes
-        heads = [self._dense(state, f"{name}.{part}", sizes.width) for part in "qkv"]
+        every = state
+        if self.learned and nth == sizes.layers - 1:  # what other tokens ask for is read by nobody
+            state = self._node("Gather", [state, "wanted"], f"{name}.wanted", axis=1)
+        asking = {"q": state, "k": every, "v": every}
+        heads = [self._dense(asking[part], f"{name}.{part}", sizes.width) for part in "qkv"]
         mask = [] if self.learned else ["", "mask"]  # a reader's sequences are read one at a time
         met = self._node("MultiHeadAttention", [*heads, *mask], f"{name}.met", domain=_THEIRS, num_heads=sizes.heads)
         attended = self._node("Add", [state, self._dense(met, f"{name}.ao", sizes.width)], f"{name}.attended")
@@ -625,15 +631,18 @@ class E5Reader:
         except Exception as error:  # the errors of ONNX and of its runtime share no base
             raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
 
-    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s, Float32s]]:
-        """The place of each sequence among `pairs`, and vectors of its tokens, twice (t, width).
+    def states(self, pairs: Sequence[Pair], *, whole: bool = False) -> Iterator[tuple[int, Float32s, Float32s]]:
+        """The place of each sequence among `pairs`, and vectors of its tokens (t, width), and (w, width).
 
-        Those that the encoder gives for tokens, and its last ones. Sequences are read one at a time: batches leave the
-        processor's cache, which is slower, and what is said of a sequence shall depend on no other.
+        Those that the encoder gives for tokens, and the last ones of its first token and of those of the response; with
+        `whole`, of all. Sequences are read one at a time: batches leave the processor's cache, which is slower, and
+        what is said of a sequence shall depend on no other.
         """
         for index, pair in enumerate(pairs):
             ids, _, parts = padded([pair])
-            tokens, last = self._session.run(None, {"embedded": self._file.embedded(ids), "parts": parts})
+            wanted = np.arange(len(pair.ids)) if whole else np.array([0, *range(*pair.response)], np.int64)
+            inputs = {"embedded": self._file.embedded(ids), "parts": parts, "wanted": wanted}
+            tokens, last = self._session.run(None, inputs)
             yield index, tokens[0], last[0]
 
 

@@ -64,7 +64,7 @@ _SHARP = 20.0  # inverse temperature: how soft "the place that a token comes clo
 _LEAST = 1e-3  # share of what is asked below which all is one
 _SAY = 0.5  # what `Answers` counts in the logit of the response
 _PLAIN = -2.0  # logit of an ordinary supported word
-_SHOWN_VERSION = 5  # of what the network is shown of a sample: it changes predictions
+_SHOWN_VERSION = 6  # of what the network is shown of a sample: it changes predictions
 _DIGIT = re.compile(r"\d")
 
 
@@ -184,9 +184,9 @@ class Network:
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
         whole = np.zeros(len(sequences), np.float32)
         for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
-            inside = last[slice(*sequences[index].pair.response)]
+            first, inside = last[0], last[1:]
             logits[index] = head(self._learned, "tokens", inside)
-            pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
+            pooled = np.concatenate([first, inside.mean(axis=0), inside.max(axis=0)])
             whole[index] = head(self._learned, "response", pooled[None])[0, 0]
         return _of_words(sequences, logits, whole, bounds)
 
@@ -226,7 +226,7 @@ class Answers:
             lines: the sentences of the evidence.
             tokeniser: the reader's.
         """
-        ((_, tokens, last),) = self._encoder.states([pair])
+        ((_, tokens, last),) = self._encoder.states([pair], whole=True)
         question, response, evidence = (slice(*part) for part in (pair.question, pair.response, pair.evidence))
         unit = tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-6)
         further = np.zeros((response.stop - response.start, 5), np.float32)

@@ -11,7 +11,7 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 from tiny_e5 import WIDTH, write_e5
-from veriglot.encoders.e5 import BLOCK, PARTS, E5File, E5Reader, Tokeniser, packed, padded, unpacked
+from veriglot.encoders.e5 import BLOCK, PARTS, E5File, E5Reader, Tokeniser, packed, padded
 from veriglot.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -31,16 +31,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-def test_packed_numbers_are_near_those_that_were_packed(bits: int) -> None:
+def test_packed_numbers_are_near_those_that_were_packed() -> None:
     matrix = np.random.default_rng(0).normal(0, 0.1, (6, 3 * BLOCK)).astype(np.float32)
     matrix[2, :BLOCK] = 0.0
-    numbers, scales = packed(matrix, bits)
+    numbers, scales = packed(matrix)
     assert (numbers.shape, scales.shape) == ((6, 3, BLOCK), (6, 3))
     assert (numbers.dtype, scales.dtype) == (np.uint8, np.float16)
-    again = unpacked(numbers, scales, bits)
+    again = ((numbers.astype(np.float32) - 8) * scales.astype(np.float32)[..., None]).reshape(matrix.shape)
     highest = np.abs(matrix.reshape(6, 3, BLOCK)).max(axis=-1, keepdims=True)
-    assert (np.abs(again - matrix).reshape(6, 3, BLOCK) <= highest / (2**bits - 4)).all()
+    assert (np.abs(again - matrix).reshape(6, 3, BLOCK) <= highest / 12).all()
     assert not again[2, :BLOCK].any()
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float16s, Float32s, Int64s, Numbers, UInt8s
 
 __all__ = [
-    "ADDED_BITS", "E5", "NAME", "OUTLYING", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
+    "E5", "NAME", "OUTLYING", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
     "tokenizer_of", "trained", "transformers_folder",
 ]  # fmt: skip
 
@@ -46,7 +46,6 @@ __all__ = [
 
 
 BLOCK = 32  # numbers that share a scale
-ADDED_BITS = 4  # of what training added to a matrix: it is a sixth of the numbers, which are of 4 bits themselves
 _MAGIC = b"E5S1"
 _HALF = BLOCK // 2
 _BLOCKS = np.dtype([("scale", "<f2"), ("pairs", "u1", (_HALF,))])
@@ -222,43 +221,37 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
     (layers, 2, k), places of inputs of the `OUTLYING` matrices, products with matrices are in 8-bit integers.
     """
     graph = _Graph(file, learned or {})
-    first = min((int(name[1 : name.index(".")]) for name in graph.learned if name.startswith("l")), default=None)
+    first = min((int(name[1:].split(".")[0]) for name in graph.learned if name[0] == "l"), default=None)
     state = graph.normalised("embedded", "emb.ln", "layer0")
     for number in range(file.sizes.layers):
         if number == first:
             state = graph.add_parts(state)
         state = graph.layer(state, number)
     width = file.sizes.width
-    beside = [helper.make_tensor_value_info("mask", TensorProto.INT32, ["b", "t"])]
+    info = helper.make_tensor_value_info
+    beside = [info("mask", TensorProto.INT32, ["b", "t"])]
     if first is not None:
-        wanted = helper.make_tensor_value_info("wanted", TensorProto.INT64, ["w"])
-        beside = [_vectors("parts", len(graph.learned["part"])), wanted]
+        beside = [_vectors("parts", len(graph.learned["part"])), info("wanted", TensorProto.INT64, ["w"])]
     outputs = [_vectors(f"layer{layer}", width), _vectors(state, width, "t" if first is None else "w")]
     return graph.model([_vectors("embedded", width), *beside], outputs)
 
 
-def packed(matrix: Float32s, bits: int) -> tuple[UInt8s, Float16s]:
-    """A matrix in blocks of numbers of so many bits, (rows, blocks, 32), half their range being 0.
+def packed(matrix: Float32s) -> tuple[UInt8s, Float16s]:
+    """A matrix in blocks of 4-bit numbers, (rows, blocks, 32), 8 being 0.
 
     Returns:
         The numbers, and the scales, shape (rows, blocks).
     """
-    half = 2 ** (bits - 1)
     blocks = matrix.reshape(len(matrix), -1, BLOCK)
-    scales = (np.abs(blocks).max(axis=-1) / (half - 1)).astype(np.float16)
+    scales = (np.abs(blocks).max(axis=-1) / 7).astype(np.float16)
     divisor = np.where(scales == 0, 1.0, scales.astype(np.float32))[..., None]
-    return np.clip(np.rint(blocks / divisor) + half, 0, 2 * half - 1).astype(np.uint8), scales
-
-
-def unpacked(numbers: UInt8s, scales: Numbers, bits: int) -> Float32s:
-    """The matrix that `packed` was given, about."""
-    values: Float32s = (numbers.astype(np.float32) - 2 ** (bits - 1)) * scales.astype(np.float32)[..., None]
-    return values.reshape(len(numbers), -1)
+    return np.clip(np.rint(blocks / divisor) + 8, 0, 15).astype(np.uint8), scales
 
 
 def trained(file: E5File, learned: Mapping[str, Numbers], name: str) -> Float32s:
     """A matrix of a layer after training: that of the file, and what was added."""
-    added = unpacked(learned[f"{name}.w"], learned[f"{name}.scales"], ADDED_BITS)
+    numbers = learned[f"{name}.w"].astype(np.float32)
+    added: Float32s = ((numbers - 8) * learned[f"{name}.scales"][..., None]).reshape(len(numbers), -1)
     return file.dense(f"{name}.w", added.shape[1]) + added
 
 
@@ -295,8 +288,7 @@ class _Graph:
         every = state
         if self.learned and nth == sizes.layers - 1:  # what other tokens ask for is read by nobody
             state = self._node("Gather", [state, "wanted"], f"{name}.wanted", axis=1)
-        asking = {"q": state, "k": every, "v": every}
-        heads = [self._dense(asking[part], f"{name}.{part}", sizes.width) for part in "qkv"]
+        heads = [self._dense(state if part == "q" else every, f"{name}.{part}", sizes.width) for part in "qkv"]
         mask = [] if self.learned else ["", "mask"]  # a reader's sequences are read one at a time
         met = self._node("MultiHeadAttention", [*heads, *mask], f"{name}.met", domain=_THEIRS, num_heads=sizes.heads)
         attended = self._node("Add", [state, self._dense(met, f"{name}.ao", sizes.width)], f"{name}.attended")
@@ -315,18 +307,12 @@ class _Graph:
     def _dense(self, state: str, name: str, columns: int) -> str:
         if "outliers" in self.learned:
             return self._in_integers(state, name, columns)
-        bits = 4
-        if f"{name}.w" in self.learned:
-            bits = 8  # 4 would round away most of what was added
-            numbers, halves = packed(trained(self._file, self.learned, name), bits)
-            scales = halves.astype(np.float32)
-        else:
-            numbers, scales = self._file.matrix(f"{name}.w", columns)
+        numbers, scales = self._file.matrix(f"{name}.w", columns)
         product = self._node(
             "MatMulNBits",
             [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
             f"{name}.product",
-            domain=_THEIRS, K=columns, N=len(numbers), bits=bits, block_size=BLOCK, accuracy_level=_INT8,
+            domain=_THEIRS, K=columns, N=len(numbers), bits=4, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip
         output = self._node("Add", [product, self._tensor(f"{name}.b", self._numbers(f"{name}.b"))], f"{name}.sum")
         if f"{name}.down" not in self.learned:
@@ -338,8 +324,9 @@ class _Graph:
 
     def _in_integers(self, state: str, name: str, columns: int) -> str:
         """A product in 8-bit integers, but for outliers, beside which all else would be 0 (Dettmers et al. 2022)."""
-        inside = f"{name}.w" in self.learned
-        matrix = trained(self._file, self.learned, name) if inside else self._file.dense(f"{name}.w", columns)
+        matrix = self._file.dense(f"{name}.w", columns)
+        if f"{name}.w" in self.learned:
+            matrix = trained(self._file, self.learned, name)
         layer, _, part = name.partition(".")
         by_outliers = ""
         if part in OUTLYING:
@@ -640,8 +627,8 @@ class E5Reader:
         """
         for index, pair in enumerate(pairs):
             ids, _, parts = padded([pair])
-            wanted = np.arange(len(pair.ids)) if whole else np.array([0, *range(*pair.response)], np.int64)
-            inputs = {"embedded": self._file.embedded(ids), "parts": parts, "wanted": wanted}
+            wanted = range(len(pair.ids)) if whole else [0, *range(*pair.response)]
+            inputs = {"embedded": self._file.embedded(ids), "parts": parts, "wanted": np.array(wanted, np.int64)}
             tokens, last = self._session.run(None, inputs)
             yield index, tokens[0], last[0]
 

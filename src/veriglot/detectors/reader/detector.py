@@ -184,9 +184,9 @@ class Network:
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
         whole = np.zeros(len(sequences), np.float32)
         for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
-            first, inside = last[0], last[1:]
+            inside = last[1:]
             logits[index] = head(self._learned, "tokens", inside)
-            pooled = np.concatenate([first, inside.mean(axis=0), inside.max(axis=0)])
+            pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
             whole[index] = head(self._learned, "response", pooled[None])[0, 0]
         return _of_words(sequences, logits, whole, bounds)
 

@@ -27,7 +27,7 @@ from veriglot.detectors.reader.detector import (
     read_network,
     save_network,
 )
-from veriglot.encoders.e5 import ADDED_BITS, E5File, Pair, Tokeniser, packed, trained
+from veriglot.encoders.e5 import E5File, Pair, Tokeniser, packed, trained
 from veriglot.errors import UsageError
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
@@ -182,7 +182,7 @@ def arrays_of(network: ReaderNetwork, file: E5File, pairs: Sequence[Pair]) -> di
     for name, values in network.learned().items():
         if name.startswith("l") and values.ndim == 2:
             added = values - file.dense(name, values.shape[1])
-            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(added, ADDED_BITS)
+            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(added)
         else:
             arrays[name] = values.astype("float16")
     return arrays

@@ -116,7 +116,7 @@ def read_mu_shroom(data: Path) -> Iterator[Sample]:
     """Mu-SHROOM validation, in the languages that have the page's text; a group is an entry of Wikipedia."""
     for sample in veriglot.read(data / "mu_shroom_val"):
         if sample.evidence:
-            yield _in_group(sample, str(sample.meta["wikipedia_url"]))
+            yield _in_group(sample, text_key(sample.evidence_text))
 
 
 def read_wice(data: Path) -> Iterator[Sample]:

@@ -450,6 +450,7 @@ class Seen:
         opposite: see `contradicted_words`, shape (n,).
         evidence: its sentences.
         whole: a logit that anything in the response is unsupported, where the detector gives one.
+        located: the words' logits given that anything is, shape (n,); None where they are the same.
         notes: what a reader of the prediction must know.
     """
 
@@ -464,6 +465,7 @@ class Seen:
     evidence: EvidenceSentences
     notes: tuple[str, ...] = ()
     whole: float | None = None
+    located: Float32s | None = None
 
 
 class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
@@ -502,7 +504,8 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         sure = result.quoted | (result.numbers == COMPUTED)
         logits[sure] = np.minimum(logits[sure], QUOTED)
         score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
-        confidences = calibration.confidences(logits, plan.tag, plan.script)
+        located = logits if result.located is None else np.where(sure, logits, result.located)
+        confidences = calibration.confidences(located, plan.tag, plan.script)
         lacked = ((result.numbers < 0) | result.opposite) & ~free & ~result.quoted
         if lacked.any():
             confidences[lacked] = np.maximum(confidences[lacked], _ABSENT)

@@ -74,10 +74,12 @@ class Join(Record):
     Attributes:
         weights: of `join_features`, in its order.
         calibration: of the sum.
+        locating: of the same, for the words of a response that is unsupported; None where they do not differ.
     """
 
     weights: tuple[float, ...]
     calibration: ScriptCalibration
+    locating: tuple[float, ...] | None = None
 
 
 class Manifest(Weights, frozen=True, kw_only=True):
@@ -430,11 +432,12 @@ class Reader(WordDetector):
         relation, features, probable = self._network.read(sample, seen, relation, resolved.tag, evidence)
         join = self._joins[relation]
         unsupported = features @ np.array(join.weights, np.float32)
+        located = features @ np.array(join.locating or join.weights, np.float32)
         by_reading = np.log(np.maximum(probable, 1e-6) / np.maximum(1.0 - probable, 1e-6))
         types = (by_reading + seen.logits[:, 1:]) / 2  # both alone are wrong more often, grounding the less
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
         whole = float(features[:, WHOLE].max())
-        return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole)
+        return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole, located=located)
 
 
 def save_network(path: Path, arrays: Mapping[str, Numbers]) -> None:

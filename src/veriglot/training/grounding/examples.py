@@ -362,7 +362,7 @@ class Labels:
     @property
     def is_answer(self) -> bool:
         """Whether it is a natural answer to a question, which the first stage of a training does not see."""
-        return self.example.kind == "natural" and self.example.source == "qa"
+        return self.example.source == "qa"
 
 
 def labels_of(example: Example, bounds: Int64s, markup: Bools) -> Labels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import compress
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -124,6 +125,9 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     """A join for every relation; one with few rows is drawn towards that of all."""
     start = np.zeros(judged[0].features.shape[1])
     start[[0, BY_WORDS]] = 0.5
+    # Natural answers with marked words are so few that they teach where errors stand, and nothing else.
+    answers = [row for row in judged if row.labels.is_answer and row.relation == "same asked"]
+    judged = [row for row in judged if not row.labels.is_answer]
     whole = _weights(judged, start)
     joins = {}
     for relation in RELATIONS:
@@ -131,7 +135,12 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
         if not any(row.labels.weight.any() for row in some):
             some = list(judged)
         weights = _weights(some, whole)
-        joins[relation] = Join(tuple(weights.tolist()), _calibration(some, weights, _WRONG[relation]))
+        calibration = _calibration(some, weights, _WRONG[relation])
+        locating = None
+        if relation == "same asked" and answers:
+            called = _evidence(some, weights) @ np.array(calibration.response) >= 0
+            locating = tuple(_weights([*compress(some, called), *answers], weights).tolist())
+        joins[relation] = Join(tuple(weights.tolist()), calibration, locating)
     return joins
 
 
@@ -140,7 +149,9 @@ def _weights(judged: Sequence[Judged], start: Float64s) -> Float64s:
     rows = [row for row in judged if row.labels.weight.any()]
     features = np.concatenate([row.features for row in rows]).astype(np.float64)
     targets = np.concatenate([row.labels.target for row in rows]).astype(np.float64)
-    weights = np.concatenate([row.labels.weight / len(row.labels) ** 0.5 for row in rows]).astype(np.float64)
+    weights = np.concatenate(
+        [row.labels.weight * (_NATURAL if row.labels.is_answer else 1.0) / len(row.labels) ** 0.5 for row in rows]
+    ).astype(np.float64)
     return np.asarray(logistic(features, targets, weights, start=start, pull=_PULL * 100))
 
 
@@ -158,17 +169,21 @@ def _calibration(judged: Sequence[Judged], weights: Float64s, share: float) -> S
 
 def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tuple[float, ...]:
     """Weights of `response_evidence`, with the reader's logit of the response."""
-    logits = []
-    for row in judged:
-        values = row.features @ weights
-        values[row.quoted] = np.minimum(values[row.quoted], QUOTED)
-        logits.append(values[row.counted])
-    wholes = [float(row.features[:, WHOLE].max()) for row in judged]
-    evidence = np.array([response_evidence(*pair) for pair in zip(logits, wholes, strict=True)])
+    evidence = _evidence(judged, weights)
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     weight = np.array([_weight(row.row.example) for row in judged])
     of_side = np.where(wrong, share / max(1.0, weight[wrong].sum()), (1 - share) / max(1.0, weight[~wrong].sum()))
     return tuple(logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
+
+
+def _evidence(judged: Sequence[Judged], weights: Float64s) -> Float64s:
+    """`response_evidence` of every row, shape (n, 6)."""
+    evidence = []
+    for row in judged:
+        values = row.features @ weights
+        values[row.quoted] = np.minimum(values[row.quoted], QUOTED)
+        evidence.append(response_evidence(values[row.counted], float(row.features[:, WHOLE].max())))
+    return np.array(evidence)
 
 
 def _most(kind: str) -> int:

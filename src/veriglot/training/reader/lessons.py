@@ -139,6 +139,8 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     commonness = count_words(labelled)
     by_source: dict[str, list[Example]] = defaultdict(list)
     for example in labelled.examples:
+        if example.source == "qa":
+            example = replace(example, kind="calibrating")
         by_source["silver" if example.kind == "silver" else "natural"].append(example)
     for example in made_by_rule(labelled, commonness, seed):
         by_source[example.source].append(example)

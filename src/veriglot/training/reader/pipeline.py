@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "1.8"
+REVISION = "1.9"
 _RATE = 2.5e-4
 _HEADS = 3.0  # how much faster the heads learn
 _DECAY = 0.01

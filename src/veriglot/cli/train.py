@@ -13,6 +13,7 @@ from veriglot.cli.inputs import find_inputs, rows_of
 from veriglot.detectors.ensemble import read_members
 from veriglot.report.tables import Table
 from veriglot.storage.files import write_json
+from veriglot.training import load_trainer
 
 app = new_app()
 
@@ -40,8 +41,6 @@ def grounding(
 
     For example: veriglot train grounding silver/ checked.jsonl -o weights/
     """
-    from veriglot.training import load_trainer
-
     load_trainer("grounding")(
         list(map(Path, data)),
         Path(output),
@@ -68,8 +67,6 @@ def reader(
 
     For example: veriglot train reader mfava/silver xquad pawsx indonli -o weights/ --device cuda
     """
-    from veriglot.training import load_trainer
-
     load_trainer("reader")(
         list(map(Path, data)),
         Path(output),
@@ -94,8 +91,6 @@ def tokens(
 
     For example: veriglot train tokens multi.toml --dry-run
     """
-    from veriglot.training import load_trainer
-
     module = load_trainer("tokens")
     settings, folder = module.read_config(Path(config)), Path(config).parent
     if dry_run:
@@ -140,8 +135,6 @@ def nli(
 
     For example: veriglot train nli nli.toml --dry-run
     """
-    from veriglot.training import load_trainer
-
     module = load_trainer("nli")
     settings, folder = module.read_config(Path(config)), Path(config).parent
     result = module.plan(settings, folder) if dry_run else module.train(settings, folder, say=_echo)

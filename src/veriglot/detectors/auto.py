@@ -17,6 +17,7 @@ import msgspec
 
 from veriglot.detectors.calibration import Versioned, settings_of
 from veriglot.detectors.grounding.detector import Grounding
+from veriglot.detectors.registry import load_if_here
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.plugins import Configured
@@ -180,8 +181,6 @@ class Auto(Configured):
         candidates: str | Sequence[str] | None = None,
         reader_weights: str | None = None,
     ) -> None:
-        from veriglot.detectors.registry import load_if_here
-
         reader = load_if_here("reader", threshold=threshold, words=words, weights=reader_weights)
         self._own: Detector = Grounding(threshold=threshold, words=words) if reader is None else reader
         self._note = NO_READER if reader is None else None
@@ -259,8 +258,6 @@ def _best(
     Each is loaded once, with these options. It is not here where its packages or its model are missing, or are of
     another revision than the figures.
     """
-    from veriglot.detectors.registry import load_if_here
-
     if recorded is None:
         return {}
     names = {known.name for known in recorded.detectors()}

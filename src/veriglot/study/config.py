@@ -13,7 +13,7 @@ import msgspec
 from veriglot.datasets.responses import MFAVA_SEEDS, Design, Style
 from veriglot.errors import InputError, UsageError
 from veriglot.http.session import refuse_secrets
-from veriglot.llm.client import Settings
+from veriglot.llm.client import Settings, preset
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator
 from veriglot.records.languages import get_language
@@ -310,7 +310,6 @@ def _check_models(config: Config) -> None:
 
 
 def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
-    from veriglot.llm.client import preset
     from veriglot.llm.registry import CLIENTS
 
     CLIENTS.entry(model.client)

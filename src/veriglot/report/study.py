@@ -662,19 +662,15 @@ def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
 
 def paper_texts(results: StudyResults) -> dict[str, str]:
     """What a paper takes from a study beside its tables, by the name of the file."""
+    methods = "\n\n".join(map(escape_latex, results.methods)).replace(r"\textbar{}", r"\textbar\allowbreak{}")
+    references = bibtex(results)
+    cited = ",".join(re.findall(r"(?m)^@\w+\{(.+?),", references))
     return {
         "methods.md": methods_document(results),
-        **({"references.bib": bibtex(results)} if results.references else {}),
-        "methods.tex": _methods_latex(results),
+        **({"references.bib": references} if results.references else {}),
+        "methods.tex": f"{methods}\n" + (f"\n\\nocite{{{cited}}} % of references.bib\n" if cited else ""),
         "rates.tex": study_table(results, "latex"),
     }
-
-
-def _methods_latex(results: StudyResults) -> str:
-    """The methods as paragraphs of a paper; what they cite stands in its bibliography."""
-    text = "\n\n".join(map(escape_latex, results.methods)).replace(r"\textbar{}", r"\textbar\allowbreak{}")
-    keys = ",".join(re.findall(r"(?m)^@\w+\{(.+?),", bibtex(results)))
-    return text + (f"\n\\nocite{{{keys}}} % of references.bib\n" if keys else "\n")
 
 
 def render_study(results: StudyResults, console: Console) -> None:

@@ -188,7 +188,6 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
         print_json([{**plan._asdict(), "estimator": str(estimator)} for plan in plans])
         return
     if form == "csv":
-        heads = ("model", "language", "estimator", "half_width", "now", "responses", "labelled")
         rows = [
             (
                 plan.model,
@@ -200,7 +199,8 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
             )
             for plan in plans
         ]
-        sys.stdout.write(Table("", heads, rows).to_csv())
+        heads = "model language estimator half_width now responses labelled"
+        sys.stdout.write(Table.named("", heads, rows).to_csv())
         return
     plan_rows = [
         (

@@ -451,10 +451,10 @@ def _error_parts(view: View) -> Iterator[Part]:
     cells: dict[str, list[BenchError]] = {}
     for error in view.results.errors:
         cells.setdefault(f"{error.system} on {error.data}, {error.level}s", []).append(error)
-    heads = ("error", "language", "id", "score", "source", "response", "labelled", "marked", "notes")
+    heads = "error language id score source response labelled marked notes"
     for title, errors in cells.items():
         rows = [_error_row(error) for error in errors if error.number <= _ERRORS_SHOWN]
-        yield Fold(title, [Table(title, heads, rows)])
+        yield Fold(title, [Table.named(title, heads, rows)])
 
 
 def _error_row(error: BenchError) -> tuple[str | Cell, ...]:

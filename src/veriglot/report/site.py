@@ -255,16 +255,13 @@ def _rate_cell(view: View, model: str, tag: str, scale: HeatScale) -> Cell:
 
 
 def _rows(boards: Sequence[Board]) -> Table:
-    columns = (
-        "board", "title", "kind", "name", "measure", "on", "value", "low", "high", "best_rank", "worst_rank", "note",
-        "signature",
-    )  # fmt: skip
+    columns = "board title kind name measure on value low high best_rank worst_rank note signature"
     rows = []
     for board in boards:
         results, first = board.results, (board.name, board.results.title, board.kind)
         figures = _study_rows(results) if isinstance(results, StudyResults) else _bench_rows(results)
         rows += [(*first, *row, results.signature) for row in figures]
-    return Table("Every figure of every board", columns, rows)
+    return Table.named("Every figure of every board", columns, rows)
 
 
 def _study_rows(results: StudyResults) -> Iterator[tuple[Value, ...]]:

@@ -102,6 +102,11 @@ class Table:
         values = attrgetter(*fields.split())
         return cls(title, tuple((columns or fields).split()), [tuple(map(_value, values(r))) for r in records])
 
+    @classmethod
+    def named(cls, title: str, columns: str, rows: Sequence[Sequence[Any]]) -> Table:
+        """A table of rows whose columns are named by single words, as `Table.of` takes them."""
+        return cls(title, columns.split(), rows)
+
     @property
     def numeric(self) -> list[bool]:
         """Whether each column holds figures, which stand to the right; never the first."""

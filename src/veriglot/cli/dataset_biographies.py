@@ -269,7 +269,10 @@ class _FactualSet:
         people = [{"id": who.id, "names": who.names, "titles": who.titles, **who.meta} for who in chosen]
         _write(self._root / "people.jsonl", people)
         _write(self._root / "people.set_aside.jsonl", account.set_aside)
-        results.update(_summary_of(counts, account))
+        aside = Counter(person.reason for person in account.set_aside)
+        reasons = {"too_few_articles": aside["articles"], "unusable_rows": aside["unusable"]}
+        results["people"] = {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons}
+        results["articles"] = {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()}
 
     def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[NamedPerson], dict[str, int]]:
         """Who may come into the set, and how many were found and described."""
@@ -358,15 +361,6 @@ class _FactualSet:
         if bad:
             say(f"{bad:,} rows of people could not be read.")
         return EXIT_ROWS_FAILED if bad else 0
-
-
-def _summary_of(counts: dict[str, int], account: ChoiceAccount) -> dict[str, Any]:
-    aside = Counter(person.reason for person in account.set_aside)
-    reasons = {"too_few_articles": aside["articles"], "unusable_rows": aside["unusable"]}
-    return {
-        "people": {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons},
-        "articles": {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()},
-    }
 
 
 def _unusable(row: FailedRow) -> RejectedPerson:

@@ -83,7 +83,13 @@ def queries(
             **progress,
         )
     if not run.quiet:
-        _account(path)
+        with path.open("rb") as file:
+            written = sum(1 for _ in file)
+        with rejected_path(path).open("rb") as file:
+            reasons = Counter(msgspec.json.decode(line)["reason"] for line in file)
+        say(f"{path}: {written:,} queries. {reasons.total():,} were rejected and stand in {rejected_path(path)}.")
+        for reason, number in reasons.most_common():
+            say(f"  {reason}: {number:,}")
     return tell(path, tally, what="articles")
 
 
@@ -106,17 +112,6 @@ def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> 
         tokens += author.request(row).tokens
         tokens += author.count * estimate_tokens(row.text) if checked else 0
     print_plan(calls_at_most=calls, articles_that_cannot_be_used=unusable, tokens_in=tokens)
-
-
-def _account(output: Path) -> None:
-    """Say how many queries passed, and why the others did not."""
-    with output.open("rb") as file:
-        written = sum(1 for _ in file)
-    with rejected_path(output).open("rb") as file:
-        reasons = Counter(msgspec.json.decode(line)["reason"] for line in file)
-    say(f"{output}: {written:,} queries. {reasons.total():,} were rejected and stand in {rejected_path(output)}.")
-    for reason, number in reasons.most_common():
-        say(f"  {reason}: {number:,}")
 
 
 def _write_prompts(

@@ -27,7 +27,6 @@ from veriglot.signatures import digest, signature
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Recorded", "RecordedFigure"]
@@ -239,10 +238,11 @@ class Auto(Configured):
         if self._best:
             try:
                 resolved = resolve_language(sample)
-                setting = None if resolved is None else _setting(sample, resolved)
+                setting: _Setting = "translation" if sample.task is Task.TRANSLATION else "evidence"
+                foreign = resolved is not None and setting == "evidence" and evidence_notes(sample, resolved)
             except Exception:  # one sample must not lose the batch: its detector says what is wrong with it
                 return self._own, self._note
-            if resolved is not None and setting is not None and (resolved.tag, setting) in self._best:
+            if resolved is not None and not foreign and (resolved.tag, setting) in self._best:
                 return self._best[resolved.tag, setting]
         return self._own, self._note
 
@@ -291,10 +291,3 @@ def _why(recorded: Recorded, language: str, setting: _Setting, ranking: Sequence
     shown = ", ".join(f"{known.name} {value:.3f}" for known, value in ranking[:_SHOWN])
     where = f"{language} translations" if setting == "translation" else language
     return f"{BY_FIGURES} ({recorded.measure} of {recorded.level}s, {where}: {shown})"
-
-
-def _setting(sample: Sample, resolved: ResolvedLanguage) -> _Setting | None:
-    """What kind of figures a sample's would be; None where it has evidence in another language."""
-    if sample.task is Task.TRANSLATION:
-        return "translation"
-    return None if evidence_notes(sample, resolved) else "evidence"

@@ -356,7 +356,10 @@ class Judge(BaseDetector[Case, _Asked]):
         resolved = admit(sample)
         if isinstance(resolved, NotScored):
             return resolved
-        return Case(sample, resolved, resolved.notes) if _has_words(sample) else without_words(sample)
+        for text in (sample.response, "".join(passage.text for passage in sample.evidence)):
+            if not any(map(str.isalnum, text)):
+                return without_words(sample)
+        return Case(sample, resolved, resolved.notes)
 
     def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[_Asked | NotScored]:
         def asking(case: Case) -> Case:
@@ -484,9 +487,3 @@ class Judge(BaseDetector[Case, _Asked]):
         others = f" (and {len(errors) - 1} further samples failed)" if len(errors) > 1 else ""
         too_long = isinstance(first, ModelError) and _TOO_LONG.search(first.message) is not None
         return NotScored(Status.TOO_LONG if too_long else Status.FAILED, reason + others)
-
-
-def _has_words(sample: Sample) -> bool:
-    """Whether both texts say anything: marks and symbols alone cannot be judged."""
-    evidence = "".join(passage.text for passage in sample.evidence)
-    return all(any(map(str.isalnum, text)) for text in (sample.response, evidence))

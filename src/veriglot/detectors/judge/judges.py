@@ -92,22 +92,16 @@ def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[_Pa
 def _pieces(text: str, size: int, language: str | None) -> list[_Range]:
     if estimate_tokens(text) <= size:
         return [(0, len(text))]
-    atoms = _atoms(text, max(1, size // _OVERLAP), language)
-    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
-    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
-    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
-
-
-def _atoms(text: str, size: int, language: str | None) -> list[_Range]:
-    """Ranges that cover the text without a gap: sentences with what follows them, or words where these are too long."""
-    atoms: list[_Range] = []
+    atoms: list[_Range] = []  # sentences with what follows them, or words where these are too long
     for low, high in _covering(sentences(text, language), 0, len(text)):
-        if estimate_tokens(text[low:high]) <= size:
+        if estimate_tokens(text[low:high]) <= max(1, size // _OVERLAP):
             atoms.append((low, high))
         else:
             inside = [(low + start, low + end) for start, end in words(text[low:high], language)]
             atoms += _covering(inside, low, high)
-    return atoms
+    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
+    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
+    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
 
 
 def _covering(ranges: list[_Range], start: int, end: int) -> list[_Range]:
@@ -167,10 +161,9 @@ class SpanJudge(_WindowedJudge):
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _SpansOpinion:
         opinions = [self._reading(case, reply) for reply in replies]
-        return opinions[0] if len(opinions) == 1 else self._in_every_window(case, opinions)
-
-    def _in_every_window(self, case: Case, opinions: list[_SpansOpinion]) -> _SpansOpinion:
-        """What no window supports. How sure the model was of each window says little of all of them together."""
+        if len(opinions) == 1:
+            return opinions[0]
+        # What no window supports. How sure the model was of each window says little of all of them together.
         spans, _ = self._voted(case, opinions, 1.0)
         marks = tuple(Span(span.start, span.end, span.type) for span in spans)
         notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
@@ -377,7 +370,16 @@ class FactJudge(_WindowedJudge):
             score = sum(set(opinion.verdicts) != {"supported"} for opinion in opinions) / len(opinions)
         else:
             score = max(shares)
-        words_ = None if self._by_model or not known else _fact_words(case, shares)
+        words_ = None
+        if known and not self._by_model:  # every word has the probability of the fact that it stands in
+            by_place = {
+                offset: share
+                for claim, share in zip(case.state, shares, strict=True)
+                for start, end in claim.parts
+                for offset in range(start, end)
+            }
+            bounds = words(case.sample.response, case.resolved.tag)
+            words_ = tuple(Word(start, end, by_place[start]) for start, end in bounds)
         units = tuple(
             JudgedUnit(parts[0][0], parts[-1][1], claim.kind, share, parts if len(parts) > 1 else ())
             for claim, parts, share in zip(case.state, [claim.parts for claim in case.state], shares, strict=True)
@@ -443,18 +445,6 @@ def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
     return "verdict", [float(verdicts != "supported") for verdicts in opinion.verdicts]
 
 
-def _fact_words(case: Case, shares: list[float]) -> tuple[Word, ...]:
-    """Every word with the probability of the fact that it stands in."""
-    by_place = {
-        offset: share
-        for claim, share in zip(case.state, shares, strict=True)
-        for start, end in claim.parts
-        for offset in range(start, end)
-    }
-    bounds = words(case.sample.response, case.resolved.tag)
-    return tuple(Word(start, end, by_place[start]) for start, end in bounds)
-
-
 class _TranslationAnswer(Record):
     reason: str
     hallucination: bool
@@ -481,9 +471,10 @@ class TranslationJudge(Judge):
         return {"unit": "response"}
 
     def _questions(self, case: Case) -> list[Request]:
-        text = self._filled(
-            case, _untitled(case.sample), tags=("source", "translation"), source_language=_source_language(case.sample)
-        )
+        stated = next((passage.language for passage in case.sample.evidence if passage.language), None)
+        tag = text_language(" ".join(case.sample.passages), stated)
+        source = "another language" if tag is None else language_name(tag)
+        text = self._filled(case, _untitled(case.sample), tags=("source", "translation"), source_language=source)
         return [self._question(text, schema_of(_TranslationAnswer))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None, str]:  # noqa: ARG002
@@ -568,13 +559,6 @@ class ScoreJudge(TranslationJudge):
 
 def _untitled(sample: Sample) -> _Passages:
     return [("", passage) for passage in sample.passages]
-
-
-def _source_language(sample: Sample) -> str:
-    """The language of the source for the prompt: as given, or as identified."""
-    given = next((passage.language for passage in sample.evidence if passage.language), None)
-    tag = text_language(" ".join(sample.passages), given)
-    return "another language" if tag is None else language_name(tag)
 
 
 NO_ERROR = "none"

@@ -104,15 +104,10 @@ class _View:
 
     def grids(self) -> dict[str, Table]:
         """Every table that has rows, by name."""
-        tables = (
-            ("findings", self._findings()), ("agreement", self._agreement()), ("labels", self._labels()),
-            ("types", self._types()), ("shared", self._shared()), ("leaks", self._leaks()), ("files", self._files()),
-            ("skipped", self._skipped()), ("unread", self._unread()),
-        )  # fmt: skip
-        return {name: grid for name, grid in tables if grid.rows}
+        return {name: grid for name, grid in (*self._found(), *self._looked_at()) if grid.rows}
 
-    def _findings(self) -> Table:
-        rows = [
+    def _found(self) -> Iterator[tuple[str, Table]]:
+        rows: list[tuple[str, ...]] = [
             (
                 checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,}", finding.unit,
                 _percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
@@ -120,17 +115,7 @@ class _View:
             for finding in self.findings()
         ]  # fmt: skip
         heads = ("finding", "level", "number", "of", "unit", "share", "by", "in a cleaned copy", "name of the check")
-        return Table("Findings", heads, rows)
-
-    def by_file(self, finding: Finding) -> Table:
-        """One finding, file by file."""
-        rows = [
-            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
-            for path, count in finding.files.items()
-        ]
-        return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
-
-    def _agreement(self) -> Table:
+        yield "findings", Table("Findings", heads, rows)
         rows = [
             (
                 language_with_tag(agreement.language), "people" if agreement.kind == "human" else "models",
@@ -145,9 +130,7 @@ class _View:
             "language", "by", "texts", "annotations", "pairs", "the same", "overlap (Dice)", "Krippendorff's alpha",
             "same type",
         )  # fmt: skip
-        return Table("Agreement of several annotations of one text, in code points", heads, rows)
-
-    def _labels(self) -> Table:
+        yield "agreement", Table("Agreement of several annotations of one text, in code points", heads, rows)
         rows = [
             (
                 self.file(labels.file), f"{labels.annotator} ({labels.kind})", language_with_tag(labels.language),
@@ -157,23 +140,21 @@ class _View:
             )
             for labels in self.report.labels
         ]  # fmt: skip
-        heads = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
-        return Table("Labels", heads, rows)
+        columns = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
+        yield "labels", Table("Labels", columns, rows)
 
-    def _types(self) -> Table:
+    def _looked_at(self) -> Iterator[tuple[str, Table]]:
         by_set: dict[str, list[LabelSet]] = {}
         for labels in self.report.labels:
             by_set.setdefault(f"{labels.annotator} ({labels.kind}), {labels.taxonomy}", []).append(labels)
         names = sorted({type_ for labels in self.report.labels for type_ in labels.types})
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for name, parts in by_set.items():
             counts = {type_: sum(labels.types.get(type_, 0) for labels in parts) for type_ in names}
             total = sum(counts.values())
             cells = (f"{counts[type_]:,} ({_percent(counts[type_], total)})" for type_ in names)
             rows.append((name, f"{total:,}", *cells))
-        return Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), rows)
-
-    def _shared(self) -> Table:
+        yield "types", Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), rows)
         rows = [
             (
                 self.file(pair.first), self.file(pair.second), f"{pair.shared:,}", f"{100 * pair.share:.1f}%",
@@ -182,13 +163,9 @@ class _View:
             for pair in self.report.shared
         ]  # fmt: skip
         heads = ("file", "and", "passages in both", "of the smaller", "different languages")
-        return Table("Files with references in common", heads, rows)
-
-    def _leaks(self) -> Table:
+        yield "shared", Table("Files with references in common", heads, rows)
         rows = [(leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks]
-        return Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
-
-    def _files(self) -> Table:
+        yield "leaks", Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
         rows = [
             (
                 self.file(file.path), file.format, file.split or "–",
@@ -197,16 +174,20 @@ class _View:
             )
             for file in self.report.files
         ]  # fmt: skip
-        heads = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
-        return Table("Files", heads, rows)
-
-    def _skipped(self) -> Table:
+        columns = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
+        yield "files", Table("Files", columns, rows)
         rows = [(checks()[name].title, why) for name, why in self.report.not_looked_for.items()]
-        return Table("Not looked for: nothing is known about these", ("check", "why"), rows)
-
-    def _unread(self) -> Table:
+        yield "skipped", Table("Not looked for: nothing is known about these", ("check", "why"), rows)
         rows = [(self.file(path), why) for path, why in self.report.unread.items()]
-        return Table("Files left aside", ("file", "why"), rows)
+        yield "unread", Table("Files left aside", ("file", "why"), rows)
+
+    def by_file(self, finding: Finding) -> Table:
+        """One finding, file by file."""
+        rows = [
+            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
+            for path, count in finding.files.items()
+        ]
+        return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
 
     def cleaned(self) -> list[str]:
         """What became of the cleaned copy, in sentences; empty where none was written."""

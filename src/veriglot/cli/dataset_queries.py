@@ -127,12 +127,6 @@ def _write_prompts(
         maker="prompt",
     )
     tags = None if languages is None else list(language_tags(languages))
-    rows = biographies(records_of(people, person_from), tags, references=_by_person(articles, part))
-    return tell(output, checkpoint.run(rows, lambda query: query), what="prompts")
-
-
-def _by_person(articles: list[str], part: Part) -> dict[tuple[str, str], Reference]:
-    """The articles by person and language; how many could not be used is said."""
     by_item: dict[tuple[str, str], Reference] = {}
     unusable = 0
     for row in references(articles, part):
@@ -145,4 +139,5 @@ def _by_person(articles: list[str], part: Part) -> dict[tuple[str, str], Referen
             f"{unusable:,} articles cannot be used as evidence: they do not say which `item` they are about, or in what"
             " language, or have no text."
         )
-    return by_item
+    rows = biographies(records_of(people, person_from), tags, references=by_item)
+    return tell(output, checkpoint.run(rows, lambda query: query), what="prompts")

@@ -446,7 +446,17 @@ class Judge(BaseDetector[Case, _Asked]):
 
     def _scored(self, sample: Sample, plan: Case, result: _Asked) -> Prediction | NotScored:  # noqa: ARG002
         case, asked = result
-        opinions, errors = self._opinions(case, asked)
+        opinions: list[Any] = []
+        errors: list[Exception] = []
+        for answers in asked:
+            missing = next((answer.error for answer in answers if answer.error is not None), None)
+            if missing is not None:
+                errors.append(missing)
+                continue
+            try:
+                opinions.append(self._opinion(case, [answer.reply for answer in answers if answer.reply is not None]))
+            except Exception as error:  # as above
+                errors.append(error)
         if 2 * len(opinions) <= len(asked):
             return self._failed(errors)
         notes = [*case.notes, *([f"samples:{len(opinions)} of {len(asked)}"] if errors else [])]
@@ -463,20 +473,6 @@ class Judge(BaseDetector[Case, _Asked]):
             notes=notes,
             units=outcome.units,
         )
-
-    def _opinions(self, case: Case, asked: list[list[Answer]]) -> tuple[list[Any], list[Exception]]:
-        opinions: list[Any] = []
-        errors: list[Exception] = []
-        for answers in asked:
-            missing = next((answer.error for answer in answers if answer.error is not None), None)
-            if missing is not None:
-                errors.append(missing)
-                continue
-            try:
-                opinions.append(self._opinion(case, [answer.reply for answer in answers if answer.reply is not None]))
-            except Exception as error:  # as above
-                errors.append(error)
-        return opinions, errors
 
     def _failure(self, error: Exception) -> NotScored:
         return self._failed([error])

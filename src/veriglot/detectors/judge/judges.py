@@ -285,16 +285,8 @@ class FactJudge(_WindowedJudge):
         return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
 
     def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
-        return self._parted_by_model(cases) if self._by_model else [self._parted_by_rules(case) for case in cases]
-
-    def _parted_by_rules(self, case: Case) -> Case | NotScored:
-        """The atomic facts of a response, which hold each of its words once; whole sentences without rules for them."""
-        tag, response = case.resolved.tag, case.sample.response
-        claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
-        notes = () if has_fact_rules(tag) else ("facts:sentences",)
-        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
-
-    def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
+        if not self._by_model:
+            return [self._parted_by_rules(case) for case in cases]
         schema = _list_of("facts", _object(claim=_TEXT, before=_TEXT, text=_TEXT))
         texts = [
             self._parting.filled(
@@ -305,6 +297,13 @@ class FactJudge(_WindowedJudge):
         questions = [[self._question(text, schema, self._parting)] for text in texts]
         answers = self._asked(questions, self._asking.seeds[:1])
         return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
+
+    def _parted_by_rules(self, case: Case) -> Case | NotScored:
+        """The atomic facts of a response, which hold each of its words once; whole sentences without rules for them."""
+        tag, response = case.resolved.tag, case.sample.response
+        claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
+        notes = () if has_fact_rules(tag) else ("facts:sentences",)
+        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
 
     def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
         """A case with the facts that a model found, in order of their places.

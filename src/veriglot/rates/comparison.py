@@ -536,27 +536,21 @@ def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: floa
     r, p = float(tested.statistic), float(tested.pvalue)
     tied = min(len(np.unique(first)), len(np.unique(second))) < points
     if method == "spearman" and points <= _PERMUTED and not tied:
-        p = _order_p(stats, first, second)
+        # The share of all orders of points that give as strong a correlation: without ties the coefficient is a line in
+        # the sum of products of ranks.
+        ranks, given = stats.rankdata(second), (stats.rankdata(first),)
+        p = float(
+            stats.permutation_test(
+                given, lambda moved, axis=-1: (moved * ranks).sum(axis=axis), permutation_type="pairings",
+                vectorized=True, n_resamples=np.inf, batch=40_000,
+            ).pvalue
+        )  # fmt: skip
     if points < 4:
         return Correlated(r, p, points, method)
     spread = 1.0 if method == "pearson" else 1 + r * r / 2
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(spread / (points - 3))
     low, high = (math.tanh(math.atanh(r) + step) if abs(r) < 1 else r for step in (-reach, reach))
     return Correlated(r, p, points, method, low=low, high=high)
-
-
-def _order_p(stats: Any, x: Array, y: Array) -> float:
-    """The share of all orders of points without ties that give as strong a correlation of ranks."""
-    ranks = stats.rankdata(y)
-
-    def agreement(moved: Array, axis: int = -1) -> Array:
-        # Without ties the coefficient is a line in the sum of products of ranks.
-        return np.asarray((moved * ranks).sum(axis=axis))
-
-    ordered = stats.permutation_test(
-        (stats.rankdata(x),), agreement, permutation_type="pairings", vectorized=True, n_resamples=np.inf, batch=40_000
-    )
-    return float(ordered.pvalue)
 
 
 def adjust(p_values: Values, method: str = "holm") -> Array:

@@ -507,7 +507,18 @@ class _Work:
         parts = (test, output.answers[:split]), (dev, output.answers[split:])
         of_test, of_dev = (self._opinion(system, table, answers) for table, answers in parts)
         if system.marks and test.labelled and system.name not in self._confusions:
-            self._confusions[system.name] = self._confused(system, output)
+            self._confusions[system.name] = list(
+                type_confusions(
+                    system.name,
+                    self._data.name,
+                    self._data.test,
+                    output.answers[: len(self._data.test)],  # type: ignore[arg-type]
+                    detector_taxonomy=system.taxonomy,
+                    annotator=self._entry.annotator,
+                    seen=seen,
+                    suffix=f"cell:{output.key[:16]}|{self._suffix}",
+                )
+            )
         predictions = output.answers[:split] if system.marks else ()
         direction = system.about.direction or ""
         about = system.name, direction, of_test, of_dev, seen, output.key
@@ -562,21 +573,6 @@ class _Work:
             unit=self._bench.unit,
             annotator=self._entry.annotator,
         )
-
-    def _confused(self, system: System, output: SystemOutput) -> list[BenchConfusion]:
-        """Which types a detector takes for which, where the labels have types."""
-        samples = self._data.test
-        matrices = type_confusions(
-            system.name,
-            self._data.name,
-            samples,
-            output.answers[: len(samples)],  # type: ignore[arg-type]
-            detector_taxonomy=system.taxonomy,
-            annotator=self._entry.annotator,
-            seen=system.name in self._entry.seen,
-            suffix=f"cell:{output.key[:16]}|{self._suffix}",
-        )
-        return list(matrices)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         typed = table.level == "response" and grain_of_types(table.samples, self._entry.annotator) == "response"

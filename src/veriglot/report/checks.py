@@ -272,7 +272,19 @@ def render_check(report: CheckReport, console: Console) -> None:
     view = _View(report)
     _line(console, f"{view.title()}: {view.summary()}", "bold")
     for finding in view.findings():
-        _print(view, finding, console)
+        console.print()
+        head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
+        head.append(printable(view.headline(finding)), style="bold")
+        console.print(head)
+        _line(console, f"  {checks()[finding.check].meaning}", "dim")
+        _line(console, f"  where: {view.where(finding)}")
+        if len(finding.layers) > 1:
+            _line(console, f"  by: {view.layers(finding)}")
+        if finding.kinds:
+            _line(console, f"  kinds: {view.kinds(finding)}")
+        for example in islice(view.examples(finding), _EXAMPLES):
+            _line(console, f"  such as {': '.join(example)}")
+        _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
     for name, grid in view.grids().items():
         if name in {"agreement", "leaks", "skipped", "unread"}:
             console.print()
@@ -284,22 +296,6 @@ def render_check(report: CheckReport, console: Console) -> None:
     for text in view.cleaned():
         console.print()
         _line(console, text)
-
-
-def _print(view: _View, finding: Finding, console: Console) -> None:
-    console.print()
-    head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
-    head.append(printable(view.headline(finding)), style="bold")
-    console.print(head)
-    _line(console, f"  {checks()[finding.check].meaning}", "dim")
-    _line(console, f"  where: {view.where(finding)}")
-    if len(finding.layers) > 1:
-        _line(console, f"  by: {view.layers(finding)}")
-    if finding.kinds:
-        _line(console, f"  kinds: {view.kinds(finding)}")
-    for example in islice(view.examples(finding), _EXAMPLES):
-        _line(console, f"  such as {': '.join(example)}")
-    _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
 
 
 def _line(console: Console, text: str, style: str = "") -> None:

@@ -320,11 +320,18 @@ class _FactualSet:
     def _sets(self, responses: dict[str, Path], account: dict[str, Any]) -> FactualManifest:
         """The sets of all responses, and the manifest; what was made from the same is left as it is."""
         files = Queries(self._options.labels) if self._options.labels else None
+        settings = {
+            "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
+            "samples": self._options.samples,
+            "prompt": prompt_version("biography"),
+            "refusals": refusals_version(),
+            "prices": self._prices,
+        }
         manifest = write_sets(
             self._root,
             responses,
             account,
-            self._settings(),
+            settings,
             cross=self._order.cross,
             labels=() if files is None else readable(files.rows(), "rows of labels could not be read."),
             labelled=[] if files is None else [Path(name) for name in files.paths],
@@ -332,16 +339,6 @@ class _FactualSet:
         )
         _example(self._root / "bench.toml")
         return manifest
-
-    def _settings(self) -> dict[str, Any]:
-        """What the sets are made by, beside people and articles."""
-        return {
-            "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
-            "samples": self._options.samples,
-            "prompt": prompt_version("biography"),
-            "refusals": refusals_version(),
-            "prices": self._prices,
-        }
 
     def plan(self) -> int:
         """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""

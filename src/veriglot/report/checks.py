@@ -222,24 +222,23 @@ def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
     yield Section(
         "findings", "Findings", "Findings", (*view.cleaned(), findings or "Nothing was found.", signature), saved
     )
-    if report.findings:
-        yield Section("details", "Each finding", "Each finding", [_details(view, each) for each in view.findings()])
+    details: list[Part] = []
+    for finding in view.findings():
+        parts: list[Part] = [checks()[finding.check].meaning, f"In a cleaned copy: {view.cleaning(finding)}."]
+        parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
+        parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
+        examples = list(view.examples(finding))
+        parts += [examples] if examples else []
+        title = f"{finding.level}: {view.headline(finding)}"
+        details.append(Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error"))
+    if details:
+        yield Section("details", "Each finding", "Each finding", details)
     for name, grid in grids.items():
         if name != "findings":
             yield Section(name, grid.title, _SHORT[name], (grid,), (name,))
     passed = [checks()[name].title for name in report.passed]
     part = passed or ("Every check that was made found something." if report.findings else "No check was made.")
     yield Section("passed", "Looked for and not found", "Not found", (part,))
-
-
-def _details(view: _View, finding: Finding) -> Fold:
-    parts: list[Part] = [checks()[finding.check].meaning, f"In a cleaned copy: {view.cleaning(finding)}."]
-    parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
-    parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
-    examples = list(view.examples(finding))
-    parts += [examples] if examples else []
-    title = f"{finding.level}: {view.headline(finding)}"
-    return Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error")
 
 
 def check_markdown(report: CheckReport) -> str:

@@ -349,7 +349,16 @@ class FactJudge(_WindowedJudge):
         windows = [
             _fact_verdicts(replies[first : first + lists], len(case.state)) for first in range(0, len(replies), lists)
         ]
-        return windows[0] if len(windows) == 1 else _over_windows(windows)
+        if len(windows) == 1:
+            return windows[0]
+        # Support by any window is support; of those that do not support a claim, one that contradicts it says more.
+        ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
+        by_claim = zip(*(window.verdicts for window in windows), strict=True)
+        verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
+        known = [window.probabilities for window in windows if window.probabilities is not None]
+        if len(known) < len(windows):
+            return _Verdicts(verdicts, None)
+        return _Verdicts(verdicts, tuple(map(min, zip(*known, strict=True))))
 
     def _outcome(self, case: Case, opinions: list[_Verdicts]) -> Outcome:
         confidence, shares = _fact_shares(opinions)
@@ -419,17 +428,6 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
             supported += [shares.get("supported", rest) for shares, rest in zip(known, left, strict=True)]
         verdicts += names
     return _Verdicts(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
-
-
-def _over_windows(windows: list[_Verdicts]) -> _Verdicts:
-    """Support by any window is support; of those that do not support a claim, one that contradicts it says more."""
-    ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
-    by_claim = zip(*(window.verdicts for window in windows), strict=True)
-    verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
-    known = [window.probabilities for window in windows if window.probabilities is not None]
-    if len(known) < len(windows):
-        return _Verdicts(verdicts, None)
-    return _Verdicts(verdicts, tuple(map(min, zip(*known, strict=True))))
 
 
 def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:

@@ -545,19 +545,23 @@ def settle(
 
 @app.command("rates")
 @command
-def rates(options: ProjectOptions) -> None:
+def rates(
+    project: Path,
+    database: str | None = None,
+    json: bool = False,
+) -> None:
     """Show how often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels.
 
     Rates are those of `veriglot estimate --estimator ppi` where the project has predictions, else of the labels alone.
     """
-    loaded = _project_at(options.project)
-    with _opened(loaded, options.database) as store:
+    loaded = _project_at(project)
+    with _opened(loaded, database) as store:
         from veriglot.rates.proportion import FEWEST_CLUSTERS
         from veriglot.studio.rates import measure_rates
 
         with store.reading() as tx:
             done = measure_rates(tx, loaded)
-    if options.json:
+    if json:
         print_json(done)
         return
     rows = [

@@ -230,8 +230,6 @@ def read_settings(
 def _setting_value(text: str) -> Any:
     import tomllib
 
-    import msgspec
-
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

@@ -13,7 +13,7 @@ import numpy as np
 from sentences import ROOT, held
 from study_sentences import is_sound
 
-from veriglot.cli.estimate import _needed, _print_rates, _show_plans
+from veriglot.cli.estimate import _needed, _show_plans, _show_rates
 from veriglot.cli.study import _print_rehearsal, _print_status
 from veriglot.rates.plan import Plan
 from veriglot.records import Estimator
@@ -38,7 +38,7 @@ def printed(show: Callable[[], object]) -> str:
 
 def rates_hold(rates: list[Rate]) -> None:
     """`veriglot estimate`: each reason with its cells, contradictions first, and the note on unreliable rates."""
-    text = printed(lambda: _print_rates(rates))
+    text = printed(lambda: _show_rates(rates, None))
     bad = [rate for rate in rates if not is_sound(rate)]
     note = "unreliable: the data do not support the number; do not quote it."
     assert (note in text) == bool(bad)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from veriglot.bench.results import Level
+from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
 from veriglot.metrics.reference import labelled
@@ -25,6 +26,7 @@ from veriglot.records.settings import (
     require_files,
     require_unique,
 )
+from veriglot.scorers.registry import SCORERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -332,9 +334,7 @@ def load(
 
 def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> Entries:
     """A bench of one data set; levels are those that its labels tell of."""
-    from veriglot.detectors.registry import DETECTORS
     from veriglot.formats.reader import read_rows
-    from veriglot.scorers.registry import SCORERS
 
     require(path.exists(), "there is no such file or folder", "data", "Check the path.")
     rows = (row for row in read_rows(path, labelled=True, columns=columns) if isinstance(row, Sample))
@@ -407,9 +407,7 @@ def _check_data(config: Config) -> None:
 
 
 def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
-    from veriglot.detectors.registry import DETECTORS
     from veriglot.http.session import refuse_secrets
-    from veriglot.scorers.registry import SCORERS
 
     made = [maker for maker in (entry.detector, entry.scorer, entry.predictions) if maker is not None]
     require(len(made) == 1, "a system is either a detector or a scorer, or predictions made elsewhere", field)

@@ -361,25 +361,18 @@ class Evaluator:
             return
         self._kinds.add(labels.kind)
         self._annotators.add(labels.annotator)
+        asked = self.settings
         if labels.kind is Kind.MODEL:
-            self._note_model(sample, labels, prediction)
-        types = self._types_for(labels)
-        if prediction is not None and prediction.status is Status.SCORED:
-            assert self._builder is not None
-            self._builder.add(replace(self._judged(sample, prediction, labels, tag, types), unsupported=whole))
-
-    def _note_model(self, sample: Sample, labels: Reference, prediction: Prediction | None) -> None:
-        self._models.add(labels.annotator)
-        makers = made_by([sample], None if labels.annotator in COMBINED else labels.annotator)
-        answered = {prediction.detector, prediction.asked} if prediction is not None else set()
-        self._own += same_maker(makers, {self.settings.detector, *answered})
-
-    def _types_for(self, labels: Reference) -> Types:
+            self._models.add(labels.annotator)
+            makers = made_by([sample], None if labels.annotator in COMBINED else labels.annotator)
+            answered = {prediction.detector, prediction.asked} if prediction is not None else set()
+            self._own += same_maker(makers, {asked.detector, *answered})
         if self._types is None:
-            asked = self.settings
             self._types = compare_types(labels.taxonomy, asked.detector_taxonomy, asked.taxonomy, asked.detector_types)
             self._builder = Builder(asked.unit, self._types.names)
-        return self._types
+        if prediction is not None and prediction.status is Status.SCORED:
+            assert self._builder is not None
+            self._builder.add(replace(self._judged(sample, prediction, labels, tag, self._types), unsupported=whole))
 
     def _judged(
         self, sample: Sample, prediction: Prediction, labels: Reference, tag: str, types: Types

@@ -27,7 +27,6 @@ from veriglot.metrics.estimate import (
     MEAN,
     POOLED,
     ClusteredEstimate,
-    MetricResult,
     Resampling,
     estimated,
     mean_of_draws,
@@ -476,21 +475,19 @@ class Measurement:
             for sample, prediction in zip(self.test.samples, judgement.predictions, strict=True):
                 evaluator.add(sample, prediction)
             for result in evaluated(evaluator.stored(), seed=seed, resamples=resamples, levels=levels).figures:
-                if SPAN_MEASURES.get(result.name) == result.level and result.language != POOLED:
-                    self._add_span_figure(judgement, result)
-
-    def _add_span_figure(self, judgement: Judgement, result: MetricResult) -> None:
-        estimate = ClusteredEstimate(
-            result.n_units,
-            round((result.prevalence or 0.0) * result.n_units),
-            result.n_clusters,
-            reason=result.reason,
-            value=result.value,
-            low=result.low,
-            high=result.high,
-        )
-        where: tuple[str, str, At] = (result.language, result.name, "own")
-        self._append(judgement, where, estimate, result.coverage or 0.0, f"{result.signature}|{self.suffix}")
+                if SPAN_MEASURES.get(result.name) != result.level or result.language == POOLED:
+                    continue
+                estimate = ClusteredEstimate(
+                    result.n_units,
+                    round((result.prevalence or 0.0) * result.n_units),
+                    result.n_clusters,
+                    reason=result.reason,
+                    value=result.value,
+                    low=result.low,
+                    high=result.high,
+                )
+                where: tuple[str, str, At] = (result.language, result.name, "own")
+                self._append(judgement, where, estimate, result.coverage or 0.0, f"{result.signature}|{self.suffix}")
 
     def errors(self, measure: str, most: int, annotator: str | None) -> Iterator[BenchError]:
         """What every system took for what it is not, at the threshold tuned for a measure.

@@ -34,6 +34,8 @@ from veriglot.metrics.spans import (
 from veriglot.records import Direction, Kind, Prediction, Sample, Score, Status, Unit, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
+from veriglot.text.facts import Fact, facts
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
     from veriglot.bench.results import Level
-    from veriglot.text.facts import Fact
 
     Array = Float64s
     Bounds = Int32s
@@ -115,8 +116,6 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
     Raises:
         UsageError: the labels cannot be chosen without a name.
     """
-    from veriglot.text.segmentation import sentences
-
     labels = reference(sample, annotator)
     if labels is None:
         rated = response_label(sample, annotator) if level == "response" else None
@@ -150,8 +149,6 @@ def _counted(unit: Unit, taxonomy_name: str | None) -> Iterator[str | None]:
 
 
 def _facts(sample: Sample) -> list[Fact]:
-    from veriglot.text.facts import facts
-
     return facts(sample.response, tag_of(sample.language))
 
 
@@ -317,8 +314,6 @@ def _labelled(sample: Sample, level: Level, annotator: str | None, unit: str) ->
 
 def _bare(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
     """The items of a sample without labels."""
-    from veriglot.text.segmentation import sentences
-
     tag = tag_of(sample.language)
     if level == "response":
         places = [(0, len(sample.response))]

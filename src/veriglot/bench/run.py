@@ -429,13 +429,6 @@ def _results(work: _Run, load: LoadDetector) -> BenchResults:
     return state.results(config)
 
 
-def _partners(systems: Iterable[System]) -> dict[str, str]:
-    """A scorer to the same one as `pairwise:`, with the same options."""
-    made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
-    pairs = ((name, made.get((f"pairwise:{maker}", options))) for (maker, options), name in made.items())
-    return {name: partner for name, partner in pairs if partner is not None}
-
-
 class _Work:
     """Has systems judge one data set; a detector is asked once for all levels."""
 
@@ -459,6 +452,9 @@ class _Work:
     def measure(self, systems: Sequence[System], state: State) -> None:
         """Have every system judge the data set, and measure it at its levels."""
         data, bench, watch = self._data, self._bench, self._run.watch
+        made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
+        pairs = ((name, made.get((f"pairwise:{maker}", options))) for (maker, options), name in made.items())
+        partners = {name: partner for name, partner in pairs if partner is not None}  # the same scorers, pairwise
         for level in (name for name in LEVELS if name in self._entry.levels):
             test, dev = (
                 ItemTable.of(
@@ -471,7 +467,7 @@ class _Work:
             watch.begin(f"measuring {data.name} at level {level}", None)
             resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
             judgements = [judgement for _, judgement in cells if judgement is not None]
-            measured = Measurement(data.name, test, dev, resampling, self._suffix, _partners(systems), judgements)
+            measured = Measurement(data.name, test, dev, resampling, self._suffix, partners, judgements)
             state.boards.setdefault(level, {})[data.name] = measured
             if not data.labelled:
                 state.answers += measured.answers()
@@ -508,23 +504,25 @@ class _Work:
         cell = with_statuses(blank("done"), output, self._rows[grain][:split])
         if not cell.coverage:
             return cell, None
-        opinions = [
-            self._opinion(system, table, answers)
-            for table, answers in ((test, output.answers[:split]), (dev, output.answers[split:]))
-        ]
+        parts = (test, output.answers[:split]), (dev, output.answers[split:])
+        of_test, of_dev = (self._opinion(system, table, answers) for table, answers in parts)
         if system.marks and test.labelled and system.name not in self._confusions:
-            self._confusions[system.name] = self._confused(system, output)
+            self._confusions[system.name] = list(
+                type_confusions(
+                    system.name,
+                    self._data.name,
+                    self._data.test,
+                    output.answers[: len(self._data.test)],  # type: ignore[arg-type]
+                    detector_taxonomy=system.taxonomy,
+                    annotator=self._entry.annotator,
+                    seen=seen,
+                    suffix=f"cell:{output.key[:16]}|{self._suffix}",
+                )
+            )
         predictions = output.answers[:split] if system.marks else ()
-        judgement = Judgement(
-            system.name,
-            system.about.direction or "",
-            opinions[0],
-            opinions[1],
-            seen,
-            output.key,
-            predictions,  # type: ignore[arg-type]
-        )
-        return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
+        direction = system.about.direction or ""
+        about = system.name, direction, of_test, of_dev, seen, output.key
+        return msgspec.structs.replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
 
     def _unsuited(self, system: System, level: Level) -> str | None:
         """Why a system is not asked."""
@@ -575,21 +573,6 @@ class _Work:
             unit=self._bench.unit,
             annotator=self._entry.annotator,
         )
-
-    def _confused(self, system: System, output: SystemOutput) -> list[BenchConfusion]:
-        """Which types a detector takes for which, where the labels have types."""
-        samples = self._data.test
-        matrices = type_confusions(
-            system.name,
-            self._data.name,
-            samples,
-            output.answers[: len(samples)],  # type: ignore[arg-type]
-            detector_taxonomy=system.taxonomy,
-            annotator=self._entry.annotator,
-            seen=system.name in self._entry.seen,
-            suffix=f"cell:{output.key[:16]}|{self._suffix}",
-        )
-        return list(matrices)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         typed = table.level == "response" and grain_of_types(table.samples, self._entry.annotator) == "response"

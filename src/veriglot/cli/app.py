@@ -120,7 +120,13 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
             command.main(arguments, prog_name="veriglot")
         return 0
     if "write_config" in flags:
-        sys.stdout.write(_settings_file(command, arguments))
+        names = ["veriglot"]
+        for word in arguments:  # the first of them name the command
+            if word.startswith("-") or not isinstance(command, TyperGroup):
+                break
+            command = command.get_command(None, word)  # type: ignore[arg-type, assignment]
+            names.append(word)
+        sys.stdout.write(commented_toml(" ".join(names), getattr(command, "callback", None)))
         return 0
     quiet = "quiet" in flags
     try:
@@ -131,17 +137,6 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
     except typer.TyperException as error:
         return _refuse(error)
     return code if isinstance(code, int) else 0
-
-
-def _settings_file(command: Any, arguments: list[str]) -> str:
-    """The settings file of the command that the first words name."""
-    names = ["veriglot"]
-    for word in arguments:
-        if word.startswith("-") or not isinstance(command, TyperGroup):
-            break
-        command = command.get_command(None, word)  # type: ignore[arg-type]
-        names.append(word)
-    return commented_toml(" ".join(names), getattr(command, "callback", None))
 
 
 _PLAIN = {  # what the type check says, and what a reader is told

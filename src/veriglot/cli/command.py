@@ -28,6 +28,7 @@ from typing import (
     get_type_hints,
 )
 
+import msgspec
 import typer
 from typer.core import TyperArgument, TyperGroup
 
@@ -269,8 +270,6 @@ def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dic
 
 def _checked(parameter: Parameter, value: Any, path: Path) -> Any:
     """A value of the file as the type of its parameter; a list stands for names that options separate by commas."""
-    import msgspec
-
     if isinstance(value, dict) and parameter.repeated:  # the table [columns]
         value = [f"{key}={each}" for key, each in value.items()]
     if isinstance(value, list) and not parameter.repeated:
@@ -308,8 +307,6 @@ def _page(name: str, flat: list[Parameter]) -> Iterator[str]:
 
 
 def _toml_value(parameter: Parameter) -> str:
-    import msgspec
-
     if parameter.default in (None, (), ...):
         value = f'"{parameter.info.metavar or "..."}"'
         return f"[{value}]" if parameter.repeated else value

@@ -76,7 +76,11 @@ def convert(options: ConvertOptions) -> int:
     if options.summary and target == "-":
         deque(samples, maxlen=0)
     else:
-        losses = _write(samples, options)
+        first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
+        with Writer(target, format=options.to) as writer:
+            for sample in chain(first, samples):
+                writer.write(sample)
+        losses = writer.losses
     _tell(report, losses, quiet_files=options.summary)
     if labels is not None:
         for line in _account_of(labels):
@@ -88,14 +92,6 @@ def convert(options: ConvertOptions) -> int:
     elif options.summary:
         print("\n".join(_report_lines(report)))
     return EXIT_ROWS_FAILED if account.tally.failed or (losses is not None and losses.rows_left_out) else 0
-
-
-def _write(samples: Iterator[Sample], options: ConvertOptions) -> Losses:
-    first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
-    with Writer(options.target, format=options.to) as writer:
-        for sample in chain(first, samples):
-            writer.write(sample)
-    return writer.losses
 
 
 def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: Account) -> Iterator[Sample]:
@@ -139,9 +135,13 @@ def _labelled_rows(
     labelled: list[Sample | FailedRow] = []  # at worst all rows: no more than the predictions, which are in memory too
     refused: InputError | None = None
     for row in rows:
-        made, error = _labelled(row, labels, source)
-        refused = refused or error
-        labelled.append(made)
+        if isinstance(row, Sample):
+            try:
+                row = labels.put_into(row)
+            except InputError as error:
+                refused = refused or error
+                row = FailedRow.of(error.at(path=source), encode(row).decode())
+        labelled.append(row)
         if labels.fit:
             yield from labelled
             labelled.clear()
@@ -152,18 +152,6 @@ def _labelled_rows(
             remedy = refused.remedy
         count = len(labels.predictions.by_id)
         raise InputError(f"not one of the {count:,} predictions belongs to a sample: {what}", remedy, path=source)
-
-
-def _labelled(
-    row: Sample | FailedRow, labels: PredictedLabels, source: str
-) -> tuple[Sample | FailedRow, InputError | None]:
-    """A row with its prediction, or as a bad one with what stands against it."""
-    if not isinstance(row, Sample):
-        return row, None
-    try:
-        return labels.put_into(row), None
-    except InputError as error:
-        return FailedRow.of(error.at(path=source), encode(row).decode()), error
 
 
 def _account_of(labels: PredictedLabels) -> Iterator[str]:

@@ -269,7 +269,10 @@ class _FactualSet:
         people = [{"id": who.id, "names": who.names, "titles": who.titles, **who.meta} for who in chosen]
         _write(self._root / "people.jsonl", people)
         _write(self._root / "people.set_aside.jsonl", account.set_aside)
-        results.update(_summary_of(counts, account))
+        aside = Counter(person.reason for person in account.set_aside)
+        reasons = {"too_few_articles": aside["articles"], "unusable_rows": aside["unusable"]}
+        results["people"] = {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons}
+        results["articles"] = {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()}
 
     def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[NamedPerson], dict[str, int]]:
         """Who may come into the set, and how many were found and described."""
@@ -317,11 +320,18 @@ class _FactualSet:
     def _sets(self, responses: dict[str, Path], account: dict[str, Any]) -> FactualManifest:
         """The sets of all responses, and the manifest; what was made from the same is left as it is."""
         files = Queries(self._options.labels) if self._options.labels else None
+        settings = {
+            "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
+            "samples": self._options.samples,
+            "prompt": prompt_version("biography"),
+            "refusals": refusals_version(),
+            "prices": self._prices,
+        }
         manifest = write_sets(
             self._root,
             responses,
             account,
-            self._settings(),
+            settings,
             cross=self._order.cross,
             labels=() if files is None else readable(files.rows(), "rows of labels could not be read."),
             labelled=[] if files is None else [Path(name) for name in files.paths],
@@ -329,16 +339,6 @@ class _FactualSet:
         )
         _example(self._root / "bench.toml")
         return manifest
-
-    def _settings(self) -> dict[str, Any]:
-        """What the sets are made by, beside people and articles."""
-        return {
-            "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
-            "samples": self._options.samples,
-            "prompt": prompt_version("biography"),
-            "refusals": refusals_version(),
-            "prices": self._prices,
-        }
 
     def plan(self) -> int:
         """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
@@ -358,15 +358,6 @@ class _FactualSet:
         if bad:
             say(f"{bad:,} rows of people could not be read.")
         return EXIT_ROWS_FAILED if bad else 0
-
-
-def _summary_of(counts: dict[str, int], account: ChoiceAccount) -> dict[str, Any]:
-    aside = Counter(person.reason for person in account.set_aside)
-    reasons = {"too_few_articles": aside["articles"], "unusable_rows": aside["unusable"]}
-    return {
-        "people": {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons},
-        "articles": {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()},
-    }
 
 
 def _unusable(row: FailedRow) -> RejectedPerson:

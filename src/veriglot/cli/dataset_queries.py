@@ -83,7 +83,13 @@ def queries(
             **progress,
         )
     if not run.quiet:
-        _account(path)
+        with path.open("rb") as file:
+            written = sum(1 for _ in file)
+        with rejected_path(path).open("rb") as file:
+            reasons = Counter(msgspec.json.decode(line)["reason"] for line in file)
+        say(f"{path}: {written:,} queries. {reasons.total():,} were rejected and stand in {rejected_path(path)}.")
+        for reason, number in reasons.most_common():
+            say(f"  {reason}: {number:,}")
     return tell(path, tally, what="articles")
 
 
@@ -108,17 +114,6 @@ def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> 
     print_plan(calls_at_most=calls, articles_that_cannot_be_used=unusable, tokens_in=tokens)
 
 
-def _account(output: Path) -> None:
-    """Say how many queries passed, and why the others did not."""
-    with output.open("rb") as file:
-        written = sum(1 for _ in file)
-    with rejected_path(output).open("rb") as file:
-        reasons = Counter(msgspec.json.decode(line)["reason"] for line in file)
-    say(f"{output}: {written:,} queries. {reasons.total():,} were rejected and stand in {rejected_path(output)}.")
-    for reason, number in reasons.most_common():
-        say(f"  {reason}: {number:,}")
-
-
 def _write_prompts(
     output: Path, people: list[str], languages: str | None, articles: list[str], part: Part, *, overwrite: bool
 ) -> int:
@@ -132,12 +127,6 @@ def _write_prompts(
         maker="prompt",
     )
     tags = None if languages is None else list(language_tags(languages))
-    rows = biographies(records_of(people, person_from), tags, references=_by_person(articles, part))
-    return tell(output, checkpoint.run(rows, lambda query: query), what="prompts")
-
-
-def _by_person(articles: list[str], part: Part) -> dict[tuple[str, str], Reference]:
-    """The articles by person and language; how many could not be used is said."""
     by_item: dict[tuple[str, str], Reference] = {}
     unusable = 0
     for row in references(articles, part):
@@ -150,4 +139,5 @@ def _by_person(articles: list[str], part: Part) -> dict[tuple[str, str], Referen
             f"{unusable:,} articles cannot be used as evidence: they do not say which `item` they are about, or in what"
             " language, or have no text."
         )
-    return by_item
+    rows = biographies(records_of(people, person_from), tags, references=by_item)
+    return tell(output, checkpoint.run(rows, lambda query: query), what="prompts")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,8 +21,6 @@ from veriglot.storage.checkpoint import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from veriglot.datasets.token_labels import LabelAccount
 
 
 @command
@@ -190,18 +187,12 @@ def labels(
     if json:
         print_json(account)
     elif not run.quiet:
-        _show_labels(account)
+        total = sum(account.tokens.values())
+        for name, count in account.tokens.items():
+            print(f"{name:24} {account.label_ids[name]:>3} {count:>12,} tokens {count / max(1, total):>7.2%}")
+        print(f"spans: {', '.join(f'{number:,} {what}' for what, number in account.spans.items()) or 'none'}")
+        if account.unchecked:
+            names = ", ".join(f"{name!r} ({account.taxonomies[name]:,} rows)" for name in account.unchecked)
+            print(f"taxonomies that are not known here, so that types could not be looked up: {names}")
+        print(f"rows: {account.rows:,}, without a span {account.clean:,}, cut {account.cut:,}")
     return tell(path, tally, what="rows")
-
-
-def _show_labels(account: LabelAccount) -> None:
-    """The account on standard output: tokens by label, then what became of spans."""
-    total = sum(account.tokens.values())
-    for name, count in account.tokens.items():
-        sys.stdout.write(f"{name:24} {account.label_ids[name]:>3} {count:>12,} tokens {count / max(1, total):>7.2%}\n")
-    spans = ", ".join(f"{number:,} {what}" for what, number in account.spans.items()) or "none"
-    sys.stdout.write(f"spans: {spans}\n")
-    if account.unchecked:
-        names = ", ".join(f"{name!r} ({account.taxonomies[name]:,} rows)" for name in account.unchecked)
-        sys.stdout.write(f"taxonomies that are not known here, so that types could not be looked up: {names}\n")
-    sys.stdout.write(f"rows: {account.rows:,}, without a span {account.clean:,}, cut {account.cut:,}\n")

@@ -12,6 +12,7 @@ from typing import Any
 
 from veriglot.cli.command import command
 from veriglot.cli.console import print_json
+from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import MissingExtraError, VeriglotError
 from veriglot.plugins import packaged
 from veriglot.records import Evidence, Sample, Status
@@ -44,7 +45,6 @@ def doctor(
 
 def examine() -> dict[str, Any]:
     """Everything that `veriglot doctor` knows, as plain data."""
-    from veriglot.detectors.registry import DETECTORS
     from veriglot.pipeline.engine import cores
 
     packages = [_package(line) for line in requires("veriglot") or ()]
@@ -120,8 +120,6 @@ def _detector(name: str) -> dict[str, Any]:
 
 def _needs(name: str) -> str | None:
     """What a detector has to be told before it can be made; None where its name is enough."""
-    from veriglot.detectors.registry import DETECTORS
-
     entry, parameters = DETECTORS.entry(name), inspect.signature(DETECTORS.load(name)).parameters
     if entry.argument is not None:
         return f"{name}:{entry.argument.upper()}; {entry.summary}"
@@ -135,7 +133,6 @@ def _needs(name: str) -> str | None:
 
 def _plugins() -> list[dict[str, Any]]:
     """What other packages add, by kind."""
-    from veriglot.detectors.registry import DETECTORS
     from veriglot.encoders.base import ENCODERS
     from veriglot.judging.nli import ENTAILMENTS
     from veriglot.llm.registry import CLIENTS

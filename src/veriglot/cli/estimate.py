@@ -188,7 +188,6 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
         print_json([{**plan._asdict(), "estimator": str(estimator)} for plan in plans])
         return
     if form == "csv":
-        heads = ("model", "language", "estimator", "half_width", "now", "responses", "labelled")
         rows = [
             (
                 plan.model,
@@ -200,7 +199,8 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
             )
             for plan in plans
         ]
-        sys.stdout.write(Table("", heads, rows).to_csv())
+        heads = "model language estimator half_width now responses labelled"
+        sys.stdout.write(Table.named("", heads, rows).to_csv())
         return
     plan_rows = [
         (
@@ -228,23 +228,19 @@ def _needed(plan: Plan | None) -> str:
 
 
 def _show_rates(rates: Sequence[Rate], form: str | None) -> None:
+    """Percentages with intervals; contradictions stand above the table, other reasons of unreliable rates below."""
     import msgspec
+
+    from veriglot.study.rates import contradictions
 
     if form == "json":
         sys.stdout.buffer.write(b"[\n" + b",\n".join(map(msgspec.json.encode, rates)) + b"\n]\n")
         sys.stdout.buffer.flush()
-    elif form == "csv":
+        return
+    if form == "csv":
         fields = Rate.__struct_fields__
-        rows = [[getattr(rate, name) for name in fields] for rate in rates]
-        sys.stdout.write(Table("", fields, rows).to_csv())
-    else:
-        _print_rates(rates)
-
-
-def _print_rates(rates: Sequence[Rate]) -> None:
-    """Percentages with intervals; contradictions stand above the table, other reasons of unreliable rates below."""
-    from veriglot.study.rates import contradictions
-
+        sys.stdout.write(Table("", fields, [[getattr(rate, name) for name in fields] for rate in rates]).to_csv())
+        return
     against = list(_reasons(rates, contradictions))
     for line in against:
         print(f"Contradiction: {line}")

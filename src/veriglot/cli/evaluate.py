@@ -427,6 +427,8 @@ _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"
 
 def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
     """Print the tables of an evaluation; `levels` are those that were asked for, none for all."""
+    from veriglot.metrics.estimate import POOLED
+
     shown = []
     unit = evaluation.counts.unit
     for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
@@ -439,7 +441,14 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
         if level == "category":
             _print_types(evaluation)
     if not levels or "unit" in levels:
-        _print_reliability(evaluation)
+        rows = [
+            (f"{row.low:.3f}", f"{row.high:.3f}", f"{row.units:,}", *map(number, (row.confidence, row.positive)))
+            for row in evaluation.reliability()[POOLED]
+            if row.units
+        ]
+        heads = ("from", "below", unit, "mean confidence", "unsupported")
+        if rows:
+            Table(f"Confidence of units ({unit}) against labels, pooled", heads, rows).print()
     print(_LEGEND + (_INTERVALS if any(figure.low is not None for figure in shown) else ""))
     for line in (*evaluation.notes, *_reasons(shown)):
         print(f"Note: {line}")
@@ -479,20 +488,6 @@ def _print_types(evaluation: Evaluation) -> None:
         unit = evaluation.counts.unit
         heads = ("type", unit, "prevalence", *_RATES, "mean F1")
         Table(f"Units ({unit}), each type against the rest, pooled", heads, rows).print()
-
-
-def _print_reliability(evaluation: Evaluation) -> None:
-    from veriglot.metrics.estimate import POOLED
-
-    unit = evaluation.counts.unit
-    rows = [
-        (f"{row.low:.3f}", f"{row.high:.3f}", f"{row.units:,}", *map(number, (row.confidence, row.positive)))
-        for row in evaluation.reliability()[POOLED]
-        if row.units
-    ]
-    if rows:
-        heads = ("from", "below", unit, "mean confidence", "unsupported")
-        Table(f"Confidence of units ({unit}) against labels, pooled", heads, rows).print()
 
 
 def _short(value: float) -> str:

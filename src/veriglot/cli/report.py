@@ -74,12 +74,16 @@ def report(
             raise UsageError(f"--table goes with --to csv, not with {kind}.")
         _show(read_results(path), kind, output or "-", table, write_bench, render_bench, bench_document)
         return
-    from veriglot.report.study import render_study, study_table
+    from veriglot.report.study import render_study, study_table, write_tables
     from veriglot.report.study_page import write_study
 
     results = _study(path)
     if table == "all":
-        _write_all(results, to, output)
+        if to not in {None, "csv"} or output in {None, "-"}:
+            raise UsageError(
+                "`--table all` writes every table as CSV into a folder.", "Type: --table all --output FOLDER"
+            )
+        print("\n".join(map(str, write_tables(results, output or ""))))
         return
     kind = to or _kind(output, "csv" if table else "html")
     if table and kind in {"html", "terminal"}:
@@ -113,15 +117,6 @@ def _is_bench(path: Path) -> bool:
 
 def _kind(output: str | None, default: str) -> str:
     return default if output is None or output == "-" else kind_of(output, _SUFFIXES)
-
-
-def _write_all(results: StudyResults, format_: str | None, output: str | None) -> None:
-    from veriglot.report.study import write_tables
-
-    if format_ not in {None, "csv"} or output in {None, "-"}:
-        raise UsageError("`--table all` writes every table as CSV into a folder.", "Type: --table all --output FOLDER")
-    for path in write_tables(results, output or ""):
-        print(path)
 
 
 def _show(

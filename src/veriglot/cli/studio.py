@@ -101,7 +101,9 @@ def init(
     title = name or folder.resolve().name
     tags = [get_language(value).tag for value in parts(languages or "")]
     seen = [_path_from(folder, value) for value in data or ()] or ["data.jsonl"]
-    text = preset_text(preset, title=title, slug=_slug(title), data=seen, languages=tags)
+    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-") or "project"  # else there is no Latin letter
+    text = preset_text(preset, title=title, slug=slug, data=seen, languages=tags)
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     print(path)
@@ -116,12 +118,6 @@ def _path_from(folder: Path, path: str) -> str:
     if Path(path).is_absolute() or ((folder / path).exists() and not Path(path).exists()):
         return path
     return Path(os.path.relpath(path, folder)).as_posix()
-
-
-def _slug(title: str) -> str:
-    """A slug of a name; of one that has no Latin letters, `project`."""
-    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-") or "project"
 
 
 @app.command("import")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from veriglot.cli.command import command, new_app
 from veriglot.cli.console import Account, listed, print_json
@@ -13,6 +13,7 @@ from veriglot.cli.inputs import find_inputs, rows_of
 from veriglot.detectors.ensemble import read_members
 from veriglot.report.tables import Table
 from veriglot.storage.files import write_json
+from veriglot.training import load_trainer
 
 app = new_app()
 
@@ -40,8 +41,6 @@ def grounding(
 
     For example: veriglot train grounding silver/ checked.jsonl -o weights/
     """
-    from veriglot.training import load_trainer
-
     load_trainer("grounding")(
         list(map(Path, data)),
         Path(output),
@@ -68,8 +67,6 @@ def reader(
 
     For example: veriglot train reader mfava/silver xquad pawsx indonli -o weights/ --device cuda
     """
-    from veriglot.training import load_trainer
-
     load_trainer("reader")(
         list(map(Path, data)),
         Path(output),
@@ -94,13 +91,25 @@ def tokens(
 
     For example: veriglot train tokens multi.toml --dry-run
     """
-    from veriglot.training import load_trainer
-
     module = load_trainer("tokens")
     settings, folder = module.read_config(Path(config)), Path(config).parent
     if dry_run:
-        result = module.plan(settings, folder)
-        print_json(result) if json else _print_plan(result)
+        plan = module.plan(settings, folder)
+        if json:
+            print_json(plan)
+            return
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in plan.left_out.items())
+        shown = [
+            ("rows to train on, to validate on", f"{plan.rows:,}, {plan.validation:,}"),
+            ("rows left out", left_out or "none"),
+            ("rows whose evidence is cut to fit", f"{plan.cut:,}"),
+            ("tokens of an epoch", f"{plan.tokens:,}"),
+            ("checkpoints, steps in all", f"{plan.checkpoints:,}, {plan.steps:,}"),
+            ("parameters, trained ones", f"{plan.parameters:,}, {plan.trained:,}"),
+            ("time by the speed of one step", f"about {plan.seconds / 60:,.0f} min"),
+            ("memory of that step", f"{plan.memory / 1e9:.1f} GB"),
+        ]
+        Table("What training takes", ("", ""), shown).print()
         return
     runs = module.train(settings, folder, say=_echo)
     rows = module.summary(runs)
@@ -110,22 +119,6 @@ def tokens(
         columns = ("language", "figure", "mean", "deviation", "seeds")
         cells = [[row[column] for column in columns] for row in rows]
         Table("Validation, over seeds", columns, [[cell or "all", *rest] for cell, *rest in cells]).print()
-
-
-def _print_plan(plan: Any) -> None:
-    """What training takes, a line for each figure."""
-    left_out = ", ".join(f"{count:,} {reason}" for reason, count in plan.left_out.items())
-    rows = [
-        ("rows to train on, to validate on", f"{plan.rows:,}, {plan.validation:,}"),
-        ("rows left out", left_out or "none"),
-        ("rows whose evidence is cut to fit", f"{plan.cut:,}"),
-        ("tokens of an epoch", f"{plan.tokens:,}"),
-        ("checkpoints, steps in all", f"{plan.checkpoints:,}, {plan.steps:,}"),
-        ("parameters, trained ones", f"{plan.parameters:,}, {plan.trained:,}"),
-        ("time by the speed of one step", f"about {plan.seconds / 60:,.0f} min"),
-        ("memory of that step", f"{plan.memory / 1e9:.1f} GB"),
-    ]
-    Table("What training takes", ("", ""), rows).print()
 
 
 @app.command("nli")
@@ -140,8 +133,6 @@ def nli(
 
     For example: veriglot train nli nli.toml --dry-run
     """
-    from veriglot.training import load_trainer
-
     module = load_trainer("nli")
     settings, folder = module.read_config(Path(config)), Path(config).parent
     result = module.plan(settings, folder) if dry_run else module.train(settings, folder, say=_echo)

@@ -369,11 +369,6 @@ class _SetJob:
     without_cross: int = 0
     tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = field(default_factory=dict)
 
-    def cells(self) -> tuple[FactualCell, ...]:
-        for cell, quality in self.tallies.values():
-            cell.quality = quality.quality()
-        return tuple(cell for cell, _ in self.tallies.values())
-
     def _write(self, name: str, record: msgspec.Struct) -> None:
         self.writers[name].write(encode(record) + b"\n")
         self.rows[name] += 1
@@ -554,7 +549,9 @@ def write_sets(
         job.writers.update((name, stack.enter_context(open_whole(root / name))) for name in names)
         for model, rows in responses.items():
             job.read(model, rows)
-    cells = job.cells()
+    for cell, quality in job.tallies.values():
+        cell.quality = quality.quality()
+    cells = tuple(cell for cell, _ in job.tallies.values())
     encoded = [msgspec.to_builtins(cell) for cell in cells]
     summed = [name for name in FactualCell.__struct_encode_fields__ if name not in _UNSUMMED]
     total = {name: sum(cell[name] for cell in encoded) for name in summed}

@@ -17,6 +17,7 @@ import msgspec
 
 from veriglot.detectors.calibration import Versioned, settings_of
 from veriglot.detectors.grounding.detector import Grounding
+from veriglot.detectors.registry import load_if_here
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.plugins import Configured
@@ -26,7 +27,6 @@ from veriglot.signatures import digest, signature
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Recorded", "RecordedFigure"]
@@ -180,8 +180,6 @@ class Auto(Configured):
         candidates: str | Sequence[str] | None = None,
         reader_weights: str | None = None,
     ) -> None:
-        from veriglot.detectors.registry import load_if_here
-
         reader = load_if_here("reader", threshold=threshold, words=words, weights=reader_weights)
         self._own: Detector = Grounding(threshold=threshold, words=words) if reader is None else reader
         self._note = NO_READER if reader is None else None
@@ -240,10 +238,11 @@ class Auto(Configured):
         if self._best:
             try:
                 resolved = resolve_language(sample)
-                setting = None if resolved is None else _setting(sample, resolved)
+                setting: _Setting = "translation" if sample.task is Task.TRANSLATION else "evidence"
+                foreign = resolved is not None and setting == "evidence" and evidence_notes(sample, resolved)
             except Exception:  # one sample must not lose the batch: its detector says what is wrong with it
                 return self._own, self._note
-            if resolved is not None and setting is not None and (resolved.tag, setting) in self._best:
+            if resolved is not None and not foreign and (resolved.tag, setting) in self._best:
                 return self._best[resolved.tag, setting]
         return self._own, self._note
 
@@ -259,8 +258,6 @@ def _best(
     Each is loaded once, with these options. It is not here where its packages or its model are missing, or are of
     another revision than the figures.
     """
-    from veriglot.detectors.registry import load_if_here
-
     if recorded is None:
         return {}
     names = {known.name for known in recorded.detectors()}
@@ -294,10 +291,3 @@ def _why(recorded: Recorded, language: str, setting: _Setting, ranking: Sequence
     shown = ", ".join(f"{known.name} {value:.3f}" for known, value in ranking[:_SHOWN])
     where = f"{language} translations" if setting == "translation" else language
     return f"{BY_FIGURES} ({recorded.measure} of {recorded.level}s, {where}: {shown})"
-
-
-def _setting(sample: Sample, resolved: ResolvedLanguage) -> _Setting | None:
-    """What kind of figures a sample's would be; None where it has evidence in another language."""
-    if sample.task is Task.TRANSLATION:
-        return "translation"
-    return None if evidence_notes(sample, resolved) else "evidence"

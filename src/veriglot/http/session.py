@@ -345,14 +345,10 @@ class _Pace:
                 now = time.monotonic()
                 remaining = self._next - now
                 if remaining <= 0:
-                    self._next = next_turn(self._next, now, self._gap)
+                    due = self._next if now - self._next < self._gap else now  # who wakes late delays no other thread
+                    self._next = due + self._gap
                     return
             self._stopped.wait(remaining)
-
-
-def next_turn(due: float, now: float, gap: float) -> float:
-    """The turn `gap` seconds after one that was `due` and is taken `now`: a thread that wakes late delays no other."""
-    return (due if now - due < gap else now) + gap
 
 
 _LOG = logging.getLogger(__name__)

@@ -108,8 +108,15 @@ def get(
 
 
 def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable[[str], None]) -> None:
-    """Fetch from one place after the other until one has given everything."""
-    _have_room(arrivals, places)
+    """Fetch from one place after the other until one has given everything; refuse first what cannot end well."""
+    carried = max((origin.bytes for origin in places if isinstance(origin, Carrier)), default=0)
+    needed = arrivals.model.bytes + carried - arrivals.bytes_here()
+    free = shutil.disk_usage(folder()).free
+    if free < needed:
+        raise WeightsError(
+            f"{arrivals.model.name!r} needs {_size(needed)} in {folder()}, and {_size(free)} are free.",
+            "Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
+        )
     retryable = False
     explanations = []
     for origin in places:
@@ -166,18 +173,6 @@ def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[
         f"The licence of {model.name!r}, {model.licence}, has to be accepted before it is fetched.",
         f"Read it, then type: veriglot models get {model.name} --accept-licence",
     )
-
-
-def _have_room(arrivals: Arrivals, places: tuple[Place, ...]) -> None:
-    """Refuse before the download what cannot end well."""
-    carried = max((origin.bytes for origin in places if isinstance(origin, Carrier)), default=0)
-    needed = arrivals.model.bytes + carried - arrivals.bytes_here()
-    free = shutil.disk_usage(folder()).free
-    if free < needed:
-        raise WeightsError(
-            f"{arrivals.model.name!r} needs {_size(needed)} in {folder()}, and {_size(free)} are free.",
-            "Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
-        )
 
 
 def _size(count: int) -> str:

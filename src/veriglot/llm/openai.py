@@ -27,7 +27,12 @@ _EXCERPT = 300
 def reply_of(answer: Any, parameters: dict[str, Any]) -> Reply:
     """The first choice of an answer of either path; `parameters` is what was sent beside the text."""
     if isinstance(answer, dict) and "error" in answer and not answer.get("choices"):
-        raise _error_inside(answer["error"])
+        error = answer["error"] if isinstance(answer["error"], dict) else {"message": answer["error"]}
+        message, code = error.get("message"), error.get("code")
+        status = code if isinstance(code, int) and not isinstance(code, bool) else None
+        retryable = status is not None and (status == 429 or status >= 500)
+        what = f"The server answered with an error: {str(message)[:_EXCERPT]}"
+        raise ModelError(what, retryable=retryable, status=status)
     try:
         choice = answer["choices"][0]
         text, reasoning, refused = _text_of(choice)
@@ -88,16 +93,6 @@ def _alternatives(given: Any) -> tuple[tuple[str, float], ...]:
     """The likeliest tokens of one place: a list of objects as of chat, or a mapping as of completion."""
     listed = given.items() if isinstance(given, dict) else ((token["token"], token["logprob"]) for token in given or ())
     return tuple((_whole(text), float(value)) for text, value in listed)
-
-
-def _error_inside(error: Any) -> ModelError:
-    message = error.get("message") if isinstance(error, dict) else error
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and not isinstance(code, bool) else None
-    retryable = status is not None and (status == 429 or status >= 500)
-    return ModelError(
-        f"The server answered with an error: {str(message)[:_EXCERPT]}", retryable=retryable, status=status
-    )
 
 
 _FATAL = {*range(300, 400), 401, 402, 404, 405}  # 403 is not among them: moderation answers single requests with it

@@ -74,7 +74,14 @@ class Comet:
         self._marks = bool(getattr(network, "word_level", False))
         self._seen: list[Any] = []
         if self._marks:
-            self._listen_to_decoding()
+            decode = self._network.decode
+
+            def listening(probabilities: Any, ids: Any, offsets: Any) -> Any:
+                """Keep the probabilities of the tokens that the model decodes its spans from."""
+                self._seen[:] = [probabilities, offsets]
+                return decode(probabilities, ids, offsets)
+
+            self._network.decode = listening
         self.about = {
             "class": type(network).__name__,
             "folder": str(file.parents[1]),
@@ -118,16 +125,6 @@ class Comet:
             for answer, value in zip(answers, [] if values is None else values.float().reshape(-1).tolist()):
                 answer.setdefault("parts", {})[mine] = value
         return answers
-
-    def _listen_to_decoding(self) -> None:
-        """Keep the probabilities of the tokens that the model decodes its spans from."""
-        decode = self._network.decode
-
-        def listening(probabilities: Any, ids: Any, offsets: Any) -> Any:
-            self._seen[:] = [probabilities, offsets]
-            return decode(probabilities, ids, offsets)
-
-        self._network.decode = listening
 
     def _tokens(self, probabilities: Any, offsets: Any) -> list[list[list[Any]]]:
         names = self._network.label_encoder.ids_to_label

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
+from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -100,7 +101,7 @@ class Difference(Interval, frozen=True):
             return None
         difference, error = rates[0] - rates[1], float(defined.std(ddof=1))
         moved = np.full(len(drawn), difference)
-        p = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else 1.0
+        p = math.erfc(abs(difference) / error / sqrt(2)) if error > 0 else 1.0
         low, high = _interval(drawn, confidence)
         return cls(
             difference, p, effect=None, paired=False, queries=queries, left_out=(0, 0), error=error, freedom=math.inf,
@@ -129,7 +130,7 @@ class Difference(Interval, frozen=True):
         own = [(difference.error / n) ** 2 for difference in differences]
         # A draw of a profile whose rates nearly meet lies far out: quantiles, where that one would make a variance.
         lower, upper = np.nanquantile(moved, [0.1587, 0.8413])
-        error = math.sqrt(sum(own) + ((upper - lower) / 2) ** 2)
+        error = sqrt(sum(own) + ((upper - lower) / 2) ** 2)
         freedom = _satterthwaite(own, [difference.freedom for difference in differences])
         effects = [difference.effect for difference in differences if difference.effect is not None]
         low, high = _interval(drawn, confidence)
@@ -257,11 +258,11 @@ def _error(first: Share, second: Share, *, paired: bool) -> tuple[float, float, 
     """Standard error of the difference of marked shares, its degrees of freedom, and what standardises it."""
     if paired:
         influences = first.influences - second.influences
-        return error_of(influences), freedom_of(influences), error_of(influences) * math.sqrt(len(influences))
+        return error_of(influences), freedom_of(influences), error_of(influences) * sqrt(len(influences))
     squares = [first.error**2, second.error**2]
     freedom = _satterthwaite(squares, [freedom_of(first.influences), freedom_of(second.influences)])
-    spread = math.sqrt((squares[0] * first.clusters + squares[1] * second.clusters) / 2)
-    return math.sqrt(sum(squares)), freedom, spread
+    spread = sqrt((squares[0] * first.clusters + squares[1] * second.clusters) / 2)
+    return sqrt(sum(squares)), freedom, spread
 
 
 def _unseen(tallies: Tallies) -> float:
@@ -274,7 +275,7 @@ def _unseen(tallies: Tallies) -> float:
     if share is None or 0 < share.value < 1:
         return 0.0
     a, b = share.value * share.effective + 0.5, (1 - share.value) * share.effective + 0.5
-    return math.sqrt(a * b / (a + b + 1)) / (a + b)
+    return sqrt(a * b / (a + b + 1)) / (a + b)
 
 
 def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float:
@@ -467,15 +468,15 @@ def t_test(
     if kind == "paired":
         difference, spread, freedom = float((x - y).mean()), float((x - y).std(ddof=1)), float(n - 1)
     elif kind == "student":
-        spread, freedom = math.sqrt(((n - 1) * vx + (m - 1) * vy) / (n + m - 2)), float(n + m - 2)
+        spread, freedom = sqrt(((n - 1) * vx + (m - 1) * vy) / (n + m - 2)), float(n + m - 2)
     else:
         # Degrees of freedom of the effect, which are not those of the test: Delacre et al. 2021, equation 16.
-        spread = math.sqrt((vx + vy) / 2)
+        spread = sqrt((vx + vy) / 2)
         freedom = (n - 1) * (m - 1) * (vx + vy) ** 2 / ((m - 1) * vx**2 + (n - 1) * vy**2)
     interval = tested.confidence_interval(confidence)
     d, unbiasing = difference / spread, math.nan
     if freedom > 1:  # what takes the bias of a standardised difference away, exactly: Hedges 1981, equation 6e
-        unbiasing = math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
+        unbiasing = math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / sqrt(freedom / 2)
     return TTest(
         difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * unbiasing, (n, m),
         low=float(interval.low), high=float(interval.high),
@@ -535,27 +536,21 @@ def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: floa
     r, p = float(tested.statistic), float(tested.pvalue)
     tied = min(len(np.unique(first)), len(np.unique(second))) < points
     if method == "spearman" and points <= _PERMUTED and not tied:
-        p = _order_p(stats, first, second)
+        # The share of all orders of points that give as strong a correlation: without ties the coefficient is a line in
+        # the sum of products of ranks.
+        ranks, given = stats.rankdata(second), (stats.rankdata(first),)
+        p = float(
+            stats.permutation_test(
+                given, lambda moved, axis=-1: (moved * ranks).sum(axis=axis), permutation_type="pairings",
+                vectorized=True, n_resamples=np.inf, batch=40_000,
+            ).pvalue
+        )  # fmt: skip
     if points < 4:
         return Correlated(r, p, points, method)
     spread = 1.0 if method == "pearson" else 1 + r * r / 2
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (points - 3))
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(spread / (points - 3))
     low, high = (math.tanh(math.atanh(r) + step) if abs(r) < 1 else r for step in (-reach, reach))
     return Correlated(r, p, points, method, low=low, high=high)
-
-
-def _order_p(stats: Any, x: Array, y: Array) -> float:
-    """The share of all orders of points without ties that give as strong a correlation of ranks."""
-    ranks = stats.rankdata(y)
-
-    def agreement(moved: Array, axis: int = -1) -> Array:
-        # Without ties the coefficient is a line in the sum of products of ranks.
-        return np.asarray((moved * ranks).sum(axis=axis))
-
-    ordered = stats.permutation_test(
-        (stats.rankdata(x),), agreement, permutation_type="pairings", vectorized=True, n_resamples=np.inf, batch=40_000
-    )
-    return float(ordered.pvalue)
 
 
 def adjust(p_values: Values, method: str = "holm") -> Array:

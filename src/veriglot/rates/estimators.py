@@ -493,9 +493,12 @@ def estimate(
     wanted = Estimator(estimator)
     method = ESTIMATORS[wanted]
     share = Share.of(tallies)
-    findings = [*study_findings(share), *coverage_findings(coverage)]
+    findings = coverage_findings(coverage)
     if share is None:
+        findings = ["no unit was judged", *findings]
         return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
+    if share.clusters < FEWEST_CLUSTERS:
+        findings = [f"{_ENOUGH} independent texts or queries, and the study has {share.clusters}", *findings]
     rates = None
     if method.needs_profile:
         if profile is None:
@@ -557,14 +560,6 @@ _SURE = 0.025
 
 
 _ENOUGH = f"an interval that holds takes {FEWEST_CLUSTERS}"
-
-
-def study_findings(share: Share | None) -> list[str]:
-    """Too little to estimate from."""
-    if share is None:
-        return ["no unit was judged"]
-    enough = share.clusters >= FEWEST_CLUSTERS
-    return [] if enough else [f"{_ENOUGH} independent texts or queries, and the study has {share.clusters}"]
 
 
 def profile_findings(rates: DetectorRates) -> list[str]:

@@ -69,17 +69,12 @@ def board_table(view: View, board: Board) -> Table:
         cells = [_figure_cell(row.cells[data.name]) for data in board.data]
         mean = _NOTHING
         if row.mean is not None:
-            mean = Cell(number(row.mean), _mean_detail(row), value=row.mean)
+            texts = sum(f.clusters for f in row.cells.values() if f is not None and f.data in row.fair)
+            ends = "" if row.standing is None else _ends(row.standing.low, row.standing.high, texts)
+            mean = Cell(number(row.mean), f"{ends} (of {len(row.unseen)})".strip(), value=row.mean)
         cells += [mean] if several else []
         rows.append((row.system.name, _rank_cell(row), *cells, _win_cell(row.win, view.texts(board.level, ALL))))
     return Table(board.title, heads, rows, look=_BOARD)
-
-
-def _mean_detail(row: Row) -> str:
-    """The interval of a mean over data sets, and of how many it is."""
-    standing, texts = row.standing, sum(f.clusters for f in row.cells.values() if f is not None and f.data in row.fair)
-    ends = _ends(standing.low, standing.high, texts) if standing is not None else ""
-    return f"{ends} (of {len(row.unseen)})".strip()
 
 
 def _rank_cell(row: Row) -> Cell:
@@ -174,13 +169,6 @@ def _comparison_table(view: View) -> Table:
     title = f"Differences in {measures} from {results.baseline}, {_corrected_by(results)}"
     rows = [(c.system, c.data, c.level, *_tested(c)) for c in results.comparisons]
     return Table(title, ("system", "data", "level", *_TESTED), rows)
-
-
-def _pair_table(view: View, level: str) -> Table:
-    """Every difference between two systems of a level: what ranks follow from."""
-    title = f"Differences in {view.rank_by(level)} of {level}s between all systems, {_corrected_by(view.results)}"
-    rows = [(f"{c.system} − {c.baseline}", *_tested(c), winner(c) or "–") for c in view.pairs(level)]
-    return Table(title, ("systems", *_TESTED, "better"), rows)
 
 
 def _apart_table(view: View, board: Board) -> Table:
@@ -463,10 +451,10 @@ def _error_parts(view: View) -> Iterator[Part]:
     cells: dict[str, list[BenchError]] = {}
     for error in view.results.errors:
         cells.setdefault(f"{error.system} on {error.data}, {error.level}s", []).append(error)
-    heads = ("error", "language", "id", "score", "source", "response", "labelled", "marked", "notes")
+    heads = "error language id score source response labelled marked notes"
     for title, errors in cells.items():
         rows = [_error_row(error) for error in errors if error.number <= _ERRORS_SHOWN]
-        yield Fold(title, [Table(title, heads, rows)])
+        yield Fold(title, [Table.named(title, heads, rows)])
 
 
 def _error_row(error: BenchError) -> tuple[str | Cell, ...]:
@@ -547,7 +535,10 @@ def _level(view: View, level: str) -> Iterator[Part]:
     yield board_table(view, board)
     yield from _filled(_undefined_table(view, level))
     yield from _filled(_apart_table(view, board))
-    yield from [Fold("Tests between all systems", [_pair_table(view, level)])] if view.pairs(level) else []
+    if pairs := view.pairs(level):  # what ranks follow from
+        title = f"Differences in {board.measure} of {level}s between all systems, {_corrected_by(view.results)}"
+        rows = [(f"{c.system} − {c.baseline}", *_tested(c), winner(c) or "–") for c in pairs]
+        yield Fold("Tests between all systems", [Table(title, ("systems", *_TESTED, "better"), rows)])
     yield Fold("Win rates by group of languages", [_win_table(view, level)])
     for data in board.data:
         tables = [_measure_table(view, level, data.name), *_filled(_measure_table(view, level, data.name, at="own"))]

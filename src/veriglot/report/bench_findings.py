@@ -75,20 +75,15 @@ def _leaders(view: View, board: Board, first: list[Row]) -> str:
         lead = (
             f"{top} leads by {board.measure}, {_mean(first[0])}: better than {others} (corrected p at most {worst:.3f})"
         )
-        return lead + _exceptions(view, board, top)
+        fair = [row for row in _fair(view) if row.level == board.level and top in {row.system, row.baseline}]
+        ahead = [f"{best} is ahead of it on {row.data}" for row in fair if (best := winner(row)) not in {None, top}]
+        return lead + (f", though {_and_list(ahead)}" if ahead else "")
     if len(first) == 1:
         rivals = [pair.baseline if pair.system == top else pair.system for pair in own if winner(pair) is None]
         best = f"{top} has the best {board.measure}, {_mean(first[0])}"
         return f"{best}, but the tests do not tell it apart from {_and_list(rivals)}"
     names = _and_list([f"{row.system.name} ({number(row.mean)})" for row in first])
     return f"{names} share the first ranks by {board.measure}: the tests do not tell them apart"
-
-
-def _exceptions(view: View, board: Board, leader: str) -> str:
-    """The data sets on which a system is ahead of the one that leads in the mean."""
-    rows = [row for row in _fair(view) if row.level == board.level and leader in {row.system, row.baseline}]
-    ahead = [f"{best} is ahead of it on {row.data}" for row in rows if (best := winner(row)) not in {None, leader}]
-    return f", though {_and_list(ahead)}" if ahead else ""
 
 
 def _fair(view: View) -> list[BenchComparison]:

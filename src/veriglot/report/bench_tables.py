@@ -247,20 +247,7 @@ def _board_rows(board: Board) -> Table:
     columns = ["best_rank", "worst_rank", "system", "kind"]
     for data in board.data:
         columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
-    columns += [
-        "mean",
-        "mean_low",
-        "mean_high",
-        "data_sets",
-        "left_out",
-        "win_rate",
-        "win_low",
-        "win_high",
-        "wins",
-        "ties",
-        "cells",
-        "played",
-    ]
+    after = "mean mean_low mean_high data_sets left_out win_rate win_low win_high wins ties cells played"
     rows = []
     for row in board.rows:
         at = row.standing
@@ -273,7 +260,7 @@ def _board_rows(board: Board) -> Table:
         values += [row.mean, *ends, len(row.unseen), at.left_out if at is not None else None]
         values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
         rows.append(tuple(values))
-    return Table(board.title, tuple(columns), rows)
+    return Table(board.title, (*columns, *after.split()), rows)
 
 
 def _languages(view: View) -> Table:
@@ -297,8 +284,8 @@ def _type_accuracy(view: View) -> Table:
         for (system, tag), figures in view.accuracies(data.name).items()
         for type_, f in figures.items()
     ]
-    columns = ("system", "data", "language", "type", "accuracy", "low", "high", "responses", "wrong", "texts", "seen")
-    return Table("How often types are named", columns, rows)
+    columns = "system data language type accuracy low high responses wrong texts seen"
+    return Table.named("How often types are named", columns, rows)
 
 
 def _correlations(view: View) -> Table:
@@ -309,16 +296,12 @@ def _correlations(view: View) -> Table:
         for column, second in enumerate(c.systems)
         if column > row
     ]
-    columns = ("level", "scope", "first", "second", "r", "cells", "largest_p", "method")
-    return Table("How systems' numbers go together", columns, rows)
+    return Table.named("How systems' numbers go together", "level scope first second r cells largest_p method", rows)
 
 
 def _types(view: View) -> Table:
     """Every matrix, by language too, a row a cell; a row without counts says why there are none."""
-    columns = (
-        "system", "data", "language", "of", "taxonomy", "type", "answer", "count", "share", "left_out", "seen",
-        "reason", "signature",
-    )  # fmt: skip
+    columns = "system data language of taxonomy type answer count share left_out seen reason signature"
     rows = []
     for c in view.results.confusions:
         cells: list[tuple[Value, ...]] = [] if c.counts else [(None,) * 4]
@@ -329,7 +312,7 @@ def _types(view: View) -> Table:
             ]
         first, last = (c.system, c.data, c.language, c.of, c.taxonomy), (c.left_out, c.seen, c.reason, c.signature)
         rows += [(*first, *cell, *last) for cell in cells]
-    return Table("Which types are taken for which", columns, rows)
+    return Table.named("Which types are taken for which", columns, rows)
 
 
 def _coverage(view: View) -> Table:

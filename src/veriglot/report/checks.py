@@ -104,15 +104,10 @@ class _View:
 
     def grids(self) -> dict[str, Table]:
         """Every table that has rows, by name."""
-        tables = (
-            ("findings", self._findings()), ("agreement", self._agreement()), ("labels", self._labels()),
-            ("types", self._types()), ("shared", self._shared()), ("leaks", self._leaks()), ("files", self._files()),
-            ("skipped", self._skipped()), ("unread", self._unread()),
-        )  # fmt: skip
-        return {name: grid for name, grid in tables if grid.rows}
+        return {name: grid for name, grid in (*self._found(), *self._looked_at()) if grid.rows}
 
-    def _findings(self) -> Table:
-        rows = [
+    def _found(self) -> Iterator[tuple[str, Table]]:
+        rows: list[tuple[str, ...]] = [
             (
                 checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,}", finding.unit,
                 _percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
@@ -120,17 +115,7 @@ class _View:
             for finding in self.findings()
         ]  # fmt: skip
         heads = ("finding", "level", "number", "of", "unit", "share", "by", "in a cleaned copy", "name of the check")
-        return Table("Findings", heads, rows)
-
-    def by_file(self, finding: Finding) -> Table:
-        """One finding, file by file."""
-        rows = [
-            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
-            for path, count in finding.files.items()
-        ]
-        return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
-
-    def _agreement(self) -> Table:
+        yield "findings", Table("Findings", heads, rows)
         rows = [
             (
                 language_with_tag(agreement.language), "people" if agreement.kind == "human" else "models",
@@ -145,9 +130,7 @@ class _View:
             "language", "by", "texts", "annotations", "pairs", "the same", "overlap (Dice)", "Krippendorff's alpha",
             "same type",
         )  # fmt: skip
-        return Table("Agreement of several annotations of one text, in code points", heads, rows)
-
-    def _labels(self) -> Table:
+        yield "agreement", Table("Agreement of several annotations of one text, in code points", heads, rows)
         rows = [
             (
                 self.file(labels.file), f"{labels.annotator} ({labels.kind})", language_with_tag(labels.language),
@@ -157,23 +140,21 @@ class _View:
             )
             for labels in self.report.labels
         ]  # fmt: skip
-        heads = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
-        return Table("Labels", heads, rows)
+        columns = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
+        yield "labels", Table("Labels", columns, rows)
 
-    def _types(self) -> Table:
+    def _looked_at(self) -> Iterator[tuple[str, Table]]:
         by_set: dict[str, list[LabelSet]] = {}
         for labels in self.report.labels:
             by_set.setdefault(f"{labels.annotator} ({labels.kind}), {labels.taxonomy}", []).append(labels)
         names = sorted({type_ for labels in self.report.labels for type_ in labels.types})
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for name, parts in by_set.items():
             counts = {type_: sum(labels.types.get(type_, 0) for labels in parts) for type_ in names}
             total = sum(counts.values())
             cells = (f"{counts[type_]:,} ({_percent(counts[type_], total)})" for type_ in names)
             rows.append((name, f"{total:,}", *cells))
-        return Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), rows)
-
-    def _shared(self) -> Table:
+        yield "types", Table("Types of spans", ("labels", "spans", *(name or "no type" for name in names)), rows)
         rows = [
             (
                 self.file(pair.first), self.file(pair.second), f"{pair.shared:,}", f"{100 * pair.share:.1f}%",
@@ -182,13 +163,9 @@ class _View:
             for pair in self.report.shared
         ]  # fmt: skip
         heads = ("file", "and", "passages in both", "of the smaller", "different languages")
-        return Table("Files with references in common", heads, rows)
-
-    def _leaks(self) -> Table:
+        yield "shared", Table("Files with references in common", heads, rows)
         rows = [(leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks]
-        return Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
-
-    def _files(self) -> Table:
+        yield "leaks", Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
         rows = [
             (
                 self.file(file.path), file.format, file.split or "–",
@@ -197,16 +174,20 @@ class _View:
             )
             for file in self.report.files
         ]  # fmt: skip
-        heads = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
-        return Table("Files", heads, rows)
-
-    def _skipped(self) -> Table:
+        columns = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
+        yield "files", Table("Files", columns, rows)
         rows = [(checks()[name].title, why) for name, why in self.report.not_looked_for.items()]
-        return Table("Not looked for: nothing is known about these", ("check", "why"), rows)
-
-    def _unread(self) -> Table:
+        yield "skipped", Table("Not looked for: nothing is known about these", ("check", "why"), rows)
         rows = [(self.file(path), why) for path, why in self.report.unread.items()]
-        return Table("Files left aside", ("file", "why"), rows)
+        yield "unread", Table("Files left aside", ("file", "why"), rows)
+
+    def by_file(self, finding: Finding) -> Table:
+        """One finding, file by file."""
+        rows = [
+            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
+            for path, count in finding.files.items()
+        ]
+        return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
 
     def cleaned(self) -> list[str]:
         """What became of the cleaned copy, in sentences; empty where none was written."""
@@ -241,24 +222,23 @@ def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
     yield Section(
         "findings", "Findings", "Findings", (*view.cleaned(), findings or "Nothing was found.", signature), saved
     )
-    if report.findings:
-        yield Section("details", "Each finding", "Each finding", [_details(view, each) for each in view.findings()])
+    details: list[Part] = []
+    for finding in view.findings():
+        parts: list[Part] = [checks()[finding.check].meaning, f"In a cleaned copy: {view.cleaning(finding)}."]
+        parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
+        parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
+        examples = list(view.examples(finding))
+        parts += [examples] if examples else []
+        title = f"{finding.level}: {view.headline(finding)}"
+        details.append(Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error"))
+    if details:
+        yield Section("details", "Each finding", "Each finding", details)
     for name, grid in grids.items():
         if name != "findings":
             yield Section(name, grid.title, _SHORT[name], (grid,), (name,))
     passed = [checks()[name].title for name in report.passed]
     part = passed or ("Every check that was made found something." if report.findings else "No check was made.")
     yield Section("passed", "Looked for and not found", "Not found", (part,))
-
-
-def _details(view: _View, finding: Finding) -> Fold:
-    parts: list[Part] = [checks()[finding.check].meaning, f"In a cleaned copy: {view.cleaning(finding)}."]
-    parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
-    parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
-    examples = list(view.examples(finding))
-    parts += [examples] if examples else []
-    title = f"{finding.level}: {view.headline(finding)}"
-    return Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error")
 
 
 def check_markdown(report: CheckReport) -> str:
@@ -291,7 +271,19 @@ def render_check(report: CheckReport, console: Console) -> None:
     view = _View(report)
     _line(console, f"{view.title()}: {view.summary()}", "bold")
     for finding in view.findings():
-        _print(view, finding, console)
+        console.print()
+        head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
+        head.append(printable(view.headline(finding)), style="bold")
+        console.print(head)
+        _line(console, f"  {checks()[finding.check].meaning}", "dim")
+        _line(console, f"  where: {view.where(finding)}")
+        if len(finding.layers) > 1:
+            _line(console, f"  by: {view.layers(finding)}")
+        if finding.kinds:
+            _line(console, f"  kinds: {view.kinds(finding)}")
+        for example in islice(view.examples(finding), _EXAMPLES):
+            _line(console, f"  such as {': '.join(example)}")
+        _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
     for name, grid in view.grids().items():
         if name in {"agreement", "leaks", "skipped", "unread"}:
             console.print()
@@ -303,22 +295,6 @@ def render_check(report: CheckReport, console: Console) -> None:
     for text in view.cleaned():
         console.print()
         _line(console, text)
-
-
-def _print(view: _View, finding: Finding, console: Console) -> None:
-    console.print()
-    head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
-    head.append(printable(view.headline(finding)), style="bold")
-    console.print(head)
-    _line(console, f"  {checks()[finding.check].meaning}", "dim")
-    _line(console, f"  where: {view.where(finding)}")
-    if len(finding.layers) > 1:
-        _line(console, f"  by: {view.layers(finding)}")
-    if finding.kinds:
-        _line(console, f"  kinds: {view.kinds(finding)}")
-    for example in islice(view.examples(finding), _EXAMPLES):
-        _line(console, f"  such as {': '.join(example)}")
-    _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
 
 
 def _line(console: Console, text: str, style: str = "") -> None:

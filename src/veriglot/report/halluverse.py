@@ -41,13 +41,7 @@ def write_set(summary: Summary, name: str, path: str | Path) -> None:
         OSError: the file cannot be written.
     """
     groups = _groups(summary)
-    tables = {
-        "yield": _yield_table(summary),
-        "words": _word_table(summary),
-        "reasons": _reason_table(summary),
-        "diversity": _diversity_table(groups),
-        **{name: _spread_table(groups, which, title) for name, which, title, _ in _SPREADS},
-    }
+    tables = {**dict(_of_languages(summary)), **dict(_of_people(groups))}
     types = list(summary.total.types)
     yields = _html("yields", _yield_chart(summary, types), types, tables)
     charts = [
@@ -160,36 +154,24 @@ def _rows(summary: Summary) -> list[tuple[str, LanguageSummary]]:
     return rows if len(rows) == 1 else [*rows, ("all", summary.total)]
 
 
-def _yield_table(summary: Summary) -> Table:
-    """What became of pages and sentences."""
+def _of_languages(summary: Summary) -> Iterator[tuple[str, Table]]:
+    """What became of pages and sentences, words of the pairs (HalluVerse25, Table 2), and what was not taken."""
     heads = (
         "language", "pages", "used", "facts wanted", "facts", "pairs",
         *(f"{type_}, of those drawn" for type_ in summary.total.types), "balance", "people",
     )  # fmt: skip
-    rows = []
+    yields, words = [], []
     for name, part in _rows(summary):
         used = part.pages - sum(part.unfit.values())
         counts = (part.pages, used, part.asked, part.facts, part.pairs)
         types = (f"{each.taken:,} of {each.asked:,}" for each in part.types.values())
-        rows.append((name, *(f"{n:,}" for n in counts), *types, number(part.balance, 3), f"{part.people:,}"))
-    return Table("Yield", heads, rows)
-
-
-def _word_table(summary: Summary) -> Table:
-    """Words of the pairs (HalluVerse25, Table 2)."""
-    rows = [
-        (
-            name, f"{part.pairs:,}", f"{part.words_original:,}", f"{part.words_edited:,}",
-            *(number(n / part.pairs if part.pairs else None, 2) for n in (part.words_original, part.words_edited)),
-        )
-        for name, part in _rows(summary)
-    ]  # fmt: skip
+        yields.append((name, *(f"{n:,}" for n in counts), *types, number(part.balance, 3), f"{part.people:,}"))
+        sums = (part.words_original, part.words_edited)
+        means = (number(n / part.pairs if part.pairs else None, 2) for n in sums)
+        words.append((name, *(f"{n:,}" for n in (part.pairs, *sums)), *means))
+    yield "yield", Table("Yield", heads, yields)
     heads = ("language", "pairs", "words, original", "words, edited", "a sentence, original", "a sentence, edited")
-    return Table("Words", heads, rows)
-
-
-def _reason_table(summary: Summary) -> Table:
-    """Everything that was not taken, by reason and language."""
+    yield "words", Table("Words", heads, words)
     tags = list(summary.languages)
     by_reason: dict[tuple[str, str], dict[str, int]] = {}
     for language, part in summary.languages.items():
@@ -199,7 +181,7 @@ def _reason_table(summary: Summary) -> Table:
     rows = [
         (what, reason, *(f"{counts.get(tag, 0):,}" for tag in tags)) for (what, reason), counts in by_reason.items()
     ]
-    return Table("Not taken, by reason", ("what", "reason", *tags), rows)
+    yield "reasons", Table("Not taken, by reason", ("what", "reason", *tags), rows)
 
 
 def _reasons(part: LanguageSummary) -> Iterator[tuple[str, dict[str, int]]]:
@@ -217,8 +199,8 @@ def _groups(summary: Summary) -> dict[str, Diversity]:
     return {**given, "in the set": summary.set, **(by_language if len(by_language) > 1 else {})}
 
 
-def _diversity_table(groups: dict[str, Diversity]) -> Table:
-    """How diverse each group of people is, in figures."""
+def _of_people(groups: dict[str, Diversity]) -> Iterator[tuple[str, Table]]:
+    """How diverse each group of people is, in figures, and the people of every category in each group."""
     heads = (
         "people", "number", "of", "known of", "categories", "entropy", "evenness", "effective number", "largest share",
     )  # fmt: skip
@@ -236,7 +218,16 @@ def _diversity_table(groups: dict[str, Diversity]) -> Table:
                 else f"{_year(births.earliest)} to {_year(births.latest)}",
             )
         )  # fmt: skip
-    return Table("Diversity in figures", heads, rows)
+    yield "diversity", Table("Diversity in figures", heads, rows)
+    for name, which, title, _ in _SPREADS:
+        spreads: dict[str, Spread] = {group: getattr(of_group, which) for group, of_group in groups.items()}
+        people = {group: {item.item: item.people for item in spread.categories} for group, spread in spreads.items()}
+        widest = spreads.get("people given") or spreads["in the set"]
+        shown = [
+            (item.label, item.item, *(f"{people[group].get(item.item, 0):,}" for group in groups))
+            for item in widest.categories
+        ]
+        yield name, Table(title, ("name", "item", *groups), shown)
 
 
 def _figures(spread: Spread) -> tuple[str, ...]:
@@ -248,15 +239,3 @@ def _figures(spread: Spread) -> tuple[str, ...]:
         f"{spread.effective:.1f}",
         percent(spread.largest),
     )
-
-
-def _spread_table(groups: dict[str, Diversity], which: str, title: str) -> Table:
-    """The people of every category of `professions` or `countries`, in each group."""
-    spreads: dict[str, Spread] = {name: getattr(group, which) for name, group in groups.items()}
-    counts = {name: {item.item: item.people for item in spread.categories} for name, spread in spreads.items()}
-    widest = spreads.get("people given") or spreads["in the set"]
-    rows = [
-        (item.label, item.item, *(f"{counts[name].get(item.item, 0):,}" for name in groups))
-        for item in widest.categories
-    ]
-    return Table(title, ("name", "item", *groups), rows)

@@ -142,10 +142,13 @@ def _overview(boards: Sequence[Board]) -> Section:
         results = board.results
         if isinstance(results, StudyResults):
             who, what = count(len(results.models), "model"), count(len(results.languages), "language")
+            leads = _leads(board)
         else:
             who, what = count(len(results.systems), "system"), count(len(results.data), "data set")
-        lead = Markup(" ").join(_leads(board) if isinstance(results, StudyResults) else _headlines(results))
-        rows.append((_html("board_link", board.address, results.title), lead, board.kind, who, what))
+            levels = tuple(f"{level.capitalize()}s: " for level in bench_tables.View(results).levels)
+            leads = [text for text in _leads(board) if text.startswith(levels)]
+        link = _html("board_link", board.address, results.title)
+        rows.append((link, Markup(" ").join(leads), board.kind, who, what))
     parts: list[Part] = [
         _html("filter"),
         Table("Boards", ("board", "what its tests show", "kind", "of", "on"), rows, look=_BOARD),
@@ -164,13 +167,6 @@ def _leads(board: Board) -> list[str]:
     return findings(bench_tables.View(board.results))
 
 
-def _headlines(results: BenchResults) -> list[str]:
-    """Of all findings of a bench, who leads."""
-    view = bench_tables.View(results)
-    levels = tuple(f"{level.capitalize()}s: " for level in view.levels)
-    return [text for text in findings(view) if text.startswith(levels)]
-
-
 def _section(board: Board) -> Section:
     """One board: what it shows, its tables, how to read them, and its files."""
     title = printable(board.results.title)
@@ -178,7 +174,13 @@ def _section(board: Board) -> Section:
     parts: list[Part] = [_leads(board)]
     if isinstance(board.results, StudyResults):
         view = View(board.results)
-        parts = [_protocol(view), *parts, *_for_paper(_study_board(board, view))]
+        detectors = ", ".join(board.results.detectors) or "an unnamed detector"
+        protocol = (
+            f"Share of {view.units} that are hallucinated, detected by {detectors}, estimated by"
+            f" {board.results.estimator}, with {view.level} intervals. Ranks are those that the intervals do not"
+            " exclude."
+        )
+        parts = [protocol, *parts, *_for_paper(_study_board(board, view))]
         if view.shared_languages and view.unlike_means:
             parts.append(f"Means and ranks are over the {view.shared_words}.")
         names = [*(f"{name}.csv" for name in study_tables(board.results)), *paper_texts(board.results)]
@@ -210,15 +212,6 @@ def _for_paper(table: Table) -> Iterator[Table]:
 
 
 # Studies: models by languages.
-
-
-def _protocol(view: View) -> str:
-    results = view.results
-    detectors = ", ".join(results.detectors) or "an unnamed detector"
-    return (
-        f"Share of {view.units} that are hallucinated, detected by {detectors}, estimated by {results.estimator}, with"
-        f" {view.level} intervals. Ranks are those that the intervals do not exclude."
-    )
 
 
 def _study_board(board: Board, view: View) -> Table:
@@ -262,16 +255,13 @@ def _rate_cell(view: View, model: str, tag: str, scale: HeatScale) -> Cell:
 
 
 def _rows(boards: Sequence[Board]) -> Table:
-    columns = (
-        "board", "title", "kind", "name", "measure", "on", "value", "low", "high", "best_rank", "worst_rank", "note",
-        "signature",
-    )  # fmt: skip
+    columns = "board title kind name measure on value low high best_rank worst_rank note signature"
     rows = []
     for board in boards:
         results, first = board.results, (board.name, board.results.title, board.kind)
         figures = _study_rows(results) if isinstance(results, StudyResults) else _bench_rows(results)
         rows += [(*first, *row, results.signature) for row in figures]
-    return Table("Every figure of every board", columns, rows)
+    return Table.named("Every figure of every board", columns, rows)
 
 
 def _study_rows(results: StudyResults) -> Iterator[tuple[Value, ...]]:

@@ -470,15 +470,15 @@ def study_tables(results: StudyResults) -> dict[str, Table]:
 
 
 _RATE_COLUMNS = (
-    "model", "language", "estimator", "rate", "low", "high", "status", "reason", "unreliable_rate", "unreliable_low",
-    "unreliable_high", "unit", "units", "responses", "coverage", "detector", "seed", "signature",
-)  # fmt: skip
+    "model language estimator rate low high status reason unreliable_rate unreliable_low unreliable_high unit units"
+    " responses coverage detector seed signature"
+)
 
 
 def _tables(view: View) -> Iterator[tuple[str, Table]]:
     results, cells = view.results, list(view.cells)
     rates = [_rate_row(rate) for cell in cells for rate in cell.rates]
-    yield "rates", Table("Rates by model, language and estimator", _RATE_COLUMNS, rates)
+    yield "rates", Table.named("Rates by model, language and estimator", _RATE_COLUMNS, rates)
     average = "name mean low high sd cells unreliable"
     columns = "model mean low high sd languages unreliable_left_out"
     yield "models", Table.of("Mean rate of each model over languages", results.by_model, average, columns)
@@ -492,7 +492,7 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
     yield "correlations", Table.of(title, results.correlations, "name of r low high p points method")
     title = "Marked units by type, as the first detector marked them (raw counts)"
     types = [(c.model, c.language, *item, results.unit) for c in cells for item in sorted(c.types.items())]
-    yield "types", Table(title, ("model", "language", "type", "marked_units", "unit"), types)
+    yield "types", Table.named(title, "model language type marked_units unit", types)
     statuses = sorted({status for cell in cells for status in cell.coverage.statuses})
     coverage = [
         (c.model, c.language, n.planned, n.answered, n.failed, *(n.statuses.get(name, 0) for name in statuses))
@@ -506,10 +506,11 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
     columns = f"model language mean_words mean_sentences {shares}"
     yield "quality", Table.of("Quality of the responses", cells, f"model language {fields}", columns)
     title = "Mean and standard deviation over detectors and seeds, and mean length"
-    heads = ("model", "language", "replicates_mean", "replicates_sd", "mean_length", "unit")
-    yield "cells", Table(title, heads, [(c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells])
+    columns = "model language replicates_mean replicates_sd mean_length unit"
+    lengths = [(c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells]
+    yield "cells", Table.named(title, columns, lengths)
     replicates = [_rate_row(rate) for cell in cells for rate in cell.replicates]
-    yield "replicates", Table("Rates by detector and seed", _RATE_COLUMNS, replicates)
+    yield "replicates", Table.named("Rates by detector and seed", _RATE_COLUMNS, replicates)
     yield "profiles", _profile_figures(results)
     keys = sorted({key for model in results.models for key in model.settings})
     settings = [
@@ -519,7 +520,6 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
     heads = ("model", "family", "parameters_billions", "declared_languages", *keys)
     yield "settings", Table("The models and what they were asked with", heads, settings)
     title = "Marks of the examples; offsets are code points, half-open"
-    heads = ("model", "language", "sample", "start", "end", "type", "confidence", "text", "detector")
     marks = [
         (
             sample.generator.name if sample.generator else None, sample.language, sample.id, span.start, span.end,
@@ -529,7 +529,7 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
         for sample in (example.sample,)
         for span in example.prediction.spans or ()
     ]  # fmt: skip
-    yield "examples", Table(title, heads, marks)
+    yield "examples", Table.named(title, "model language sample start end type confidence text detector", marks)
 
 
 def _profile_figures(results: StudyResults) -> Table:
@@ -541,7 +541,7 @@ def _profile_figures(results: StudyResults) -> Table:
         )
         for pair in results.profiles
     ]  # fmt: skip
-    return Table("Rates by the profile and by the compare_profile of a detector", tuple(columns.split()), rows)
+    return Table.named("Rates by the profile and by the compare_profile of a detector", columns, rows)
 
 
 def _sound_rate(rate: Rate) -> tuple[Value, Value, Value]:
@@ -662,19 +662,15 @@ def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
 
 def paper_texts(results: StudyResults) -> dict[str, str]:
     """What a paper takes from a study beside its tables, by the name of the file."""
+    methods = "\n\n".join(map(escape_latex, results.methods)).replace(r"\textbar{}", r"\textbar\allowbreak{}")
+    references = bibtex(results)
+    cited = ",".join(re.findall(r"(?m)^@\w+\{(.+?),", references))
     return {
         "methods.md": methods_document(results),
-        **({"references.bib": bibtex(results)} if results.references else {}),
-        "methods.tex": _methods_latex(results),
+        **({"references.bib": references} if results.references else {}),
+        "methods.tex": f"{methods}\n" + (f"\n\\nocite{{{cited}}} % of references.bib\n" if cited else ""),
         "rates.tex": study_table(results, "latex"),
     }
-
-
-def _methods_latex(results: StudyResults) -> str:
-    """The methods as paragraphs of a paper; what they cite stands in its bibliography."""
-    text = "\n\n".join(map(escape_latex, results.methods)).replace(r"\textbar{}", r"\textbar\allowbreak{}")
-    keys = ",".join(re.findall(r"(?m)^@\w+\{(.+?),", bibtex(results)))
-    return text + (f"\n\\nocite{{{keys}}} % of references.bib\n" if keys else "\n")
 
 
 def render_study(results: StudyResults, console: Console) -> None:

@@ -100,7 +100,12 @@ class Table:
             columns: their heads, likewise; None for the names themselves.
         """
         values = attrgetter(*fields.split())
-        return cls(title, tuple((columns or fields).split()), [tuple(map(_value, values(r))) for r in records])
+        return cls.named(title, columns or fields, [tuple(map(_value, values(record))) for record in records])
+
+    @classmethod
+    def named(cls, title: str, columns: str, rows: Sequence[Sequence[Any]]) -> Table:
+        """A table of rows whose columns are named by single words, as `Table.of` takes them."""
+        return cls(title, tuple(columns.split()), rows)
 
     @property
     def numeric(self) -> list[bool]:

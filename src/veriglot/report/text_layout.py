@@ -184,7 +184,8 @@ def direction(text: str, tag: str | None) -> Direction:
     The language decides, unless every strong letter of the text runs the other way (Urdu in Latin letters). Without a
     known language the majority of strong letters decides; a text without any is `auto`.
     """
-    left, right = letters_run(text)
+    classes = [unicodedata.bidirectional(char) for char in text[:_LOOKED_AT]]
+    left, right = classes.count("L"), classes.count("R") + classes.count("AL")  # strong letters, by where they run
     known = find_language(tag) if tag else None
     if known is not None:
         here, there = (right, left) if known.direction == "rtl" else (left, right)
@@ -193,12 +194,6 @@ def direction(text: str, tag: str | None) -> Direction:
     if left == right:
         return "auto"
     return "rtl" if right > left else "ltr"
-
-
-def letters_run(text: str) -> tuple[int, int]:
-    """How many strong letters run left to right and right to left, at the start of a text."""
-    classes = [unicodedata.bidirectional(char) for char in text[:_LOOKED_AT]]
-    return classes.count("L"), classes.count("R") + classes.count("AL")
 
 
 def language_with_tag(tag: str | None) -> str:

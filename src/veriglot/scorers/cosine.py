@@ -55,7 +55,7 @@ class Cosine(PairScorer):
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        results = []
+        results: list[Measured | NotScored] = []
         for start in range(0, len(pairs), _AT_ONCE):
             some = pairs[start : start + _AT_ONCE]
             source, response = (
@@ -63,7 +63,12 @@ class Cosine(PairScorer):
                 for texts in ([pair.source for pair in some], [pair.response for pair in some])
             )
             for left, right in zip(source, response, strict=True):
-                results.append(_cosine(left, right))
+                length = float(np.linalg.norm(left) * np.linalg.norm(right))
+                if length:
+                    results.append(Measured(float(np.clip(left @ right / length, -1.0, 1.0)), {}))
+                else:
+                    why = "a text without any token has no vector"
+                    results.append(NotScored(Status.NOTHING_TO_COMPARE, why))
         return results
 
 
@@ -80,10 +85,3 @@ class Labse(Cosine):
 
     def __init__(self, model: str, *, accept_licence: bool = False, **options: Any) -> None:
         super().__init__("sentence-transformers", model=model, accept_licence=accept_licence, **options)
-
-
-def _cosine(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> Measured | NotScored:
-    length = float(np.linalg.norm(left) * np.linalg.norm(right))
-    if not length:
-        return NotScored(Status.NOTHING_TO_COMPARE, "a text without any token has no vector")
-    return Measured(float(np.clip(left @ right / length, -1.0, 1.0)), {})

@@ -99,9 +99,6 @@ def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> Measure
     return Measured(sum(best) / len(best), parts)
 
 
-_PROBE = "the a 1 2"
-
-
 class Network:
     """A checkpoint that is ready to run, loaded once its licence was shown, and accepted where it has to be.
 
@@ -126,7 +123,14 @@ class Network:
             kind, model, what=what, tokenizer=tokenizer, revision=revision, device=device, dtype=dtype
         )
         words = checkpoint(tokenizer or model)
-        _knows_text(loaded.tokenizer, words, what)
+        # Of a checkpoint without one, the library makes a tokenizer that knows no letter, and says nothing.
+        probe = loaded.tokenizer("the a 1 2", add_special_tokens=False)["input_ids"]
+        special = {loaded.tokenizer.unk_token_id, *loaded.tokenizer.all_special_ids}
+        if not any(token not in special and loaded.tokenizer.decode([token]).strip() for token in probe):
+            raise WeightsError(
+                f"The {what} {words!r} has no tokenizer.",
+                "Name the checkpoint of the right one by the option tokenizer.",
+            )
         self.tokenizer, self.model, self.device, self.room = (
             loaded.tokenizer,
             loaded.network,
@@ -180,16 +184,6 @@ def _head_scale(source: str, network: Any, revision: str | None = None) -> float
     """
     stored, _ = transformers.PretrainedConfig.get_config_dict(source, **hub_options(source, revision))
     return float(network.config.d_model**-0.5) if stored.get("tie_word_embeddings", True) else 1.0
-
-
-def _knows_text(tokenizer: Any, source: str, what: str) -> None:
-    """Of a checkpoint without one, the library makes a tokenizer that knows no letter, and says nothing."""
-    ids = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
-    special = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
-    if not [token for token in ids if token not in special and tokenizer.decode([token]).strip()]:
-        raise WeightsError(
-            f"The {what} {source!r} has no tokenizer.", "Name the checkpoint of the right one by the option tokenizer."
-        )
 
 
 _PREMISE, _HYPOTHESIS = "premise: ", " hypothesis: "  # as the model's card has it

@@ -676,11 +676,7 @@ class Checkpoint:
             self.failures.keep(0)
         for head in self._heads():
             self.tally.add(head)
-        self._drop_failures_ahead()
-        self.tally.reused = self.tally.rows
-
-    def _drop_failures_ahead(self) -> None:
-        """Keep the failed rows that belong before or between the rows; those further on will be met again."""
+        # Failed rows that belong before or between the rows are kept; those further on will be met again.
         written = self.tally.statuses.total()
         for row in self._failed_rows():
             if row.row is None or row.row > written + self.tally.failed:
@@ -688,6 +684,7 @@ class Checkpoint:
             self.tally.failed += 1
         if self.failures.path.exists():
             self.failures.keep(self.tally.failed)
+        self.tally.reused = self.tally.rows
 
     def _heads(self) -> Iterator[_Head]:
         return _decoded(self.rows, _Head, "is no finished row")

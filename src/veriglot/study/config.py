@@ -13,7 +13,7 @@ import msgspec
 from veriglot.datasets.responses import MFAVA_SEEDS, Design, Style
 from veriglot.errors import InputError, UsageError
 from veriglot.http.session import refuse_secrets
-from veriglot.llm.client import Settings
+from veriglot.llm.client import Settings, preset
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator
 from veriglot.records.languages import get_language
@@ -303,14 +303,20 @@ def _check_models(config: Config) -> None:
     for number, model in enumerate(config.models):
         field = f"models[{number}]"
         require(model.name.strip(), "a model has a name", f"{field}.name")
-        if config.queries is None:
-            _check_given_model(model, field)
-        else:
+        if config.queries is not None:
             _check_asked_model(config, model, field)
+            continue
+        plain = type(model)(model.name)
+        for name in plain.__struct_fields__:
+            require(
+                name in _DECLARED or getattr(model, name) == getattr(plain, name),
+                "the responses are given, so nothing is asked of this model",
+                f"{field}.{name}",
+                "Beside [responses], a model has a name, family, parameters and languages only.",
+            )
 
 
 def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
-    from veriglot.llm.client import preset
     from veriglot.llm.registry import CLIENTS
 
     CLIENTS.entry(model.client)
@@ -328,17 +334,6 @@ def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
         wanting = model.client == client and not getattr(model, key)
         require(not wanting, f"the client {client} needs {needed}", f"{field}.{key}")
     require_files(config.path.parent, model.script or (), f"{field}.script")
-
-
-def _check_given_model(model: ModelEntry, field: str) -> None:
-    plain = type(model)(model.name)
-    for name in plain.__struct_fields__:
-        require(
-            name in _DECLARED or getattr(model, name) == getattr(plain, name),
-            "the responses are given, so nothing is asked of this model",
-            f"{field}.{name}",
-            "Beside [responses], a model has a name, family, parameters and languages only.",
-        )
 
 
 def _check_detectors(config: Config) -> None:

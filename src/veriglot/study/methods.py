@@ -40,12 +40,19 @@ def described(results: StudyResults, config: Config, plan: Plan, estimated: Esti
         " ".join(_comparison(results, cite)),
         f"All figures were made with Veriglot {__version__}. Their signature is {results.signature}.",
     )
+    raw = config.study.estimator is Estimator.RAW
     return msgspec.structs.replace(
         results,
         methods=tuple(filter(None, methods)),
         references=cite.references,
         assumptions=assumptions_in_words(config, estimated, results.languages),
-        warnings=(*results.warnings, *warnings_in_words(config, results.cells, estimated, lost)),
+        warnings=(
+            *results.warnings,
+            *_uncovered(results.cells),
+            *_nowhere(results.cells, estimated, lost),
+            *_odd_answers(results.cells),
+            *["The rates are raw: they hold the detector's false alarms and miss what it misses."] * raw,
+        ),
     )
 
 
@@ -266,14 +273,6 @@ def assumptions_in_words(config: Config, estimated: Estimated, languages: Sequen
         lines.append("The labelled responses were drawn from the study's responses at random.")
         if Kind.MODEL in estimated.labelled_by:
             lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
-    return tuple(lines)
-
-
-def warnings_in_words(config: Config, cells: Sequence[Cell], estimated: Estimated, lost: int) -> tuple[str, ...]:
-    """What a reader must know before quoting a number; `lost` rows came to nothing, failed calls among them."""
-    lines = [*_uncovered(cells), *_nowhere(cells, estimated, lost), *_odd_answers(cells)]
-    if config.study.estimator is Estimator.RAW:
-        lines.append("The rates are raw: they hold the detector's false alarms and miss what it misses.")
     return tuple(lines)
 
 

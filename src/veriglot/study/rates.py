@@ -438,8 +438,10 @@ def contradictions(rate: Rate | None) -> list[str]:
 
 def _without_contradictions(made: Sequence[Made], counted: Sequence[Counted]) -> tuple[Made, ...]:
     reasons: dict[int, str] = {}
-    labelled = _by_labels(counted)
-    if labelled is not None:
+    cell = next((each for each in counted if each.labels is not None), None)
+    if cell is not None:  # what its labels alone say
+        confidence = cell.judging.study.confidence
+        labelled = estimate(_labelled(cell), estimator=Estimator.RAW, confidence=confidence)
         reasons = {
             index: _contradiction(each.rate, labelled, "the labels of these responses", counted)
             for index, each in enumerate(made)
@@ -459,14 +461,6 @@ def _without_contradictions(made: Sequence[Made], counted: Sequence[Counted]) ->
         each._replace(rate=_doubted(each.rate, [reasons[index]])) if index in reasons else each
         for index, each in enumerate(made)
     )
-
-
-def _by_labels(counted: Sequence[Counted]) -> RateEstimate | None:
-    """What the labels of a cell alone say; None without any."""
-    cell = next((each for each in counted if each.labels is not None), None)
-    if cell is None or cell.labels is None:
-        return None
-    return estimate(_labelled(cell), estimator=Estimator.RAW, confidence=cell.judging.study.confidence)
 
 
 def _labelled(cell: Counted) -> Tallies:

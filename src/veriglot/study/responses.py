@@ -331,7 +331,12 @@ def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str,
                     files[model] = stack.enter_context(open_whole(folder.responses(model)))
                 files[model].write(encode(row) + b"\n")
                 languages.setdefault(model, Counter())[row.language or UNDETERMINED] += 1
-        _all_there(declared, files)
+        if missing := [name for name in declared if name not in files]:
+            raise UsageError(
+                f"No response is by the model {missing[0]!r}.", "Use the name in `generator.name` of the responses."
+            )
+        if not files:
+            raise UsageError("There are no responses in the languages that the study asks for.")
     if not failed:
         failed_path.unlink()
     return languages, left_out, failed
@@ -348,16 +353,6 @@ def _model_of(sample: Sample, declared: Collection[str]) -> str:
     if declared and name not in declared:
         raise UnknownNameError("model in the study file", name, declared)
     return name
-
-
-def _all_there(declared: Collection[str], present: Collection[str]) -> None:
-    missing = [name for name in declared if name not in present]
-    if missing:
-        raise UsageError(
-            f"No response is by the model {missing[0]!r}.", "Use the name in `generator.name` of the responses."
-        )
-    if not present:
-        raise UsageError("There are no responses in the languages that the study asks for.")
 
 
 # The rehearsal: what a study would take.

@@ -276,21 +276,9 @@ class _Survey:
         cell = self.cells.setdefault((model, tag), _Seen())
         cell.statuses[prediction.status] += 1
         cell.quality.add(sample)
-        if prediction.status is Status.SCORED and prediction.spans:
-            self._add_marks(cell, tag, sample, prediction)
-
-    def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
-        """The most confident marks of each language, of different models."""
-        chosen = []
-        for tag in languages:
-            best = [cell.best for (_, language), cell in self.cells.items() if language == tag and cell.best]
-            best.sort(key=lambda pair: (-pair[0], pair[1].sample.id))
-            chosen += [example for _, example in best[:_EXAMPLES]]
-        return tuple(chosen)
-
-    def _add_marks(self, cell: _Seen, tag: str, sample: Sample, prediction: Prediction) -> None:
         spans = prediction.spans
-        assert spans
+        if prediction.status is not Status.SCORED or not spans:
+            return
         if self._by_words and prediction.words is not None:
             bounds = ranges(prediction.words)
         else:
@@ -304,6 +292,15 @@ class _Survey:
         if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
             shown = msgspec.structs.replace(prediction, words=None)
             cell.best = (most, Example(sample, shown))
+
+    def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
+        """The most confident marks of each language, of different models."""
+        chosen = []
+        for tag in languages:
+            best = [cell.best for (_, language), cell in self.cells.items() if language == tag and cell.best]
+            best.sort(key=lambda pair: (-pair[0], pair[1].sample.id))
+            chosen += [example for _, example in best[:_EXAMPLES]]
+        return tuple(chosen)
 
 
 # Models held against each other, and rates held against size, languages and length (mFAVA, section 4.2).

@@ -16,7 +16,6 @@ from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.detectors.calibration import (
     ByScript,
     Calibration,
-    Curve,
     Isotonic,
     Measured,
     Platt,
@@ -504,20 +503,19 @@ def _curve(
     curve = default.curve if default is not None else None
     if len(some.target):
         logits = logit(some.given[:, 0])
-        curve = fit_isotonic(logits, some.target) if method == "isotonic" else _platt(logits, some.target, curve, pull)
+        if method == "isotonic":
+            curve = fit_isotonic(logits, some.target)
+        else:
+            start, weight = np.array([1.0, 0.0]), 0.0
+            if isinstance(curve, Platt):
+                start, weight = np.array([curve.slope, curve.offset]), pull
+            parts = np.stack([logits, np.ones_like(logits)], axis=1), some.target.astype(np.float64)
+            slope, offset = logistic_rising(*parts, np.ones(len(logits)), start=start, pull=weight)
+            curve = Platt(float(slope), float(offset))
     if source == "words":
         return WordCurve(curve, languages=languages)
     inside = units.inside[:, 0]
     return WordCurve(curve, _share(units.target[~inside]), _share(units.target[inside]), languages)
-
-
-def _platt(logits: Float64s, target: Bools, default: Curve | None, pull: float) -> Platt:
-    features = np.stack([logits, np.ones_like(logits)], axis=1)
-    start, weight = np.array([1.0, 0.0]), 0.0
-    if isinstance(default, Platt):
-        start, weight = np.array([default.slope, default.offset]), pull
-    slope, offset = logistic_rising(features, target.astype(np.float64), np.ones(len(target)), start=start, pull=weight)
-    return Platt(float(slope), float(offset))
 
 
 def _share(target: Bools) -> float:

@@ -188,8 +188,6 @@ def page_views_session(*, contact: str | None, server: str | None = None, rate: 
 
 
 def _session(server: str, contact: str | None, rate: float | None, **options: Any) -> Session:
-    from veriglot.http.session import Session
-
     host = urlsplit(server).hostname or ""
     if contact is None and host.endswith(("wikipedia.org", "wikimedia.org", "wikidata.org")):
         raise UsageError(

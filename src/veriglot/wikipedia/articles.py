@@ -416,9 +416,7 @@ class FilterChain:
     def __init__(self, filters: Sequence[Filter], *, strict: bool = False) -> None:
         self._filters = tuple(filters)
         self._strict = strict
-        self.report = FilterReport(
-            filters=[FilterCount(filter_.name, filter_.rule, reasons={}) for filter_ in filters], absent={}
-        )
+        self.report = FilterReport(filters=[FilterCount(filter_.name, filter_.rule) for filter_ in filters])
 
     def judge(self, row: Article | Absent) -> Article | None:
         """The article, with what was looked up and what could not be checked; None where it is dropped or absent."""

@@ -81,14 +81,6 @@ class QueryTimeoutError(HttpError):
     """The query takes the server longer than it allows: ask for less at a time."""
 
 
-def _took_too_long(error: HttpError) -> bool:
-    if error.status == 504 or (error.status is None and error.trouble == "timeout"):
-        return True
-    # Blazegraph sends 200 first and its exception later, in the middle of what should be JSON.
-    text = f"{error.body} {error.message}"
-    return (error.trouble == "json" or error.status == 500) and any(sign in text for sign in _SIGNS_OF_TIMEOUT)
-
-
 def _row(binding: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     row: dict[str, str] = {}
     for name, value in binding.items():
@@ -236,7 +228,10 @@ class Wikidata:
 
     def _review(self, name: str, outcome: Response | HttpError) -> HttpError | None:
         if isinstance(outcome, HttpError):
-            slow = _took_too_long(outcome)
+            slow = outcome.status == 504 or (outcome.status is None and outcome.trouble == "timeout")
+            if outcome.trouble == "json" or outcome.status == 500:
+                # Blazegraph sends 200 first and its exception later, in the middle of what should be JSON.
+                slow |= any(sign in f"{outcome.body} {outcome.message}" for sign in _SIGNS_OF_TIMEOUT)
             return QueryTimeoutError(f"The query {name} takes the server too long.") if slow else None
         answer = outcome.json()
         results = answer.get("results") if isinstance(answer, dict) else None

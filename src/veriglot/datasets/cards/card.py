@@ -334,7 +334,14 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
             totals["urls"] += sum(passage.url is not None for passage in row.evidence)
             totals["with_evidence"] += bool(row.evidence)
             if row.evidence and (row.question or "").strip():
-                _add_question(questions[row.language or ""], row)
+                categories, articles, asked = questions[row.language or ""]
+                names = row.meta.get("categories", row.meta.get("category"))  # of `dataset queries`, of mFAVA's files
+                names = names if isinstance(names, list) else [names]
+                categories.update(digest([str(name)])[:16] for name in names if name)
+                passage = row.evidence[0]
+                article = digest([passage.url or passage.title or passage.text])[:16]
+                articles.add(article)
+                asked.add(digest([article, row.question or ""])[:16])
             for name, kind, value in _ratings_of(row):
                 ratings[name, kind, row.language or ""].add(value)
                 ratings[name, kind, "*"].add(value)
@@ -363,16 +370,6 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
         ratings = {key: rating for key, rating in ratings.items() if key[2] != "*"}
     counted = dict(sorted(questions.items())), dict(sorted(ratings.items()))
     return _Contents(dict(sorted(cells.items())), dict(tasks.most_common()), by_rows, totals, *counted)
-
-
-def _add_question(of_language: _Questions, row: Sample) -> None:
-    categories, articles, questions = of_language
-    names = row.meta.get("categories", row.meta.get("category"))  # of `dataset queries`, of mFAVA's files
-    passage = row.evidence[0]
-    article = digest([passage.url or passage.title or passage.text])[:16]
-    categories.update(digest([str(name)])[:16] for name in (names if isinstance(names, list) else [names]) if name)
-    articles.add(article)
-    questions.add(digest([article, row.question or ""])[:16])
 
 
 def _ratings_of(row: Sample) -> Iterator[tuple[str, str, float | str]]:

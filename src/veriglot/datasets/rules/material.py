@@ -328,8 +328,7 @@ def values_of(
         if _NUMBER.match(sentence[s:e]) and _free(values, s, e) and not _grouped(sentence, s, e)
     ]
     if has_case(language):
-        named = _proper(sentence, language, bounds, values, is_noun)
-        values += _capitalised(sentence, language, named, rare)
+        values += _capitalised(sentence, language, bounds, values, rare, is_noun)
     else:
         values += [
             Value(start, end, "name", _name_shape(sentence[start:end], 1, language))
@@ -378,28 +377,27 @@ def _digits(word: str) -> str:
     return re.sub(r"\d+", lambda match: "#" * max(2, len(match[0])), word)
 
 
-def _proper(
-    sentence: str, language: str, bounds: list[tuple[int, int]], taken: list[Value], is_noun: Callable[[str, str], bool]
-) -> list[tuple[int, int]]:
-    """The capitalised words that may be part of a name: not the first of the sentence, and no month after a number."""
+def _capitalised(
+    sentence: str,
+    language: str,
+    bounds: list[tuple[int, int]],
+    taken: list[Value],
+    rare: Callable[[str], bool],
+    is_noun: Callable[[str, str], bool],
+) -> list[Value]:
+    """Runs of words that may be part of a name, at least one of them rare.
+
+    These are capitalised, not the first of the sentence, and no month after a number.
+    """
     rules = rules_of(language)
     months = tuple(rules.months) if rules is not None else ()
-    proper = []
+    runs: list[list[tuple[int, int]]] = []
     for (before_start, before_end), (start, end) in pairwise(bounds):
         before, word = sentence[before_start:before_end], sentence[start:end]
-        if word[0].isupper() and word.isalpha() and _free(taken, start, end):
-            is_month = before[-1].isdecimal() and word.casefold().startswith(months)
-            if not (is_month or is_noun(before, word)):
-                proper.append((start, end))
-    return proper
-
-
-def _capitalised(
-    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool]
-) -> list[Value]:
-    """Runs of words that may be part of a name, at least one of them rare."""
-    runs: list[list[tuple[int, int]]] = []
-    for start, end in bounds:
+        if not (word[0].isupper() and word.isalpha() and _free(taken, start, end)):
+            continue
+        if (before[-1].isdecimal() and word.casefold().startswith(months)) or is_noun(before, word):
+            continue
         if runs and len(runs[-1]) < _MOST_WORDS and sentence[runs[-1][-1][1] : start] == " ":
             runs[-1].append((start, end))
         else:

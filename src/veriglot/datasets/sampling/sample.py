@@ -575,7 +575,13 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
     values = {scorer.label: scorer.values()[choice.places] for scorer in scored}
     samples = _samples_of(order, lines, choice, values, groups)
     for name in order.sampling.parts:
-        _write_part(folder, name, [sample for sample, part in zip(samples, parts, strict=True) if part == name])
+        own = [sample for sample, part in zip(samples, parts, strict=True) if part == name]
+        for path, format_ in ((folder / f"{name}.jsonl", "jsonl"), (folder / f"{name}.hat.json", "hat")):
+            with Writer(path, format=format_) as writer:
+                for sample in own:
+                    writer.write(sample)
+            if writer.losses.written != len(own):
+                raise VeriglotError(f"{path} could not hold {len(own) - writer.losses.written:,} samples.")
     wanted, part_sizes = apportioned(order.sampling.parts, len(lines)), Counter(parts)
     return SampleAccount(
         scorers=choice.scorers,
@@ -628,16 +634,6 @@ def _samples_of(
         sample = _translation(line, ids[index], order.languages)
         samples.append(replace(sample, meta={"sampling": sampling}))
     return samples
-
-
-def _write_part(folder: Path, name: str, samples: Sequence[Sample]) -> None:
-    """Write a part as `NAME.jsonl`, in the native format, and as `NAME.hat.json`."""
-    for path, format_ in ((folder / f"{name}.jsonl", "jsonl"), (folder / f"{name}.hat.json", "hat")):
-        with Writer(path, format=format_) as writer:
-            for sample in samples:
-                writer.write(sample)
-        if writer.losses.written != len(samples):
-            raise VeriglotError(f"{path} could not hold {len(samples) - writer.losses.written:,} samples.")
 
 
 def _write_lines(

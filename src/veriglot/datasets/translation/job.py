@@ -243,8 +243,15 @@ def translate(
         VeriglotError: whatever the translator raises; what is done is kept.
     """
     settings = settings or TranslationSettings()
-    tags = _validated(targets, settings, aligner)
-
+    tags = tuple(get_language(target).tag for target in targets)
+    if not tags or len(set(tags)) < len(tags):
+        raise UsageError("Name at least one target, each once.")
+    for strategy in settings.strategies:
+        if strategy not in STRATEGIES:
+            raise UnknownNameError("strategy", strategy, STRATEGIES)
+    if not settings.strategies or (settings.strategies == ("align",) and aligner is None):
+        raise UsageError("No strategy is left that could place a span.", "Name tags, spans, or an aligner.")
+    check_ranges(settings, threshold=(0, 1), attempts=(1, math.inf))
     return generate(
         output,
         _tasks(samples, tags),
@@ -266,19 +273,6 @@ def translate(
         counts=_Counts,
         **run,
     )
-
-
-def _validated(targets: Sequence[str], settings: TranslationSettings, aligner: Aligner | None) -> tuple[str, ...]:
-    tags = tuple(get_language(target).tag for target in targets)
-    if not tags or len(set(tags)) < len(tags):
-        raise UsageError("Name at least one target, each once.")
-    for strategy in settings.strategies:
-        if strategy not in STRATEGIES:
-            raise UnknownNameError("strategy", strategy, STRATEGIES)
-    if not settings.strategies or (settings.strategies == ("align",) and aligner is None):
-        raise UsageError("No strategy is left that could place a span.", "Name tags, spans, or an aligner.")
-    check_ranges(settings, threshold=(0, 1), attempts=(1, math.inf))
-    return tags
 
 
 def _tasks(samples: Iterable[Sample | FailedRow], targets: Sequence[str]) -> Iterator[_Task | FailedRow]:

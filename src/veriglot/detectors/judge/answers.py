@@ -323,7 +323,11 @@ def _distribution(
     tokens: tuple[Token, ...], low: int, high: int, label: str, choices: Sequence[str]
 ) -> Distribution | None:
     """The probabilities of the choices at `[low, high)`, where the label stands."""
-    answer_tokens = _holding(tokens, low, high)
+    answer_tokens, read = [], 0
+    for token in tokens:
+        if read < high and read + len(token.text) > low:
+            answer_tokens.append((max(0, low - read), token))
+        read += len(token.text)
     offset, first = answer_tokens[0]
     shares: Distribution = {}
     for text, logprob in {**dict(first.alternatives), first.text: first.logprob}.items():
@@ -337,16 +341,6 @@ def _distribution(
     logprobs = [token.logprob for _, token in answer_tokens if token.logprob is not None]
     sure = min(1.0, math.exp(sum(logprobs)))
     return {label: sure} if len(logprobs) == len(answer_tokens) and sure >= 0.5 else None
-
-
-def _holding(tokens: tuple[Token, ...], low: int, high: int) -> list[tuple[int, Token]]:
-    """The tokens that hold some of `[low, high)`, each with where in it that begins."""
-    overlapping, offset = [], 0
-    for token in tokens:
-        if offset < high and offset + len(token.text) > low:
-            overlapping.append((max(0, low - offset), token))
-        offset += len(token.text)
-    return overlapping
 
 
 def _begun(text: str, before: str, choices: Sequence[str]) -> str | None:

@@ -356,7 +356,10 @@ class Judge(BaseDetector[Case, _Asked]):
         resolved = admit(sample)
         if isinstance(resolved, NotScored):
             return resolved
-        return Case(sample, resolved, resolved.notes) if _has_words(sample) else without_words(sample)
+        for text in (sample.response, "".join(passage.text for passage in sample.evidence)):
+            if not any(map(str.isalnum, text)):
+                return without_words(sample)
+        return Case(sample, resolved, resolved.notes)
 
     def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[_Asked | NotScored]:
         def asking(case: Case) -> Case:
@@ -443,7 +446,17 @@ class Judge(BaseDetector[Case, _Asked]):
 
     def _scored(self, sample: Sample, plan: Case, result: _Asked) -> Prediction | NotScored:  # noqa: ARG002
         case, asked = result
-        opinions, errors = self._opinions(case, asked)
+        opinions: list[Any] = []
+        errors: list[Exception] = []
+        for answers in asked:
+            missing = next((answer.error for answer in answers if answer.error is not None), None)
+            if missing is not None:
+                errors.append(missing)
+                continue
+            try:
+                opinions.append(self._opinion(case, [answer.reply for answer in answers if answer.reply is not None]))
+            except Exception as error:  # as above
+                errors.append(error)
         if 2 * len(opinions) <= len(asked):
             return self._failed(errors)
         notes = [*case.notes, *([f"samples:{len(opinions)} of {len(asked)}"] if errors else [])]
@@ -461,20 +474,6 @@ class Judge(BaseDetector[Case, _Asked]):
             units=outcome.units,
         )
 
-    def _opinions(self, case: Case, asked: list[list[Answer]]) -> tuple[list[Any], list[Exception]]:
-        opinions: list[Any] = []
-        errors: list[Exception] = []
-        for answers in asked:
-            missing = next((answer.error for answer in answers if answer.error is not None), None)
-            if missing is not None:
-                errors.append(missing)
-                continue
-            try:
-                opinions.append(self._opinion(case, [answer.reply for answer in answers if answer.reply is not None]))
-            except Exception as error:  # as above
-                errors.append(error)
-        return opinions, errors
-
     def _failure(self, error: Exception) -> NotScored:
         return self._failed([error])
 
@@ -484,9 +483,3 @@ class Judge(BaseDetector[Case, _Asked]):
         others = f" (and {len(errors) - 1} further samples failed)" if len(errors) > 1 else ""
         too_long = isinstance(first, ModelError) and _TOO_LONG.search(first.message) is not None
         return NotScored(Status.TOO_LONG if too_long else Status.FAILED, reason + others)
-
-
-def _has_words(sample: Sample) -> bool:
-    """Whether both texts say anything: marks and symbols alone cannot be judged."""
-    evidence = "".join(passage.text for passage in sample.evidence)
-    return all(any(map(str.isalnum, text)) for text in (sample.response, evidence))

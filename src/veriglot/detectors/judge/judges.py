@@ -92,22 +92,16 @@ def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[_Pa
 def _pieces(text: str, size: int, language: str | None) -> list[_Range]:
     if estimate_tokens(text) <= size:
         return [(0, len(text))]
-    atoms = _atoms(text, max(1, size // _OVERLAP), language)
-    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
-    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
-    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
-
-
-def _atoms(text: str, size: int, language: str | None) -> list[_Range]:
-    """Ranges that cover the text without a gap: sentences with what follows them, or words where these are too long."""
-    atoms: list[_Range] = []
+    atoms: list[_Range] = []  # sentences with what follows them, or words where these are too long
     for low, high in _covering(sentences(text, language), 0, len(text)):
-        if estimate_tokens(text[low:high]) <= size:
+        if estimate_tokens(text[low:high]) <= max(1, size // _OVERLAP):
             atoms.append((low, high))
         else:
             inside = [(low + start, low + end) for start, end in words(text[low:high], language)]
             atoms += _covering(inside, low, high)
-    return atoms
+    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
+    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
+    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
 
 
 def _covering(ranges: list[_Range], start: int, end: int) -> list[_Range]:
@@ -167,10 +161,9 @@ class SpanJudge(_WindowedJudge):
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _SpansOpinion:
         opinions = [self._reading(case, reply) for reply in replies]
-        return opinions[0] if len(opinions) == 1 else self._in_every_window(case, opinions)
-
-    def _in_every_window(self, case: Case, opinions: list[_SpansOpinion]) -> _SpansOpinion:
-        """What no window supports. How sure the model was of each window says little of all of them together."""
+        if len(opinions) == 1:
+            return opinions[0]
+        # What no window supports. How sure the model was of each window says little of all of them together.
         spans, _ = self._voted(case, opinions, 1.0)
         marks = tuple(Span(span.start, span.end, span.type) for span in spans)
         notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
@@ -292,16 +285,8 @@ class FactJudge(_WindowedJudge):
         return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
 
     def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
-        return self._parted_by_model(cases) if self._by_model else [self._parted_by_rules(case) for case in cases]
-
-    def _parted_by_rules(self, case: Case) -> Case | NotScored:
-        """The atomic facts of a response, which hold each of its words once; whole sentences without rules for them."""
-        tag, response = case.resolved.tag, case.sample.response
-        claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
-        notes = () if has_fact_rules(tag) else ("facts:sentences",)
-        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
-
-    def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
+        if not self._by_model:
+            return [self._parted_by_rules(case) for case in cases]
         schema = _list_of("facts", _object(claim=_TEXT, before=_TEXT, text=_TEXT))
         texts = [
             self._parting.filled(
@@ -312,6 +297,13 @@ class FactJudge(_WindowedJudge):
         questions = [[self._question(text, schema, self._parting)] for text in texts]
         answers = self._asked(questions, self._asking.seeds[:1])
         return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
+
+    def _parted_by_rules(self, case: Case) -> Case | NotScored:
+        """The atomic facts of a response, which hold each of its words once; whole sentences without rules for them."""
+        tag, response = case.resolved.tag, case.sample.response
+        claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
+        notes = () if has_fact_rules(tag) else ("facts:sentences",)
+        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
 
     def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
         """A case with the facts that a model found, in order of their places.
@@ -357,7 +349,16 @@ class FactJudge(_WindowedJudge):
         windows = [
             _fact_verdicts(replies[first : first + lists], len(case.state)) for first in range(0, len(replies), lists)
         ]
-        return windows[0] if len(windows) == 1 else _over_windows(windows)
+        if len(windows) == 1:
+            return windows[0]
+        # Support by any window is support; of those that do not support a claim, one that contradicts it says more.
+        ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
+        by_claim = zip(*(window.verdicts for window in windows), strict=True)
+        verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
+        known = [window.probabilities for window in windows if window.probabilities is not None]
+        if len(known) < len(windows):
+            return _Verdicts(verdicts, None)
+        return _Verdicts(verdicts, tuple(map(min, zip(*known, strict=True))))
 
     def _outcome(self, case: Case, opinions: list[_Verdicts]) -> Outcome:
         confidence, shares = _fact_shares(opinions)
@@ -377,7 +378,16 @@ class FactJudge(_WindowedJudge):
             score = sum(set(opinion.verdicts) != {"supported"} for opinion in opinions) / len(opinions)
         else:
             score = max(shares)
-        words_ = None if self._by_model or not known else _fact_words(case, shares)
+        words_ = None
+        if known and not self._by_model:  # every word has the probability of the fact that it stands in
+            by_place = {
+                offset: share
+                for claim, share in zip(case.state, shares, strict=True)
+                for start, end in claim.parts
+                for offset in range(start, end)
+            }
+            bounds = words(case.sample.response, case.resolved.tag)
+            words_ = tuple(Word(start, end, by_place[start]) for start, end in bounds)
         units = tuple(
             JudgedUnit(parts[0][0], parts[-1][1], claim.kind, share, parts if len(parts) > 1 else ())
             for claim, parts, share in zip(case.state, [claim.parts for claim in case.state], shares, strict=True)
@@ -420,17 +430,6 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
     return _Verdicts(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
 
 
-def _over_windows(windows: list[_Verdicts]) -> _Verdicts:
-    """Support by any window is support; of those that do not support a claim, one that contradicts it says more."""
-    ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
-    by_claim = zip(*(window.verdicts for window in windows), strict=True)
-    verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
-    known = [window.probabilities for window in windows if window.probabilities is not None]
-    if len(known) < len(windows):
-        return _Verdicts(verdicts, None)
-    return _Verdicts(verdicts, tuple(map(min, zip(*known, strict=True))))
-
-
 def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
     """Where confidences come from, and per claim the probability that it is unsupported."""
     if len(opinions) > 1:
@@ -441,18 +440,6 @@ def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
     if opinion.probabilities is not None:
         return "token_probabilities", [round(p, DIGITS) for p in opinion.probabilities]
     return "verdict", [float(verdicts != "supported") for verdicts in opinion.verdicts]
-
-
-def _fact_words(case: Case, shares: list[float]) -> tuple[Word, ...]:
-    """Every word with the probability of the fact that it stands in."""
-    by_place = {
-        offset: share
-        for claim, share in zip(case.state, shares, strict=True)
-        for start, end in claim.parts
-        for offset in range(start, end)
-    }
-    bounds = words(case.sample.response, case.resolved.tag)
-    return tuple(Word(start, end, by_place[start]) for start, end in bounds)
 
 
 class _TranslationAnswer(Record):
@@ -481,9 +468,10 @@ class TranslationJudge(Judge):
         return {"unit": "response"}
 
     def _questions(self, case: Case) -> list[Request]:
-        text = self._filled(
-            case, _untitled(case.sample), tags=("source", "translation"), source_language=_source_language(case.sample)
-        )
+        stated = next((passage.language for passage in case.sample.evidence if passage.language), None)
+        tag = text_language(" ".join(case.sample.passages), stated)
+        source = "another language" if tag is None else language_name(tag)
+        text = self._filled(case, _untitled(case.sample), tags=("source", "translation"), source_language=source)
         return [self._question(text, schema_of(_TranslationAnswer))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None, str]:  # noqa: ARG002
@@ -568,13 +556,6 @@ class ScoreJudge(TranslationJudge):
 
 def _untitled(sample: Sample) -> _Passages:
     return [("", passage) for passage in sample.passages]
-
-
-def _source_language(sample: Sample) -> str:
-    """The language of the source for the prompt: as given, or as identified."""
-    given = next((passage.language for passage in sample.evidence if passage.language), None)
-    tag = text_language(" ".join(sample.passages), given)
-    return "another language" if tag is None else language_name(tag)
 
 
 NO_ERROR = "none"

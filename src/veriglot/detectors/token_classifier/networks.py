@@ -88,22 +88,6 @@ def looks_ahead(network: Any) -> bool:
     return not torch.equal(first, second)
 
 
-def _require_attention(network: Any, model: str) -> None:
-    """Refuse a checkpoint whose stated attention this version of transformers does not run.
-
-    Raises:
-        WeightsError: it looks the other way.
-    """
-    causal = getattr(network.config, "is_causal", None)
-    if causal is not None and causal == looks_ahead(network):
-        stated, run = ("causal", "bidirectional") if causal else ("bidirectional", "causal")
-        raise WeightsError(
-            f"{model!r} is to look at its input with {stated} attention, and transformers"
-            f" {transformers.__version__} runs it with {run} attention.",
-            remedy="Use another version of transformers, or state the other attention.",
-        )
-
-
 @contextmanager
 def unheeded() -> Iterator[None]:
     """Keep quiet what libraries say of each other's future."""
@@ -172,7 +156,14 @@ def load_network(
         loaded.settings["weights"] = "nf4"
     if attention is not None:
         loaded.settings["attention"] = attention
-    _require_attention(loaded.network, model)
+    causal = getattr(loaded.network.config, "is_causal", None)
+    if causal is not None and causal == looks_ahead(loaded.network):
+        stated, run = ("causal", "bidirectional") if causal else ("bidirectional", "causal")
+        raise WeightsError(
+            f"{model!r} is to look at its input with {stated} attention, and transformers"
+            f" {transformers.__version__} runs it with {run} attention.",
+            remedy="Use another version of transformers, or state the other attention.",
+        )
     return loaded, written
 
 

@@ -384,17 +384,13 @@ def labels_of(example: Example, bounds: Int64s, markup: Bools) -> Labels:
         if mark.type in _REPLACING and example.kind == "silver":
             weight[inside] = _REPLACED_WEIGHT
     if example.shares is not None:
-        target = _mean_share(example.shares, bounds, len(example.response))
+        by_place = np.zeros(len(example.response), np.float64)
+        for start, end, share in example.shares:
+            by_place[start:end] = share
+        sums = np.concatenate([[0.0], np.cumsum(by_place)])
+        mean = (sums[bounds[:, 1]] - sums[bounds[:, 0]]) / (bounds[:, 1] - bounds[:, 0])
+        target = np.asarray(mean, np.float32)
     weight[markup] = 0
     for start, end in example.ignored:
         weight[(bounds[:, 0] < end) & (bounds[:, 1] > start)] = 0
     return Labels(example, target, weight, types)
-
-
-def _mean_share(shares: tuple[tuple[int, int, float], ...], bounds: Int64s, length: int) -> Float32s:
-    by_place = np.zeros(length, np.float64)
-    for start, end, share in shares:
-        by_place[start:end] = share
-    sums = np.concatenate([[0.0], np.cumsum(by_place)])
-    mean = (sums[bounds[:, 1]] - sums[bounds[:, 0]]) / (bounds[:, 1] - bounds[:, 0])
-    return np.asarray(mean, np.float32)

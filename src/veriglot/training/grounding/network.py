@@ -233,15 +233,6 @@ def _batches(rows: Sequence[Row], rng: np.random.Generator) -> list[list[Row]]:
     return batches
 
 
-def _loss(out: Tensor, target: Tensor, types: Tensor, weight: Tensor, type_weight: float) -> Tensor:
-    """Cross-entropy of marking over all words, and of types over unsupported words whose type is known."""
-    marking = functional.binary_cross_entropy_with_logits(out[..., 0], target, reduction="none")
-    loss: Tensor = (marking * weight).sum() / weight.sum().clamp(min=1)
-    typed = (weight * target * (types.sum(-1) > 0)).unsqueeze(-1)
-    typing = functional.binary_cross_entropy_with_logits(out[..., 1:], types, reduction="none")
-    return loss + type_weight * (typing * typed).sum() / typed.sum().clamp(min=1)
-
-
 def fit(
     network: nn.Module,
     rows: Sequence[Row],
@@ -278,7 +269,13 @@ def fit(
             for group in optimizer.param_groups:
                 group["lr"] = _RATE * (min(1.0, (step + 1) / _WARM_UP) * falling)
             values, present, pool, target, types, weight = _batch(batch, scale, with_rows=with_rows)
-            loss = _loss(network(values, present, pool), target, types, weight, type_weight)
+            out = network(values, present, pool)
+            # Cross-entropy of marking over all words, and of types over unsupported words whose type is known.
+            marking = functional.binary_cross_entropy_with_logits(out[..., 0], target, reduction="none")
+            typed = (weight * target * (types.sum(-1) > 0)).unsqueeze(-1)
+            typing = functional.binary_cross_entropy_with_logits(out[..., 1:], types, reduction="none")
+            loss: Tensor = (marking * weight).sum() / weight.sum().clamp(min=1)
+            loss = loss + type_weight * (typing * typed).sum() / typed.sum().clamp(min=1)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             clip_grad_norm_(network.parameters(), 1.0)

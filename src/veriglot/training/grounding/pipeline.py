@@ -51,7 +51,7 @@ from veriglot.training.grounding.synthetic_data import Commonness, clean_texts, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from veriglot.arrays import Bools, Float16s, Float32s, Float64s, UInt8s, UInt64s
+    from veriglot.arrays import Float16s, Float32s, UInt8s, UInt64s
 
 __all__ = []
 
@@ -400,18 +400,13 @@ def _figures_table(held_out: Sequence[Labels], logits: Sequence[Float32s], calib
         marked = chances >= THRESHOLD
         both = int((marked & truth).sum())
         f1 = f"{2 * both / (marked.sum() + truth.sum()):.3f}" if truth.any() else "-"
+        group = np.minimum((chances * _GROUPS).astype(int), _GROUPS - 1)  # of equal width
+        parts = [group == number for number in np.unique(group)]
+        error = sum(float(part.mean() * abs(truth[part].mean() - chances[part].mean())) for part in parts)
         lines.append(
-            f"| {kind} | {source} | {len(truth)} | {truth.mean():.3f} | {marked.mean():.3f} | {f1} |"
-            f" {_calibration_error(truth, chances):.3f} |"
+            f"| {kind} | {source} | {len(truth)} | {truth.mean():.3f} | {marked.mean():.3f} | {f1} | {error:.3f} |"
         )
     return "\n".join(lines)
-
-
-def _calibration_error(truth: Bools, chances: Float64s) -> float:
-    """Expected calibration error over groups of equal width."""
-    group = np.minimum((chances * _GROUPS).astype(int), _GROUPS - 1)
-    parts = [group == number for number in np.unique(group)]
-    return sum(float(part.mean() * abs(truth[part].mean() - chances[part].mean())) for part in parts)
 
 
 _FOLDS = 5

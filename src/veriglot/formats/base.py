@@ -585,15 +585,19 @@ def decoded_value(value: Any) -> Any:
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value is messages as OpenAI has them: `{"role": ..., "content": ...}`, a list, or a completion."""
+    """Whether a value is messages as OpenAI has them: `{"role": ..., "content": ...}`, a list, or what it answers."""
     messages = _messages(value)
     return bool(messages) and all(isinstance(each, Mapping) and {"role", "content"} <= each.keys() for each in messages)
 
 
 def _messages(value: Any) -> list[Any]:
-    choices = value.get("choices") if isinstance(value, Mapping) else None  # of a completion, the first counts
+    if isinstance(value, Mapping) and isinstance(body := value.get("body"), Mapping):
+        value = body  # of a row that a batch gives
+    choices, output = (value.get(key) if isinstance(value, Mapping) else None for key in ("choices", "output"))
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        value = choices[0].get("message")
+        value = choices[0].get("message")  # of a completion, the first counts
+    elif isinstance(output, list):  # beside messages, reasoning and calls of tools
+        value = [each for each in output if isinstance(each, Mapping) and each.get("type") == "message"]
     return value if isinstance(value, list) else [value]
 
 

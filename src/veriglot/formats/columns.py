@@ -33,7 +33,7 @@ from veriglot.formats.base import (
     plain_value,
     present,
 )  # fmt: skip
-from veriglot.formats.containers import Record, Source
+from veriglot.formats.containers import Record, Source, rows_of_object
 from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
 from veriglot.records.taxonomy import taxonomy_with
@@ -278,9 +278,20 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         others = {key: v for key, v in flat.items() if key not in taken and (part, type(v)) != ("response", dict)}
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
+    if result["response"] == "COLUMN" and "response" not in stated:
+        paths = [path for key, value in row.items() if key != result["evidence"] for path in _paths(value, str(key))]
+        result["response"] = paths[0] if len(paths) == 1 else "COLUMN"
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
     result = {"question": asking[0], **result} if len(asking) == 1 else result
     return {part: result[part] for part in ("response", "evidence", *result)}
+
+
+def _paths(value: Any, path: str) -> Iterator[str]:
+    """The places of texts of several words in objects and lists."""
+    if isinstance(value, Mapping | list):
+        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+            inner = f"{path}.{key}"
+            yield from _paths(each, inner) if not isinstance(each, str) else [inner] if _length(each) else ()
 
 
 def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
@@ -714,7 +725,7 @@ class Columns(Format):
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows. Labels that cannot be understood end it where they are asked for."""
-        for record in _expanded(records) if _is_one_object(reading.container, reading.source.look()) else records:
+        for record in rows_of_object(records) if _is_one_object(reading.container, reading.source.look()) else records:
             if isinstance(record, FailedRow):
                 yield record
                 continue
@@ -761,37 +772,10 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
         InputError: no column, or more than one, could hold the response or the evidence; with the `--map` to give.
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
-    first = next(_expanded(iter([Record(1, row)])), None) if _is_one_object(head.container, head) else None
+    first = next(rows_of_object(iter([Record(1, row)])), None) if _is_one_object(head.container, head) else None
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):
             keys = ", ".join(_flat(row))
             raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
     return plan
-
-
-def _expanded(records: Records) -> Iterator[Record | FailedRow]:
-    """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
-    for record in records:
-        data: dict[str, Any] = record.data if isinstance(record, Record) and isinstance(record.data, dict) else {}
-        while isinstance(inner := data.get("results"), dict):  # {"results": {"results": [...], "prompts": [...]}}
-            data = inner
-        values = list(data.values())
-        lists = list(filter(_are_rows, values))
-        rows: Any
-        if _are_rows(inner):
-            rows = inner
-        elif len(lists) == 1 and not any(isinstance(each, str) for each in values):
-            rows = lists[0]
-        elif all(isinstance(each, list) for each in values) and len(set(map(len, values))) == 1:
-            rows = (dict(zip(data, row, strict=True)) for row in zip(*values, strict=True))
-        elif len(values) > 1 and all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
-            rows = ({column: each[key] for column, each in data.items()} for key in values[0])
-        else:
-            yield record
-            continue
-        yield from (Record(index, row) for index, row in enumerate(rows, start=1))
-
-
-def _are_rows(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)

@@ -47,8 +47,8 @@ class NativeLines(Format):
                 raise
             try:
                 sample = sample_of(data, reading)  # evidence as text, a number as id
-            except InputError:
-                raise error from None
+            except InputError as other:
+                raise (error if isinstance(data.get("response"), str) else other) from None
         if sample.language is None and reading.language is not None:
             sample = msgspec.structs.replace(sample, language=reading.language)
         yield sample

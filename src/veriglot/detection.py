@@ -18,8 +18,8 @@ import msgspec
 from veriglot import records
 from veriglot.detectors.registry import as_detector, load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
-from veriglot.formats.base import Reading, is_conversation, language_tag, plain_value
-from veriglot.formats.columns import cell_text, object_passages, read_row, rows_reading
+from veriglot.formats.base import Reading, cell_text, is_conversation, language_tag, plain_value
+from veriglot.formats.columns import object_passages, read_row, rows_reading
 from veriglot.formats.reader import say_in_python
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar

@@ -197,7 +197,8 @@ def test_what_a_batch_answered_is_the_response(answer: dict[str, object], eviden
     (tmp_path / "batch.jsonl").write_text(json.dumps({**row, evidence: "Silta avattiin vuonna 1897."}) + "\n")
     (sample,) = read(tmp_path / "batch.jsonl")
     assert (sample.response, sample.evidence_text) == ("Silta avattiin vuonna 1879.", "Silta avattiin vuonna 1897.")
-    assert veriglot.detect(response=row["response"], evidence="Silta avattiin vuonna 1897.").verdict == "unsupported"
+    (prediction,) = veriglot.detect_many([{"response": row["response"], "evidence": "Silta avattiin vuonna 1897."}])
+    assert prediction.verdict == "unsupported"
 
 
 @pytest.mark.parametrize(

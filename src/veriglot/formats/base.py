@@ -622,6 +622,27 @@ def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
     return messages
 
 
+def cell_text(value: Any, part: str) -> str | None:
+    """The text of a response or a question: a text, a number, or the last of its messages in a conversation."""
+    value = plain_value(value)
+    messages = messages_of(decoded_value(value), part)
+    if messages is not None:
+        value = messages[-1].get("content") if messages else None
+    if value is None:
+        return None
+    if isinstance(value, Mapping) and "content" in value:
+        value = value["content"]
+    if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
+        return "".join(str(each.get("text", "")) for each in value)
+    text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    if isinstance(text, str):
+        return text
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
+    count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
+
+
 def is_native(key: str, value: Any) -> bool:
     """Whether a column is the native format's own of that name."""
     if key == "task":

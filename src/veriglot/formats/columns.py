@@ -25,6 +25,7 @@ from veriglot.formats.base import (
     Format,
     Reading,
     Sniff,
+    cell_text,
     decoded_value,
     is_conversation,
     is_native,
@@ -33,7 +34,7 @@ from veriglot.formats.base import (
     plain_value,
     present,
 )  # fmt: skip
-from veriglot.formats.containers import Record, Source, rows_of_object
+from veriglot.formats.containers import Record, Source, is_one_object, rows_of_object
 from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
 from veriglot.records.taxonomy import taxonomy_with
@@ -86,11 +87,15 @@ def presets() -> tuple[Preset, ...]:
 
 
 _PARTS = (
-    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label",
-    "annotator"
+    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "start", "end",
+    "label", "annotator"
 )  # fmt: skip
-_SENSES, LABEL_PARTS = {"supported": 0, "unsupported": 1}, ("unsupported", "supported", "spans", "label")
-_CHOICES = ("id", "question", "language", "model", "annotator")  # the first known name counts; of others one alone
+_SENSES, LABEL_PARTS = (
+    {"supported": 0, "unsupported": 1},
+    ("unsupported", "supported", "spans", "start", "end", "label"),
+)
+_TEXTS = ("id", "question", "language", "model", "annotator")
+_CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
     r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
@@ -199,6 +204,11 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     for part in ("response", "evidence"):
         if not parts[part] and part not in dict(stated):
             raise InputError(f"no column is known to hold the {part}", field=part)
+    missing = [part for part in ("start", "end") if not parts.get(part)]
+    if missing and dict(stated).keys() & {"start", "end"} - {*missing}:
+        raise InputError(f"no column is known to hold the {missing[0]}", f"Add --map {missing[0]}=COLUMN.")
+    if missing:  # the other means another thing then
+        parts = {part: columns for part, columns in parts.items() if part not in {"start", "end"}}
     return _Plan({part: columns for part, columns in parts.items() if columns}, preset, bool(stated), unclear)
 
 
@@ -332,27 +342,6 @@ def _length(value: Any) -> int:
 
 
 # What columns hold.
-
-
-def cell_text(value: Any, part: str) -> str | None:
-    """The text of a response or a question: a text, a number, or the last of its messages in a conversation."""
-    value = plain_value(value)
-    messages = messages_of(decoded_value(value), part)
-    if messages is not None:
-        value = messages[-1].get("content") if messages else None
-    if value is None:
-        return None
-    if isinstance(value, Mapping) and "content" in value:
-        value = value["content"]
-    if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
-        return "".join(str(each.get("text", "")) for each in value)
-    text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
-    if isinstance(text, str):
-        return text
-    if isinstance(text, int | float) and not isinstance(text, bool):
-        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
-    count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
 def _passages(value: Any) -> Iterator[dict[str, Any]]:
@@ -533,6 +522,35 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
     return layers
 
 
+def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, meta: dict[str, Any]) -> Any:
+    """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
+    value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
+    if isinstance(value, list | tuple):
+        return value
+    quoted = isinstance(value, str) and bool(value.strip()) and not _is_label(value)
+    columns = [column for part in ("start", "end") for column in plan.parts.get(part, ())]
+    edges = [str(flat.get(column)).strip().removesuffix(".0") for column in columns]
+    if edges and all(map(str.isdecimal, edges)) and (not quoted or value in response):
+        if not quoted and int(edges[1]) > len(response) + 1:  # they may be times
+            detail = f"[{edges[0]}, {edges[1]}) does not lie in the response of {len(response)} code points"
+            raise _NoQuotationError(detail, "--map start= leaves such columns out.", field="start")
+        types = (flat[key] for key in flat if _normalized(key) in _table().objects["type"])
+        type_ = next((each for each in types if isinstance(each, str) and not _is_label(each)), None)
+        return [
+            present({"start": int(edges[0]), "end": int(edges[1]), "text": value if quoted else None, "type": type_})
+        ]
+    meta |= {column: flat[column] for column in columns if flat.get(column) not in (None, "")}
+    if not quoted:
+        return value
+    pieces = [value] if value in response else re.split(r"\s*[|;\n][|;\s]*", value.strip(" |;\n"))
+    for piece in pieces:
+        if (count := response.count(piece)) != 1:
+            remedy = "Quote each part exactly, with ; between them, or give columns start and end; --map spans= leaves"
+            detail = f"{piece[:60]!r} occurs {count} times in the response"
+            raise _NoQuotationError(detail, f"{remedy} the labels out.", field="spans")
+    return pieces
+
+
 def _annotation(
     plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]
 ) -> Annotation | None:
@@ -543,14 +561,14 @@ def _annotation(
     taxonomy, spans = "hat", None
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
-        for column in plan.parts.get(part, ()):
-            value = decoded_value(flat.get(column))
-            if part == "spans" and isinstance(value, str) and response.count(value) == 1 and not _is_label(value):
-                value = [value]
+        for column in plan.parts.get(part, ()) or (plan.parts.get("start", ()) if part == "spans" else ()):
+            value = _marks(plan, flat, response, meta) if part == "spans" else decoded_value(flat.get(column))
             if isinstance(value, list | tuple):
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
                     meta["labels"] = others
+            elif spans and part == "label" and taxonomy_with([_normalized(str(value))]):
+                continue  # the type of the span
             elif (label := _unsupported(value, part, column, plan.parts.get("evidence", ()))) is not None:
                 if rating not in (None, label):
                     raise _UnclearLabelError(f"{column!r} says the reverse of another label")
@@ -587,7 +605,7 @@ def read_row(
     Args:
         row: column to value; evidence is text, an object, a list of either, or any of these as JSON.
         id_: of a row that has none.
-        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or
+        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, `start`, `end`, or
             `unsupported` and `supported` for labels of which 1 means that) to the column that holds it; several
             columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the names.
         reading: of several rows, with their `columns`: the log says once, at the level INFO, what was taken for what.
@@ -606,7 +624,8 @@ def read_row(
 
 def has_labels(row: Mapping[str, Any]) -> bool:
     """Whether a row has a column of labels, by its name."""
-    return not {*_table().names["spans"][0], *_table().names["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
+    names = (_table().names[part][0] for part in ("spans", "start", "label"))
+    return not set(chain(*names)).isdisjoint(map(_normalized, map(str, row)))
 
 
 def names_other_evidence(row: Mapping[str, Any]) -> bool:
@@ -656,7 +675,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"] |= {key: rest} if rest else {}
         else:
             data["meta"][key] = value
-    stated = {part: cell_text(flat.get(parts[part]), part) for part in _CHOICES if part in parts}
+    stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
     language = stated.get("language")
     data |= {
         "id": stated.get("id") or id_,
@@ -725,7 +744,7 @@ class Columns(Format):
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows. Labels that cannot be understood end it where they are asked for."""
-        for record in rows_of_object(records) if _is_one_object(reading.container, reading.source.look()) else records:
+        for record in rows_of_object(records) if is_one_object(reading.container, reading.source.look()) else records:
             if isinstance(record, FailedRow):
                 yield record
                 continue
@@ -733,8 +752,12 @@ class Columns(Format):
             try:
                 plan = _plan_of(record.data, reading.columns)
                 _tell(plan, reading)
-                reading.shared = "annotator" in plan.parts
-                yield _sample(record.data, plan, reading, reading.row_name)
+                sample = _sample(record.data, plan, reading, reading.row_name)
+                cell = decoded_value(record.data.get(next(iter(plan.parts.get("spans", ())), "")))
+                single = any(each.spans for each in sample.annotations) and ("start" in plan.parts or type(cell) is str)
+                reading.shared = "annotator" in plan.parts or (single and "annotator" not in reading.columns)
+                reading.once("single", set[int]).update({record.line} if single else ())
+                yield sample
             except _UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:
@@ -743,11 +766,6 @@ class Columns(Format):
         for part, column in reading.columns.items():
             if column and part not in met:
                 _LOG.info("%s: no row has the column %s (%s)", reading.source.path, column, part)
-
-
-def _is_one_object(container: str, head: Head) -> bool:
-    """Whether a file is one JSON object, which may hold rows; an array is rows, whatever is in them."""
-    return container == "json" and not head.text.startswith("[")
 
 
 def _tell(plan: _Plan, reading: Reading) -> None:
@@ -772,7 +790,7 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
         InputError: no column, or more than one, could hold the response or the evidence; with the `--map` to give.
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
-    first = next(rows_of_object(iter([Record(1, row)])), None) if _is_one_object(head.container, head) else None
+    first = next(rows_of_object(iter([Record(1, row)])), None) if is_one_object(head.container, head) else None
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):

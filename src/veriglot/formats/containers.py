@@ -590,6 +590,11 @@ class Source:
         return io.BufferedReader(_Unpacked(self.file))
 
 
+def is_one_object(container: str, head: Head) -> bool:
+    """Whether a file is one JSON object, which may hold rows; an array is rows, whatever is in them."""
+    return container == "json" and not head.text.startswith("[")
+
+
 def rows_of_object(records: Records) -> Iterator[Record | FailedRow]:
     """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
     for record in records:

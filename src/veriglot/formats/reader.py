@@ -15,12 +15,12 @@ from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_for
 from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
-from veriglot.records import Prediction, Sample, from_mapping
+from veriglot.records import Annotation, Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow, without_traces
 from veriglot.storage.parts import finished_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 
 __all__ = [
@@ -323,7 +323,7 @@ def read_rows(
 
 
 def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterator[Sample | FailedRow]:
-    """The rows; a response that several people labelled, each in a row, comes once, in the end, with all labels.
+    """The rows; a response that several rows label, of a person or a span each, comes once, in the end, with all.
 
     Of a person who labelled a response twice the second row stays, and is refused for its id.
 
@@ -338,10 +338,11 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
             by_id |= row.id != reading.row_name
         else:
             yield row
-    texts = _by_text(shared, by_id)
-    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False)):
+    single: set[int] = reading.once("single", set)
+    texts = _by_text(shared, by_id, single)
+    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False, single)):
         raise InputError(
-            "several annotators labelled the same response, but each of their rows has an id of its own",
+            "several rows label the same response, but each of them has an id of its own",
             "Join them with --map id=, or add --map annotator= if each row is a response.",
             path=reading.source.path,
         )
@@ -349,20 +350,43 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
         yield sample
 
 
-def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple[int, Sample]]:
-    """The samples with the labels of all their rows, and the line of the first, by text, and by id if told."""
+def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool, single: Collection[int]) -> dict[Any, tuple[int, Sample]]:
+    """The samples with the labels of all their rows, and the line of the first, by text, and by id if told.
+
+    Args:
+        rows: line and sample.
+        by_id: whether rows of one response have one id.
+        single: lines of rows that hold one span each, of which an annotator may have several.
+    """
     texts: dict[Any, tuple[int, Sample]] = {}
     for line, row in rows:
         key: Any = (by_id and row.id, row.response, row.question, row.evidence_text, str(row.generator))
         if key in texts:
             first, before = texts[key]
-            layers = (*before.annotations, *row.annotations)
-            if len({layer.annotator for layer in layers}) == len(layers):
-                line, row = first, msgspec.structs.replace(before, annotations=layers)
+            layers = {layer.annotator: layer for layer in before.annotations}
+            repeated = [layer for layer in row.annotations if layer.annotator in layers]
+            if not repeated or line in single:
+                further = [_further(layers[layer.annotator], layer) for layer in repeated]
+                layers |= {layer.annotator: layer for layer in (*row.annotations, *further)}
+                line, row = first, msgspec.structs.replace(before, annotations=tuple(layers.values()))
             else:
                 key = line
         texts[key] = line, row
     return texts
+
+
+def _further(before: Annotation, row: Annotation) -> Annotation:
+    """The labels of an annotator with those of one row more."""
+    spans = {*(before.spans or ()), *(row.spans or ())}
+    alike = before.taxonomy == row.taxonomy
+    if not alike:
+        spans = {msgspec.structs.replace(span, type="hallucination") for span in spans}
+    return msgspec.structs.replace(
+        before,
+        taxonomy=row.taxonomy if alike else "hat",
+        spans=tuple(sorted(spans, key=lambda span: (span.start, span.end))),
+        ratings={**before.ratings, **row.ratings},
+    )
 
 
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:

@@ -126,3 +126,10 @@ def test_a_quotation_that_is_none_is_told_what_to_write(tmp_path: Path) -> None:
 def test_a_start_without_an_end_is_told_the_map_to_add(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Add --map end=COLUMN"):
         list(read_rows(_table(tmp_path / "a.csv", [{**_ROW, "first": 22, "last": 26}]), columns={"start": "first"}))
+
+
+def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> None:
+    spans = [{"start": 0, "end": 5, "type": "entity"}, {"start": 22, "end": 26, "type": "number"}]
+    (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))
+    assert sample.annotations[0].taxonomy == "hat"
+    assert sample.annotations[0].spans == (Span(0, 5, "hallucination"), Span(22, 26, "hallucination"))

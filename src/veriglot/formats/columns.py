@@ -289,19 +289,18 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
     if result["response"] == "COLUMN" and "response" not in stated:
-        paths = [path for key, value in row.items() if key != result["evidence"] for path in _paths(value, str(key))]
-        result["response"] = paths[0] if len(paths) == 1 else "COLUMN"
+        texts = _paths({key: value for key, value in row.items() if key != result["evidence"]}, "")
+        result["response"] = texts[0][1:] if len(texts) == 1 else "COLUMN"
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
     result = {"question": asking[0], **result} if len(asking) == 1 else result
     return {part: result[part] for part in ("response", "evidence", *result)}
 
 
-def _paths(value: Any, path: str) -> Iterator[str]:
+def _paths(value: Any, path: str) -> list[str]:
     """The places of texts of several words in objects and lists."""
-    if isinstance(value, Mapping | list):
-        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
-            inner = f"{path}.{key}"
-            yield from _paths(each, inner) if not isinstance(each, str) else [inner] if _length(each) else ()
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    inner = [each for key, item in items for each in _paths(item, f"{path}.{key}")]
+    return inner or [path] * (isinstance(value, str) and _length(value) > 0)
 
 
 def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
@@ -522,33 +521,32 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
     return layers
 
 
-def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, meta: dict[str, Any]) -> Any:
+def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]) -> Any:
     """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
     value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
     if isinstance(value, list | tuple):
         return value
-    quoted = isinstance(value, str) and bool(value.strip()) and not _is_label(value)
+    text = value if isinstance(value, str) and value.strip() and not _is_label(value) else ""
     columns = [column for part in ("start", "end") for column in plan.parts.get(part, ())]
-    edges = [str(flat.get(column)).strip().removesuffix(".0") for column in columns]
-    if edges and all(map(str.isdecimal, edges)) and (not quoted or value in response):
-        if not quoted and int(edges[1]) > len(response) + 1:  # they may be times
+    edges = [str(flat.get(column)).removesuffix(".0") for column in columns]
+    marks: list[Any] = [text] if text in response else re.split(r"\s*[|;\n][|;\s]*", text.strip(" |;\n"))
+    if edges and all(map(str.isdecimal, edges)) and text in response:
+        if not text and int(edges[1]) > len(response) + 1:  # they may be times
             detail = f"[{edges[0]}, {edges[1]}) does not lie in the response of {len(response)} code points"
             raise _NoQuotationError(detail, "--map start= leaves such columns out.", field="start")
-        types = (flat[key] for key in flat if _normalized(key) in _table().objects["type"])
-        type_ = next((each for each in types if isinstance(each, str) and not _is_label(each)), None)
-        return [
-            present({"start": int(edges[0]), "end": int(edges[1]), "text": value if quoted else None, "type": type_})
-        ]
-    meta |= {column: flat[column] for column in columns if flat.get(column) not in (None, "")}
-    if not quoted:
-        return value
-    pieces = [value] if value in response else re.split(r"\s*[|;\n][|;\s]*", value.strip(" |;\n"))
-    for piece in pieces:
-        if (count := response.count(piece)) != 1:
-            remedy = "Quote each part exactly, with ; between them, or give columns start and end; --map spans= leaves"
-            detail = f"{piece[:60]!r} occurs {count} times in the response"
-            raise _NoQuotationError(detail, f"{remedy} the labels out.", field="spans")
-    return pieces
+        type_ = _first({_normalized(key): each for key, each in flat.items()}, _table().objects["type"], str)
+        marks = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
+    else:
+        meta |= present({column: flat[column] or None for column in columns})
+        if not text:
+            return value
+        for mark in marks:
+            if (count := response.count(mark)) != 1:
+                remedy = "Quote each part exactly, with ; between, or give columns start and end; --map spans= leaves"
+                detail = f"{mark[:60]!r} occurs {count} times in the response"
+                raise _NoQuotationError(detail, f"{remedy} the labels out.", field="spans")
+    reading.shared |= "annotator" not in reading.columns  # with rows of further spans
+    return marks
 
 
 def _annotation(
@@ -562,7 +560,7 @@ def _annotation(
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
         for column in plan.parts.get(part, ()) or (plan.parts.get("start", ()) if part == "spans" else ()):
-            value = _marks(plan, flat, response, meta) if part == "spans" else decoded_value(flat.get(column))
+            value = _marks(plan, flat, response, reading, meta) if part == "spans" else decoded_value(flat.get(column))
             if isinstance(value, list | tuple):
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
@@ -605,9 +603,10 @@ def read_row(
     Args:
         row: column to value; evidence is text, an object, a list of either, or any of these as JSON.
         id_: of a row that has none.
-        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, `start`, `end`, or
-            `unsupported` and `supported` for labels of which 1 means that) to the column that holds it; several
-            columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the names.
+        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or `start` and
+            `end`, or `unsupported` and `supported` for labels of which 1 means that) to the column that holds it;
+            several columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the
+            names.
         reading: of several rows, with their `columns`: the log says once, at the level INFO, what was taken for what.
 
     Raises:
@@ -752,12 +751,8 @@ class Columns(Format):
             try:
                 plan = _plan_of(record.data, reading.columns)
                 _tell(plan, reading)
-                sample = _sample(record.data, plan, reading, reading.row_name)
-                cell = decoded_value(record.data.get(next(iter(plan.parts.get("spans", ())), "")))
-                single = any(each.spans for each in sample.annotations) and ("start" in plan.parts or type(cell) is str)
-                reading.shared = "annotator" in plan.parts or (single and "annotator" not in reading.columns)
-                reading.once("single", set[int]).update({record.line} if single else ())
-                yield sample
+                reading.shared = "annotator" in plan.parts
+                yield _sample(record.data, plan, reading, reading.row_name)
             except _UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:

@@ -40,7 +40,7 @@ class NativeLines(Format):
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", "If the file is in another format, name it.")
         try:
-            labels_beside = not reading.named and has_labels(data)
+            labels_beside, reading.shared = not reading.named and has_labels(data), False
             sample = sample_of(data, reading) if labels_beside else sample_from(data)
         except InputError as error:
             if reading.named or labels_beside:

@@ -20,7 +20,7 @@ from veriglot.storage.checkpoint import FailedRow, without_traces
 from veriglot.storage.parts import finished_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 __all__ = [
@@ -325,7 +325,7 @@ def read_rows(
 def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterator[Sample | FailedRow]:
     """The rows; a response that several rows label, of a person or a span each, comes once, in the end, with all.
 
-    Of a person who labelled a response twice the second row stays, and is refused for its id.
+    Further spans of a person count; another row of the same labels stays, and is refused for its id.
 
     Raises:
         InputError: every row has an id of its own, but responses recur: each row would count as one.
@@ -338,9 +338,8 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
             by_id |= row.id != reading.row_name
         else:
             yield row
-    single: set[int] = reading.once("single", set)
-    texts = _by_text(shared, by_id, single)
-    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False, single)):
+    texts = _by_text(shared, by_id)
+    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False)):
         raise InputError(
             "several rows label the same response, but each of them has an id of its own",
             "Join them with --map id=, or add --map annotator= if each row is a response.",
@@ -350,24 +349,17 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
         yield sample
 
 
-def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool, single: Collection[int]) -> dict[Any, tuple[int, Sample]]:
-    """The samples with the labels of all their rows, and the line of the first, by text, and by id if told.
-
-    Args:
-        rows: line and sample.
-        by_id: whether rows of one response have one id.
-        single: lines of rows that hold one span each, of which an annotator may have several.
-    """
+def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple[int, Sample]]:
+    """The samples with the labels of all their rows, and the line of the first, by text, and by id if told."""
     texts: dict[Any, tuple[int, Sample]] = {}
     for line, row in rows:
         key: Any = (by_id and row.id, row.response, row.question, row.evidence_text, str(row.generator))
         if key in texts:
             first, before = texts[key]
             layers = {layer.annotator: layer for layer in before.annotations}
-            repeated = [layer for layer in row.annotations if layer.annotator in layers]
-            if not repeated or line in single:
-                further = [_further(layers[layer.annotator], layer) for layer in repeated]
-                layers |= {layer.annotator: layer for layer in (*row.annotations, *further)}
+            for layer in row.annotations:
+                layers[layer.annotator] = _with_spans(layers.get(layer.annotator, layer), layer)
+            if row.annotations == () or tuple(layers.values()) != before.annotations:
                 line, row = first, msgspec.structs.replace(before, annotations=tuple(layers.values()))
             else:
                 key = line
@@ -375,17 +367,15 @@ def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool, single: Collection
     return texts
 
 
-def _further(before: Annotation, row: Annotation) -> Annotation:
-    """The labels of an annotator with those of one row more."""
-    spans = {*(before.spans or ()), *(row.spans or ())}
-    alike = before.taxonomy == row.taxonomy
-    if not alike:
-        spans = {msgspec.structs.replace(span, type="hallucination") for span in spans}
+def _with_spans(before: Annotation, row: Annotation) -> Annotation:
+    """The labels of an annotator with the spans of one row more, without types where these are of two taxonomies."""
+    if not (before.spans and row.spans):
+        return before
+    spans = sorted({*before.spans, *row.spans}, key=lambda span: (span.start, span.end))
+    if before.taxonomy != row.taxonomy:
+        spans = [msgspec.structs.replace(span, type="hallucination") for span in spans]
     return msgspec.structs.replace(
-        before,
-        taxonomy=row.taxonomy if alike else "hat",
-        spans=tuple(sorted(spans, key=lambda span: (span.start, span.end))),
-        ratings={**before.ratings, **row.ratings},
+        before, taxonomy=row.taxonomy if row.taxonomy == before.taxonomy else "hat", spans=tuple(spans)
     )
 
 

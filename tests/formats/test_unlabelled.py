@@ -133,3 +133,11 @@ def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> No
     (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))
     assert sample.annotations[0].taxonomy == "hat"
     assert sample.annotations[0].spans == (Span(0, 5, "hallucination"), Span(22, 26, "hallucination"))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "response"), [("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।")]
+)
+def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, tmp_path: Path) -> None:
+    (sample,) = read(_table(tmp_path / "a.csv", [{evidence: "Silta avattiin.", response: "Silta suljettiin."}]))
+    assert (sample.evidence_text, sample.response) == ("Silta avattiin.", "Silta suljettiin.")

@@ -104,6 +104,7 @@ _SENSE = re.compile(
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
+_BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
 
@@ -149,7 +150,7 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
 @lru_cache(maxsize=1 << 10)
 def _normalized(name: str) -> str:
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
-    return ("_" if apart.startswith("_") else "") + re.sub(r"[\W_]+", "_", apart).strip("_").lower()
+    return ("_" if apart.startswith("_") else "") + _BETWEEN_WORDS.sub("_", apart).strip("_").lower()
 
 
 def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:

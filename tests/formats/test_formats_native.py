@@ -218,3 +218,9 @@ def test_an_object_in_place_of_a_response_is_told_the_map_to_its_text(
     assert f"{place!r}" in str(caught.value)
     columns = {"response": place, "evidence": "evidence"}
     assert [sample.response for sample in read(path, columns=columns)] == ["Silta avattiin vuonna 1879."]
+
+
+def test_documents_that_langchain_wrote_are_evidence() -> None:
+    document = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "Document"]}
+    document["kwargs"] = {"page_content": "Silta avattiin vuonna 1897.", "metadata": {}}
+    assert read_row({"context": [document], "answer": "Silta."}).evidence_text == "Silta avattiin vuonna 1897."

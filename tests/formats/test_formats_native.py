@@ -201,22 +201,19 @@ def test_what_a_batch_answered_is_the_response(answer: dict[str, object], eviden
     assert prediction.verdict == "unsupported"
 
 
-@pytest.mark.parametrize(
-    ("row", "place"),
-    [
-        (_COMPLETION, "choices.0.message.content"),
-        ({"response": {"candidates": [{"content": {"parts": _PARTS}}]}}, "response.candidates.0.content.parts.0.text"),
-    ],
-)
-def test_an_object_in_place_of_a_response_is_told_the_map_to_its_text(
-    row: dict[str, object], place: str, tmp_path: Path
-) -> None:
+def test_a_completion_with_evidence_in_it_is_a_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps({"id": "a", **row, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
-    with pytest.raises(InputError) as caught:
+    path.write_text(json.dumps({"id": "a", **_COMPLETION, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
+    assert [sample.response for sample in read(path)] == ["Silta avattiin vuonna 1879."]
+
+
+def test_an_object_in_place_of_a_response_is_told_of_paths(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    response = {"candidates": [{"content": {"parts": _PARTS}}]}
+    path.write_text(json.dumps({"id": "a", "response": response, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
+    with pytest.raises(InputError, match="leads into objects and lists"):
         list(read(path))
-    assert f"{place!r}" in str(caught.value)
-    columns = {"response": place, "evidence": "evidence"}
+    columns = {"response": "response.candidates.0.content.parts.0.text", "evidence": "evidence"}
     assert [sample.response for sample in read(path, columns=columns)] == ["Silta avattiin vuonna 1879."]
 
 

@@ -591,13 +591,13 @@ def is_conversation(value: Any) -> bool:
 
 
 def _messages(value: Any) -> list[Any]:
-    if isinstance(value, Mapping) and isinstance(body := value.get("body"), Mapping):
-        value = body  # of a row that a batch gives
-    choices, output = (value.get(key) if isinstance(value, Mapping) else None for key in ("choices", "output"))
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        value = choices[0].get("message")  # of a completion, the first counts
-    elif isinstance(output, list):  # beside messages, reasoning and calls of tools
-        value = [each for each in output if isinstance(each, Mapping) and each.get("type") == "message"]
+    for key, kind in (("body", dict), ("output", list), ("choices", list)):  # of a batch, and of what is in it
+        if isinstance(value, Mapping) and isinstance(value.get(key), kind):
+            value = value[key]
+            if key == "output":  # with reasoning and calls of tools
+                value = [each for each in value if isinstance(each, Mapping) and "role" in each]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        value = value[0].get("message", value)  # of a completion, the first choice counts
     return value if isinstance(value, list) else [value]
 
 

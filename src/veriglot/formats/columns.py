@@ -205,11 +205,6 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     for part in ("response", "evidence"):
         if not parts[part] and part not in dict(stated):
             raise InputError(f"no column is known to hold the {part}", field=part)
-    missing = [part for part in ("start", "end") if not parts.get(part)]
-    if missing and dict(stated).keys() & {"start", "end"} - {*missing}:
-        raise InputError(f"no column is known to hold the {missing[0]}", f"Add --map {missing[0]}=COLUMN.")
-    if missing:  # the other means another thing then
-        parts = {part: columns for part, columns in parts.items() if part not in {"start", "end"}}
     return _Plan({part: columns for part, columns in parts.items() if columns}, preset, bool(stated), unclear)
 
 
@@ -272,6 +267,8 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
         pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
         start = f"No column is clearly the {unclear}: add" if unclear else "Add"
         remedy = f"{start} --map {quote(pairs)}"
+        if "response" in unclear:
+            remedy += "; a path such as response=answer.parts.0.text leads into objects and lists."
         if error.field == "evidence":
             remedy += "; rows without any evidence: --map evidence= reads them, and all will be not checked."
     return InputError(f"{error.detail}: its keys are {', '.join(name[:60] for name in names[:12])}", remedy=remedy)
@@ -289,19 +286,9 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         others = {key: v for key, v in flat.items() if key not in taken and (part, type(v)) != ("response", dict)}
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
-    if result["response"] == "COLUMN" and "response" not in stated:
-        texts = _paths({key: value for key, value in row.items() if key != result["evidence"]}, "")
-        result["response"] = texts[0][1:] if len(texts) == 1 else "COLUMN"
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
     result = {"question": asking[0], **result} if len(asking) == 1 else result
     return {part: result[part] for part in ("response", "evidence", *result)}
-
-
-def _paths(value: Any, path: str) -> list[str]:
-    """The places of texts of several words in objects and lists."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    inner = [each for key, item in items for each in _paths(item, f"{path}.{key}")]
-    return inner or [path] * (isinstance(value, str) and _length(value) > 0)
 
 
 def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
@@ -477,12 +464,12 @@ def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int,
         end = start + length
     if start is not None and end is not None:
         return reading.located(marked, start, end, where, response)
+    remedy = "--map spans= leaves the labels out."
     if not isinstance(marked, str) or not marked.strip():
-        remedy = "--map spans= leaves the labels out."
         raise InputError("a span has `start` and `end`, or a text of the response", field=where, remedy=remedy)
     if (count := response.count(marked)) != 1:
         detail = f"{marked[:60]!r} occurs {count} times in the response: give start and end"
-        raise (InputError if count or not isinstance(item, str) else _NoQuotationError)(detail, field=where)
+        raise (_NoQuotationError if isinstance(item, str) else InputError)(detail, remedy, field=where)
     return response.index(marked), response.index(marked) + len(marked)
 
 
@@ -522,32 +509,25 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
     return layers
 
 
-def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]) -> Any:
+def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading) -> Any:
     """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
     value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
     if isinstance(value, list | tuple):
         return value
     text = value if isinstance(value, str) and value.strip() and not _is_label(value) else ""
-    columns = [column for part in ("start", "end") for column in plan.parts.get(part, ())]
-    edges = [str(flat.get(column)).removesuffix(".0") for column in columns]
-    marks: list[Any] = [text] if text in response else re.split(r"\s*[|;\n][|;\s]*", text.strip(" |;\n"))
-    if edges and all(map(str.isdecimal, edges)) and text in response:
+    edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
+    if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
         if not text and int(edges[1]) > len(response) + 1:  # they may be times
             detail = f"[{edges[0]}, {edges[1]}) does not lie in the response of {len(response)} code points"
             raise _NoQuotationError(detail, "--map start= leaves such columns out.", field="start")
         type_ = _first({_normalized(key): each for key, each in flat.items()}, _table().objects["type"], str)
-        marks = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
+        value = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
+    elif text:
+        value = [text] if text in response else re.split(r"\s*[|;\n][|;\s]*", text.strip(" |;\n"))
     else:
-        meta |= present({column: flat[column] or None for column in columns})
-        if not text:
-            return value
-        for mark in marks:
-            if (count := response.count(mark)) != 1:
-                remedy = "Quote each part exactly, with ; between, or give columns start and end; --map spans= leaves"
-                detail = f"{mark[:60]!r} occurs {count} times in the response"
-                raise _NoQuotationError(detail, f"{remedy} the labels out.", field="spans")
+        return value
     reading.shared |= "annotator" not in reading.columns  # with rows of further spans
-    return marks
+    return value
 
 
 def _annotation(
@@ -561,7 +541,7 @@ def _annotation(
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
         for column in plan.parts.get(part, ()) or (plan.parts.get("start", ()) if part == "spans" else ()):
-            value = _marks(plan, flat, response, reading, meta) if part == "spans" else decoded_value(flat.get(column))
+            value = _marks(plan, flat, response, reading) if part == "spans" else decoded_value(flat.get(column))
             if isinstance(value, list | tuple):
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
@@ -663,7 +643,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     response = cell_text(flat[parts["response"]], "response")
     if response is None:
         raise InputError("the response is missing", field=parts["response"])
-    used = {column for columns in plan.parts.values() for column in columns}
+    used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
         if key == "annotations" and value and (layers := _layers(value, response, reading)):

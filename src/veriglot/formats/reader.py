@@ -368,15 +368,13 @@ def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple
 
 
 def _with_spans(before: Annotation, row: Annotation) -> Annotation:
-    """The labels of an annotator with the spans of one row more, without types where these are of two taxonomies."""
+    """The labels of an annotator with the spans of one row more; without types of another taxonomy."""
     if not (before.spans and row.spans):
         return before
-    spans = sorted({*before.spans, *row.spans}, key=lambda span: (span.start, span.end))
-    if before.taxonomy != row.taxonomy:
-        spans = [msgspec.structs.replace(span, type="hallucination") for span in spans]
-    return msgspec.structs.replace(
-        before, taxonomy=row.taxonomy if row.taxonomy == before.taxonomy else "hat", spans=tuple(spans)
-    )
+    alike = before.taxonomy == row.taxonomy
+    further = (msgspec.structs.replace(span, type=span.type if alike else None) for span in row.spans)
+    spans = sorted({*before.spans, *further}, key=lambda span: span.start)
+    return msgspec.structs.replace(before, spans=tuple(spans))
 
 
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:

@@ -115,8 +115,11 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
     if annotator is not None and annotator not in COMBINED:
         named = [a for a in annotations if a.annotator == annotator]
         return _single(sample, named[0]) if named else None
-    whole = [a for a in sample.annotations if a not in annotations and a.ratings.get("unsupported") == 0]
-    annotations += [msgspec.structs.replace(a, taxonomy=b.taxonomy, spans=()) for b in annotations[:1] for a in whole]
+    annotations += [
+        msgspec.structs.replace(a, taxonomy=annotations[0].taxonomy, spans=())
+        for a in sample.annotations
+        if annotations and a not in annotations and a.ratings.get("unsupported") == 0
+    ]
     people = [a for a in annotations if a.kind is Kind.HUMAN]
     pool = people or annotations
     if not pool:

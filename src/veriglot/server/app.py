@@ -106,7 +106,9 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     offer = choice(offers, asked.detector, asked.strictness)
     try:
         # Labels count for nothing here: they are not read, so that none is logged or makes a row fail.
-        sample = sample_from_row(data, str(number), columns={"label": "", **_columns(asked.map)})
+        sample = sample_from_row(
+            data, str(number), columns={"label": "", **columns_from([asked.map] if asked.map else [])}
+        )
     except InputError as error:
         if "columns=" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."
@@ -115,10 +117,6 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     language = sample.language or asked.language
     meta = {"detector": offer.name, "strictness": asked.strictness, "words": asked.words}
     return msgspec.structs.replace(sample, language=language, meta=meta, annotations=())
-
-
-def _columns(map_: str) -> dict[str, str]:
-    return columns_from([map_] if map_ else [])
 
 
 def _check_size(data: Any) -> None:
@@ -245,7 +243,6 @@ class _Calls:
         if "language" in query:
             query["language"] = get_language(query["language"]).tag
         asked = from_mapping(query, _Asked)
-        _columns(asked.map)
         choice(self.batcher.offers, asked.detector, asked.strictness)
         return asked
 

@@ -18,8 +18,8 @@ import msgspec
 from veriglot import records
 from veriglot.detectors.registry import as_detector, load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
-from veriglot.formats.base import Reading, is_conversation, language_tag, plain_value
-from veriglot.formats.columns import cell_text, object_passages, read_row, rows_reading
+from veriglot.formats.base import Reading, cell_text, is_conversation, language_tag, plain_value
+from veriglot.formats.columns import object_passages, read_row, rows_reading
 from veriglot.formats.reader import say_in_python
 from veriglot.pipeline.engine import Engine
 from veriglot.pipeline.progress import Bar
@@ -360,14 +360,20 @@ def _named(language: Any) -> Any:
 _LONGEST_TAG = 3  # letters of a language in a BCP 47 tag
 
 
-def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Reading | None = None) -> Sample:
+def sample_from_row(
+    row: Any,
+    id_: str,
+    path: str | None = None,
+    reading: Reading | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Sample:
     """A row as a sample, under the names of `Sample` or any usual ones; `id_` is for a row without an id."""
     if isinstance(row, Sample):
         return row
     if not isinstance(row, Mapping):
         raise InputTypeError(f"a dictionary or a Sample is expected, and this is a {type(row).__name__}", path=path)
     try:
-        if not (reading and reading.columns) and row.keys() <= _FIELDS:
+        if not (reading and reading.columns) and not any((columns or {}).values()) and row.keys() <= _FIELDS:
             given = {key: value for key, value in row.items() if plain_value(value) is not None}
             texts = {
                 part: cell_text(given[part], part)
@@ -381,7 +387,7 @@ def sample_from_row(row: Any, id_: str, path: str | None = None, reading: Readin
                 "language": _tag(given.get("language")),
                 "evidence": _passages(row.get("evidence")),
             })  # fmt: skip
-        return read_row(row, id_=id_, reading=reading)
+        return read_row(row, id_=id_, columns=columns, reading=reading)
     except InputError as error:
         say_in_python(error)
         named = path and row.get("id") is not None

@@ -211,6 +211,17 @@ def test_labels_of_whole_responses_make_no_profile(evaluate: Command, tmp_path: 
     assert "veriglot estimate --estimator raw" in outcome.err
 
 
+def test_a_label_of_the_whole_response_beside_anothers_marks_is_used_or_told(evaluate: Command, tmp_path: Path) -> None:
+    data = tmp_path / "two.csv"
+    rows = "a,It rains.,It snows.,[],,anna\na,It rains.,It snows.,,unsupported,ben\n"
+    rows += "b,It rains.,It snows.,snows,,anna\n"
+    rows += "".join(f"b,It rains.,It snows.,,supported,{name}\n" for name in ("ben", "cyd"))
+    data.write_text(f"id,context,answer,spans,label,annotator\n{rows}", "utf-8")
+    outcome = evaluate(data, *DETECTOR, "--json")
+    assert figures(outcome)["response", "recall", "pooled"]["value"] is None, "two of three call b supported"
+    assert any("1 samples count as right" in note for note in json.loads(outcome.out)["notes"])
+
+
 def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Command, data: Path, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes() + b'{"id": "broken", "respon\n')
     path = tmp_path / "profile.json"

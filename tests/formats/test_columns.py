@@ -382,7 +382,7 @@ def test_types_of_spans_keep_their_taxonomy() -> None:
     (of_ragtruth,) = read_row({**RAG, "labels": [SPAN]}).annotations
     assert (typed.taxonomy, of_ragtruth.taxonomy) == ("fava", "support")
     assert (of_ragtruth.spans or ())[0].type == "contradicted"
-    for span, message in (({"start": 17, "end": 99}, "does not lie"), ("e", "occurs 2 times"), ({"at": 3}, "`start`")):
+    for span, message in (({"start": 17, "end": 99}, "not lie"), ({"text": "e"}, "occurs 2"), ({"at": 3}, "`start`")):
         with pytest.raises(InputError, match=message):
             read_row({**RAG, "spans": [span]})
 

@@ -183,3 +183,41 @@ def test_several_columns_for_what_takes_one_are_refused() -> None:
             read_row(row, columns={part: "anna+absent"})
     assert read_row(row, columns={"spans": "b+c"}).annotations[0].spans == ()
     assert len(read_row(row, columns={"evidence": "context+answer", "response": "answer"}).evidence) == 2
+
+
+_COMPLETION = {"choices": [{"message": {"role": "assistant", "content": "Silta avattiin vuonna 1879."}}]}
+_PARTS = [{"type": "output_text", "text": "Silta avattiin vuonna 1879."}]
+_OUTPUT = {"output": [{"type": "reasoning"}, {"type": "message", "role": "assistant", "content": _PARTS}]}
+
+
+@pytest.mark.parametrize("answer", [_COMPLETION, _OUTPUT], ids=["completion", "output"])
+@pytest.mark.parametrize("evidence", ["evidence", "context"])
+def test_what_a_batch_answered_is_the_response(answer: dict[str, object], evidence: str, tmp_path: Path) -> None:
+    row = {"id": "batch-1", "custom_id": "a", "response": {"status_code": 200, "body": answer}, "error": None}
+    (tmp_path / "batch.jsonl").write_text(json.dumps({**row, evidence: "Silta avattiin vuonna 1897."}) + "\n")
+    (sample,) = read(tmp_path / "batch.jsonl")
+    assert (sample.response, sample.evidence_text) == ("Silta avattiin vuonna 1879.", "Silta avattiin vuonna 1897.")
+    (prediction,) = veriglot.detect_many([{"response": row["response"], "evidence": "Silta avattiin vuonna 1897."}])
+    assert prediction.verdict == "unsupported"
+
+
+def test_a_completion_with_evidence_in_it_is_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"id": "a", **_COMPLETION, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
+    assert [sample.response for sample in read(path)] == ["Silta avattiin vuonna 1879."]
+
+
+def test_an_object_in_place_of_a_response_is_told_of_paths(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    response = {"candidates": [{"content": {"parts": _PARTS}}]}
+    path.write_text(json.dumps({"id": "a", "response": response, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
+    with pytest.raises(InputError, match="leads into objects and lists"):
+        list(read(path))
+    columns = {"response": "response.candidates.0.content.parts.0.text", "evidence": "evidence"}
+    assert [sample.response for sample in read(path, columns=columns)] == ["Silta avattiin vuonna 1879."]
+
+
+def test_documents_that_langchain_wrote_are_evidence() -> None:
+    document = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "Document"]}
+    document["kwargs"] = {"page_content": "Silta avattiin vuonna 1897.", "metadata": {}}
+    assert read_row({"context": [document], "answer": "Silta."}).evidence_text == "Silta avattiin vuonna 1897."

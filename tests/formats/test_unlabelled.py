@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING
 
 import pytest
 
+from veriglot.errors import InputError
 from veriglot.formats.base import FORMATS, load_format
-from veriglot.formats.reader import read
+from veriglot.formats.reader import read, read_rows
 from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
 _WRITABLE = [name for name in FORMATS.names() if load_format(name).writable]
 
@@ -51,3 +55,85 @@ def test_ragtruth_keeps_the_spans_of_an_annotator_with_another_name(tmp_path: Pa
     write([_sample(anna)], tmp_path / "out", format="ragtruth")
     (back,) = read(tmp_path / "out", format="ragtruth")
     assert back.annotations[0].spans == anna.spans
+
+
+_ROW = {"id": "a", "context": "Silta avattiin vuonna 1897.", "answer": "Silta avattiin vuonna 1879."}
+
+
+def _table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cells", "spans"),
+    [
+        ({"start": 22, "end": 26}, [(22, 26, "hallucination")]),
+        ({"start": "22.0", "end": "26.0"}, [(22, 26, "hallucination")]),
+        ({"span_start": 22, "span_end": 26, "span": "1879"}, [(22, 26, "hallucination")]),
+        ({"start": 22, "end": 26, "type": "entity"}, [(22, 26, "entity")]),
+        ({"start": 22, "end": 26, "label": "entity"}, [(22, 26, "entity")]),
+        ({"start": 22, "end": 26, "is_wrong": 1}, [(22, 26, "hallucination")]),
+        ({"hallucinated_span": "1879"}, [(22, 26, "hallucination")]),
+        ({"span": "Silta; 1879"}, [(0, 5, "hallucination"), (22, 26, "hallucination")]),
+    ],
+)
+def test_a_span_in_cells(cells: dict[str, Any], spans: list[tuple[int, int, str]], tmp_path: Path) -> None:
+    (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **cells}]))
+    (annotation,) = sample.annotations
+    assert [(span.start, span.end, span.type) for span in annotation.spans or ()] == spans
+
+
+@pytest.mark.parametrize(
+    "cells", [[{"start": 0, "end": 5}, {"start": 22, "end": 26}], [{"span": "Silta"}, {"span": "1879"}]]
+)
+@pytest.mark.parametrize("left_out", ["id", ""])
+def test_rows_of_one_span_each_are_one_response(cells: list[dict[str, Any]], left_out: str, tmp_path: Path) -> None:
+    row = {key: value for key, value in _ROW.items() if key != left_out}
+    (sample,) = read(_table(tmp_path / "a.csv", [{**row, **each} for each in cells]))
+    assert sample.annotations[0].spans == (Span(0, 5, "hallucination"), Span(22, 26, "hallucination"))
+
+
+def test_spans_with_ids_of_their_own_are_told_how_to_join(tmp_path: Path) -> None:
+    path = _table(tmp_path / "a.csv", [{**_ROW, "start": 0, "end": 5}, {**_ROW, "id": "b", "start": 22, "end": 26}])
+    with pytest.raises(InputError, match="Join them with --map id="):
+        list(read_rows(path, labelled=True))
+    assert len(list(read_rows(path, labelled=True, columns={"id": ""}))) == 1
+    assert len(list(read_rows(path, labelled=True, columns={"annotator": ""}))) == 2
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [{"start": "10:00", "end": "10:05"}, {"start": 1_699_999_999, "end": 1_700_000_000}, {"start": 3, "end": ""}],
+)
+def test_columns_that_hold_no_places_cost_no_row_and_are_kept(cells: dict[str, Any], tmp_path: Path) -> None:
+    (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **cells}]))
+    assert not sample.annotations
+    assert sample.meta == {key: str(value) for key, value in cells.items()}
+
+
+def test_a_quotation_that_is_none_is_told_what_to_write(tmp_path: Path) -> None:
+    path = _table(tmp_path / "a.csv", [{**_ROW, "span": "1897"}, {**_ROW, "id": "b", "span": "1879"}])
+    failed, sample = read_rows(path, labelled=True)
+    assert isinstance(failed, FailedRow)
+    assert "occurs 0 times in the response: give start and end" in failed.message
+    assert "--map spans=" in failed.remedy
+    assert isinstance(sample, FailedRow) is False
+
+
+def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> None:
+    spans = [{"start": 0, "end": 5, "type": "entity"}, {"start": 22, "end": 26, "type": "number"}]
+    (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))
+    assert sample.annotations[0].taxonomy == "fava"
+    assert sample.annotations[0].spans == (Span(0, 5, "entity"), Span(22, 26))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "response"), [("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।")]
+)
+def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, tmp_path: Path) -> None:
+    (sample,) = read(_table(tmp_path / "a.csv", [{evidence: "Silta avattiin.", response: "Silta suljettiin."}]))
+    assert (sample.evidence_text, sample.response) == ("Silta avattiin.", "Silta suljettiin.")

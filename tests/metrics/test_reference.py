@@ -96,3 +96,17 @@ def test_no_soft_label_means_that_nobody_marked_anything() -> None:
     without = reference(sample(Annotation("a", Kind.HUMAN, "support", units=labels)))
     assert without is not None
     assert without.soft is None
+
+
+@pytest.mark.parametrize(
+    ("marker", "kind", "expected"),
+    [("anna", Kind.HUMAN, "majority"), ("model", Kind.MODEL, "ben")],
+)
+def test_who_calls_a_response_supported_marks_nothing_beside_marks(marker: str, kind: Kind, expected: str) -> None:
+    marks = Annotation(marker, kind, "fava", spans=(Span(0, 3, "entity"),))
+    whole = Annotation("ben", Kind.HUMAN, "hat", ratings={"unsupported": 0.0})
+    labels = reference(Sample("a", "The mill.", annotations=(marks, whole)))
+    assert labels is not None
+    assert (labels.annotator, labels.taxonomy, labels.marks.types) == (expected, "fava", ())
+    assert reference(Sample("a", "The mill.", annotations=(whole,))) is None, "alone it says nothing of words"
+    assert reference(Sample("a", "The mill.", annotations=(marks, whole)), "ben") is None

@@ -91,6 +91,30 @@ def test_what_is_not_checked_is_never_clean(served: Loopback, row: dict[str, Any
     assert answer["reason"]
 
 
+@pytest.mark.parametrize(
+    ("query", "row"),
+    [
+        ("", {"context": BRIDGE["evidence"], "answer": BRIDGE["response"]}),
+        ("", {"source": BRIDGE["evidence"], "translation": BRIDGE["response"]}),
+        ("", {"contexts": [BRIDGE["evidence"]], "output": BRIDGE["response"]}),
+        (
+            "?map=response=reply,evidence=one%2Btwo",
+            {"one": "Nothing.", "two": BRIDGE["evidence"], "reply": BRIDGE["response"]},
+        ),
+    ],
+)
+def test_keys_are_known_or_stated_as_those_of_files_are(served: Loopback, query: str, row: dict[str, Any]) -> None:
+    answer = served.client.post(f"/v1/detect{query}", json=row).json()
+    assert [span["text"] for span in answer["spans"]] == ["1879"]
+
+
+def test_labels_are_neither_logged_nor_a_reason_to_fail(served: Loopback, caplog: pytest.LogCaptureFixture) -> None:
+    for labels in ({"label": "a secret"}, {"spans": [{"start": 0, "end": 999}]}):
+        answer = served.detect({"context": BRIDGE["evidence"], "answer": BRIDGE["response"], **labels}).json()
+        assert answer["verdict"] == "unsupported"
+    assert "secret" not in caplog.text
+
+
 def test_a_list_comes_back_in_order_with_what_could_not_be_read(served: Loopback) -> None:
     rows = [{"id": "a", **BRIDGE}, {"id": "b", "response": 3}, {"id": "a", **BRIDGE}, 7, {**BRIDGE, "detector": "x"}]
     answers = served.detect(rows).json()
@@ -158,13 +182,14 @@ def test_lettuce_detects_calls(served: Loopback) -> None:
             "/v1/detect",
             {"kb": "x", "said": "y"},
             422,
-            '"remedy":"Send the texts under the keys response and evidence."',
+            '"remedy":"Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."',
         ),
         ("/v1/detect", {"answer_1": "x", "answer_2": "y", "context": "z"}, 422, "under the keys response and evidence"),
         ("/v1/detect", {**BRIDGE, "detector": "magic"}, 422, "; veriglot serve --detectors NAME,NAME serves others."),
         ("/v1/detect", {**BRIDGE, "strictness": "wild"}, 422, "normal"),
         ("/v1/detect", {**BRIDGE, "words": 1}, 422, "true or false"),
         ("/v1/detect?threshold=0.5", BRIDGE, 422, "detector, strictness"),
+        ("/v1/detect?map=reply", BRIDGE, 422, "maps nothing"),
         ("/v1/detect?language=qqqqq", BRIDGE, 422, "qqqqq"),
         ("/v1/detect", "text", 422, "JSON object"),
         ("/v1/lettucedetect/spans", {"answer": "x"}, 422, "contexts"),

@@ -334,7 +334,7 @@ class Evaluator:
         self._kinds: set[Kind] = set()
         self._annotators, self._models, self._seen, self._without_rules = (set[str]() for _ in range(4))
         self._strange = Counter[str]()
-        self._own = self._whole = 0
+        self._own = self._whole = self._unplaced = 0
 
     def add(self, sample: Sample, prediction: Prediction | None) -> None:
         """Count one sample; `prediction` is None where there is none.
@@ -348,10 +348,13 @@ class Evaluator:
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
         labels, whole = reference(sample, self.settings.annotator), None
-        if labels is None and (rated := response_label(sample, self.settings.annotator)) is not None:
-            by, whole = rated
-            labels = Reference(by.annotator, by.kind, by.taxonomy, Marks(ranges(()), ()), None)
-            self._whole += 1
+        if (rated := response_label(sample, self.settings.annotator)) is not None:
+            by, unsupported = rated
+            self._unplaced += labels is not None and unsupported and not labels.marks.types
+            if labels is None:
+                whole = unsupported
+                labels = Reference(by.annotator, by.kind, by.taxonomy, Marks(ranges(()), ()), None)
+                self._whole += 1
         self._hashes.append(digest([encode(sample)]))
         self._seen.update(a.annotator for a in sample.annotations)
         self._coverage[tag] = self._coverage.get(tag, Coverage()).with_sample(
@@ -444,6 +447,10 @@ class Evaluator:
             )
         if self._whole:
             notes.append(f"{self._whole} samples are labelled as a whole: they are in figures of responses alone")
+        if self._unplaced:
+            notes.append(
+                f"{self._unplaced} samples count as right, with no place marked, though a label says unsupported"
+            )
         if self._own:
             notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
         notes += self._flags.notes()

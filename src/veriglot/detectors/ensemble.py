@@ -315,14 +315,15 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
     Without `stacking` the confidence of a word, and the score of the response, is the mean over the members. Spans are
     runs of words from the threshold on; their type is voted on, and they keep the pointers of the members' spans.
 
-    A sample that one member did not score is not scored, with that member's status and reason. With `missing="rest"`
-    the others judge it, their weights carrying the whole, and the prediction says who was missing.
+    Where a member cannot judge the language of a sample, or evidence in another one, the others judge it, their weights
+    carrying the whole, and the prediction says who was missing. What a member did not score for another reason is not
+    scored, with that member's status and reason; with `missing="rest"` the others judge that too.
 
     Args:
         members: names joined by `+`, the path of a TOML file, or a list; see `read_members`. None for those of the
             file of weights.
         stacking: a file that `veriglot train stacking` wrote; None for the mean.
-        missing: what happens where a member is not installed or did not score a sample.
+        missing: what happens where a member is not installed, or did not score a sample in a language that it judges.
         taxonomy: of the spans' types; None for that of the first member. Types without a counterpart do not vote.
         threshold: combined confidence from which a word is marked, 0 to 1; None takes that of the file, or 0.5.
         words: whether predictions carry every word.
@@ -425,7 +426,8 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
                 others.append((member.detector.name, Status.FAILED, _NO_WORDS))
             else:
                 scored.append((member, prediction))
-        if not scored or (others and self._missing == "refuse"):
+        failed = any(status is not Status.UNSUPPORTED_LANGUAGE for _, status, _ in others)
+        if not scored or (failed and self._missing == "refuse"):
             status = min((status for _, status, _ in others), key=_GRAVE.index)
             return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
         void = _VOID if self._learned else ()

@@ -585,15 +585,19 @@ def decoded_value(value: Any) -> Any:
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value is messages as OpenAI has them: `{"role": ..., "content": ...}`, a list, or a completion."""
+    """Whether a value is messages as OpenAI has them: `{"role": ..., "content": ...}`, a list, or what it answers."""
     messages = _messages(value)
     return bool(messages) and all(isinstance(each, Mapping) and {"role", "content"} <= each.keys() for each in messages)
 
 
 def _messages(value: Any) -> list[Any]:
-    choices = value.get("choices") if isinstance(value, Mapping) else None  # of a completion, the first counts
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        value = choices[0].get("message")
+    for key, kind in (("body", dict), ("output", list), ("choices", list)):  # of a batch, and of what is in it
+        if isinstance(value, Mapping) and isinstance(value.get(key), kind):
+            value = value[key]
+            if key == "output":  # with reasoning and calls of tools
+                value = [each for each in value if isinstance(each, Mapping) and "role" in each]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        value = value[0].get("message", value)  # of a completion, the first choice counts
     return value if isinstance(value, list) else [value]
 
 
@@ -616,6 +620,27 @@ def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
         remedy += f" its place: --map {part}=messages.0.content for the first message."
         raise InputError(f"no message has the role {roles[0]}", remedy, field=part)
     return messages
+
+
+def cell_text(value: Any, part: str) -> str | None:
+    """The text of a response or a question: a text, a number, or the last of its messages in a conversation."""
+    value = plain_value(value)
+    messages = messages_of(decoded_value(value), part)
+    if messages is not None:
+        value = messages[-1].get("content") if messages else None
+    if value is None:
+        return None
+    if isinstance(value, Mapping) and "content" in value:
+        value = value["content"]
+    if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
+        return "".join(str(each.get("text", "")) for each in value)
+    text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    if isinstance(text, str):
+        return text
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
+    count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
 def is_native(key: str, value: Any) -> bool:

@@ -25,6 +25,7 @@ from veriglot.formats.base import (
     Format,
     Reading,
     Sniff,
+    cell_text,
     decoded_value,
     is_conversation,
     is_native,
@@ -33,7 +34,7 @@ from veriglot.formats.base import (
     plain_value,
     present,
 )  # fmt: skip
-from veriglot.formats.containers import Record, Source
+from veriglot.formats.containers import Record, Source, is_one_object, rows_of_object
 from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
 from veriglot.records.taxonomy import taxonomy_with
@@ -86,11 +87,15 @@ def presets() -> tuple[Preset, ...]:
 
 
 _PARTS = (
-    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "label",
-    "annotator"
+    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "start", "end",
+    "label", "annotator"
 )  # fmt: skip
-_SENSES, LABEL_PARTS = {"supported": 0, "unsupported": 1}, ("unsupported", "supported", "spans", "label")
-_CHOICES = ("id", "question", "language", "model", "annotator")  # the first known name counts; of others one alone
+_SENSES, LABEL_PARTS = (
+    {"supported": 0, "unsupported": 1},
+    ("unsupported", "supported", "spans", "start", "end", "label"),
+)
+_TEXTS = ("id", "question", "language", "model", "annotator")
+_CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
     r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
@@ -99,6 +104,7 @@ _SENSE = re.compile(
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
+_BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
 
@@ -144,7 +150,7 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
 @lru_cache(maxsize=1 << 10)
 def _normalized(name: str) -> str:
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
-    return ("_" if apart.startswith("_") else "") + re.sub(r"[\W_]+", "_", apart).strip("_").lower()
+    return ("_" if apart.startswith("_") else "") + _BETWEEN_WORDS.sub("_", apart).strip("_").lower()
 
 
 def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:
@@ -261,6 +267,8 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
         pairs = ",".join(f"{part}={column}" for part, column in proposed.items())
         start = f"No column is clearly the {unclear}: add" if unclear else "Add"
         remedy = f"{start} --map {quote(pairs)}"
+        if "response" in unclear:
+            remedy += "; a path such as response=answer.parts.0.text leads into objects and lists."
         if error.field == "evidence":
             remedy += "; rows without any evidence: --map evidence= reads them, and all will be not checked."
     return InputError(f"{error.detail}: its keys are {', '.join(name[:60] for name in names[:12])}", remedy=remedy)
@@ -321,27 +329,6 @@ def _length(value: Any) -> int:
 
 
 # What columns hold.
-
-
-def cell_text(value: Any, part: str) -> str | None:
-    """The text of a response or a question: a text, a number, or the last of its messages in a conversation."""
-    value = plain_value(value)
-    messages = messages_of(decoded_value(value), part)
-    if messages is not None:
-        value = messages[-1].get("content") if messages else None
-    if value is None:
-        return None
-    if isinstance(value, Mapping) and "content" in value:
-        value = value["content"]
-    if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
-        return "".join(str(each.get("text", "")) for each in value)
-    text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
-    if isinstance(text, str):
-        return text
-    if isinstance(text, int | float) and not isinstance(text, bool):
-        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
-    count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
 def _passages(value: Any) -> Iterator[dict[str, Any]]:
@@ -477,12 +464,12 @@ def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int,
         end = start + length
     if start is not None and end is not None:
         return reading.located(marked, start, end, where, response)
+    remedy = "--map spans= leaves the labels out."
     if not isinstance(marked, str) or not marked.strip():
-        remedy = "--map spans= leaves the labels out."
         raise InputError("a span has `start` and `end`, or a text of the response", field=where, remedy=remedy)
     if (count := response.count(marked)) != 1:
         detail = f"{marked[:60]!r} occurs {count} times in the response: give start and end"
-        raise (InputError if count or not isinstance(item, str) else _NoQuotationError)(detail, field=where)
+        raise (_NoQuotationError if isinstance(item, str) else InputError)(detail, remedy, field=where)
     return response.index(marked), response.index(marked) + len(marked)
 
 
@@ -522,6 +509,27 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
     return layers
 
 
+def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading) -> Any:
+    """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
+    value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
+    if isinstance(value, list | tuple):
+        return value
+    text = value if isinstance(value, str) and value.strip() and not _is_label(value) else ""
+    edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
+    if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
+        if not text and int(edges[1]) > len(response) + 1:  # they may be times
+            detail = f"[{edges[0]}, {edges[1]}) does not lie in the response of {len(response)} code points"
+            raise _NoQuotationError(detail, "--map start= leaves such columns out.", field="start")
+        type_ = _first({_normalized(key): each for key, each in flat.items()}, _table().objects["type"], str)
+        value = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
+    elif text:
+        value = [text] if text in response else re.split(r"\s*[|;\n][|;\s]*", text.strip(" |;\n"))
+    else:
+        return value
+    reading.shared |= "annotator" not in reading.columns  # with rows of further spans
+    return value
+
+
 def _annotation(
     plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]
 ) -> Annotation | None:
@@ -532,14 +540,14 @@ def _annotation(
     taxonomy, spans = "hat", None
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
-        for column in plan.parts.get(part, ()):
-            value = decoded_value(flat.get(column))
-            if part == "spans" and isinstance(value, str) and response.count(value) == 1 and not _is_label(value):
-                value = [value]
+        for column in plan.parts.get(part, ()) or (plan.parts.get("start", ()) if part == "spans" else ()):
+            value = _marks(plan, flat, response, reading) if part == "spans" else decoded_value(flat.get(column))
             if isinstance(value, list | tuple):
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
                     meta["labels"] = others
+            elif spans and part == "label" and taxonomy_with([_normalized(str(value))]):
+                continue  # the type of the span
             elif (label := _unsupported(value, part, column, plan.parts.get("evidence", ()))) is not None:
                 if rating not in (None, label):
                     raise _UnclearLabelError(f"{column!r} says the reverse of another label")
@@ -576,9 +584,10 @@ def read_row(
     Args:
         row: column to value; evidence is text, an object, a list of either, or any of these as JSON.
         id_: of a row that has none.
-        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or
-            `unsupported` and `supported` for labels of which 1 means that) to the column that holds it; several
-            columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the names.
+        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or `start` and
+            `end`, or `unsupported` and `supported` for labels of which 1 means that) to the column that holds it;
+            several columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the
+            names.
         reading: of several rows, with their `columns`: the log says once, at the level INFO, what was taken for what.
 
     Raises:
@@ -595,7 +604,8 @@ def read_row(
 
 def has_labels(row: Mapping[str, Any]) -> bool:
     """Whether a row has a column of labels, by its name."""
-    return not {*_table().names["spans"][0], *_table().names["label"][0]}.isdisjoint(map(_normalized, map(str, row)))
+    names = (_table().names[part][0] for part in ("spans", "start", "label"))
+    return not set(chain(*names)).isdisjoint(map(_normalized, map(str, row)))
 
 
 def names_other_evidence(row: Mapping[str, Any]) -> bool:
@@ -633,7 +643,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     response = cell_text(flat[parts["response"]], "response")
     if response is None:
         raise InputError("the response is missing", field=parts["response"])
-    used = {column for columns in plan.parts.values() for column in columns}
+    used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
         if key == "annotations" and value and (layers := _layers(value, response, reading)):
@@ -645,7 +655,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"] |= {key: rest} if rest else {}
         else:
             data["meta"][key] = value
-    stated = {part: cell_text(flat.get(parts[part]), part) for part in _CHOICES if part in parts}
+    stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
     language = stated.get("language")
     data |= {
         "id": stated.get("id") or id_,
@@ -714,7 +724,7 @@ class Columns(Format):
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows. Labels that cannot be understood end it where they are asked for."""
-        for record in _expanded(records) if _is_one_object(reading.container, reading.source.look()) else records:
+        for record in rows_of_object(records) if is_one_object(reading.container, reading.source.look()) else records:
             if isinstance(record, FailedRow):
                 yield record
                 continue
@@ -732,11 +742,6 @@ class Columns(Format):
         for part, column in reading.columns.items():
             if column and part not in met:
                 _LOG.info("%s: no row has the column %s (%s)", reading.source.path, column, part)
-
-
-def _is_one_object(container: str, head: Head) -> bool:
-    """Whether a file is one JSON object, which may hold rows; an array is rows, whatever is in them."""
-    return container == "json" and not head.text.startswith("[")
 
 
 def _tell(plan: _Plan, reading: Reading) -> None:
@@ -761,37 +766,10 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
         InputError: no column, or more than one, could hold the response or the evidence; with the `--map` to give.
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
-    first = next(_expanded(iter([Record(1, row)])), None) if _is_one_object(head.container, head) else None
+    first = next(rows_of_object(iter([Record(1, row)])), None) if is_one_object(head.container, head) else None
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):
             keys = ", ".join(_flat(row))
             raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
     return plan
-
-
-def _expanded(records: Records) -> Iterator[Record | FailedRow]:
-    """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
-    for record in records:
-        data: dict[str, Any] = record.data if isinstance(record, Record) and isinstance(record.data, dict) else {}
-        while isinstance(inner := data.get("results"), dict):  # {"results": {"results": [...], "prompts": [...]}}
-            data = inner
-        values = list(data.values())
-        lists = list(filter(_are_rows, values))
-        rows: Any
-        if _are_rows(inner):
-            rows = inner
-        elif len(lists) == 1 and not any(isinstance(each, str) for each in values):
-            rows = lists[0]
-        elif all(isinstance(each, list) for each in values) and len(set(map(len, values))) == 1:
-            rows = (dict(zip(data, row, strict=True)) for row in zip(*values, strict=True))
-        elif len(values) > 1 and all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
-            rows = ({column: each[key] for column, each in data.items()} for key in values[0])
-        else:
-            yield record
-            continue
-        yield from (Record(index, row) for index, row in enumerate(rows, start=1))
-
-
-def _are_rows(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)

@@ -588,3 +588,35 @@ class Source:
             return stream
         stream.close()
         return io.BufferedReader(_Unpacked(self.file))
+
+
+def is_one_object(container: str, head: Head) -> bool:
+    """Whether a file is one JSON object, which may hold rows; an array is rows, whatever is in them."""
+    return container == "json" and not head.text.startswith("[")
+
+
+def rows_of_object(records: Records) -> Iterator[Record | FailedRow]:
+    """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
+    for record in records:
+        data: dict[str, Any] = record.data if isinstance(record, Record) and isinstance(record.data, dict) else {}
+        while isinstance(inner := data.get("results"), dict):  # {"results": {"results": [...], "prompts": [...]}}
+            data = inner
+        values = list(data.values())
+        lists = list(filter(_are_rows, values))
+        rows: Any
+        if _are_rows(inner):
+            rows = inner
+        elif len(lists) == 1 and not any(isinstance(each, str) for each in values):
+            rows = lists[0]
+        elif all(isinstance(each, list) for each in values) and len(set(map(len, values))) == 1:
+            rows = (dict(zip(data, row, strict=True)) for row in zip(*values, strict=True))
+        elif len(values) > 1 and all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
+            rows = ({column: each[key] for column, each in data.items()} for key in values[0])
+        else:
+            yield record
+            continue
+        yield from (Record(index, row) for index, row in enumerate(rows, start=1))
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)

@@ -40,15 +40,15 @@ class NativeLines(Format):
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", "If the file is in another format, name it.")
         try:
-            labels_beside = not reading.named and has_labels(data)
+            labels_beside, reading.shared = not reading.named and has_labels(data), False
             sample = sample_of(data, reading) if labels_beside else sample_from(data)
         except InputError as error:
             if reading.named or labels_beside:
                 raise
             try:
                 sample = sample_of(data, reading)  # evidence as text, a number as id
-            except InputError:
-                raise error from None
+            except InputError as other:
+                raise (error if isinstance(data.get("response"), str) else other) from None
         if sample.language is None and reading.language is not None:
             sample = msgspec.structs.replace(sample, language=reading.language)
         yield sample

@@ -15,7 +15,7 @@ from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_for
 from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
-from veriglot.records import Prediction, Sample, from_mapping
+from veriglot.records import Annotation, Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow, without_traces
 from veriglot.storage.parts import finished_parts
 
@@ -323,9 +323,9 @@ def read_rows(
 
 
 def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterator[Sample | FailedRow]:
-    """The rows; a response that several people labelled, each in a row, comes once, in the end, with all labels.
+    """The rows; a response that several rows label, of a person or a span each, comes once, in the end, with all.
 
-    Of a person who labelled a response twice the second row stays, and is refused for its id.
+    Further spans of a person count; another row of the same labels stays, and is refused for its id.
 
     Raises:
         InputError: every row has an id of its own, but responses recur: each row would count as one.
@@ -341,7 +341,7 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
     texts = _by_text(shared, by_id)
     if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False)):
         raise InputError(
-            "several annotators labelled the same response, but each of their rows has an id of its own",
+            "several rows label the same response, but each of them has an id of its own",
             "Join them with --map id=, or add --map annotator= if each row is a response.",
             path=reading.source.path,
         )
@@ -356,13 +356,25 @@ def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple
         key: Any = (by_id and row.id, row.response, row.question, row.evidence_text, str(row.generator))
         if key in texts:
             first, before = texts[key]
-            layers = (*before.annotations, *row.annotations)
-            if len({layer.annotator for layer in layers}) == len(layers):
-                line, row = first, msgspec.structs.replace(before, annotations=layers)
+            layers = {layer.annotator: layer for layer in before.annotations}
+            for layer in row.annotations:
+                layers[layer.annotator] = _with_spans(layers.get(layer.annotator, layer), layer)
+            if row.annotations == () or tuple(layers.values()) != before.annotations:
+                line, row = first, msgspec.structs.replace(before, annotations=tuple(layers.values()))
             else:
                 key = line
         texts[key] = line, row
     return texts
+
+
+def _with_spans(before: Annotation, row: Annotation) -> Annotation:
+    """The labels of an annotator with the spans of one row more; without types of another taxonomy."""
+    if not (before.spans and row.spans):
+        return before
+    alike = before.taxonomy == row.taxonomy
+    further = (msgspec.structs.replace(span, type=span.type if alike else None) for span in row.spans)
+    spans = sorted({*before.spans, *further}, key=lambda span: span.start)
+    return msgspec.structs.replace(before, spans=tuple(spans))
 
 
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:

@@ -2,7 +2,8 @@
 
 Without a name the reference is the single person's annotation; among several people's, the one named `gold`, else
 what more than half of them mark (`majority`); where no person labelled the sample, the single model's. `union` and
-`majority` can be asked for by name and combine people's labels (models' where there are no people's).
+`majority` can be asked for by name and combine people's labels (models' where there are no people's). Beside marks,
+who calls the whole response supported marks nothing in it.
 
 Types that a taxonomy calls clean (`supported`) mark nothing.
 """
@@ -114,6 +115,11 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
     if annotator is not None and annotator not in COMBINED:
         named = [a for a in annotations if a.annotator == annotator]
         return _single(sample, named[0]) if named else None
+    annotations += [
+        msgspec.structs.replace(a, taxonomy=annotations[0].taxonomy, spans=())
+        for a in sample.annotations
+        if annotations and a not in annotations and a.ratings.get("unsupported") == 0
+    ]
     people = [a for a in annotations if a.kind is Kind.HUMAN]
     pool = people or annotations
     if not pool:

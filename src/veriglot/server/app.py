@@ -24,6 +24,7 @@ from starlette.routing import Route, Router
 
 from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, VeriglotError
+from veriglot.formats.reader import columns_from
 from veriglot.http.server import (
     CallRefused,
     ErrorAnswer,
@@ -88,6 +89,7 @@ class _Asked(msgspec.Struct, frozen=True):
     strictness: str = "normal"
     words: bool = False
     language: str | None = None
+    map: str = ""
 
 
 def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Sample:
@@ -103,10 +105,13 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     asked = from_mapping({**msgspec.structs.asdict(asked), **own}, _Asked)
     offer = choice(offers, asked.detector, asked.strictness)
     try:
-        sample = sample_from_row(data, str(number))
+        # Labels count for nothing here: they are not read, so that none is logged or makes a row fail.
+        sample = sample_from_row(
+            data, str(number), columns={"label": "", **columns_from([asked.map] if asked.map else [])}
+        )
     except InputError as error:
         if "columns=" in error.remedy:
-            error.remedy = "Send the texts under the keys response and evidence."
+            error.remedy = "Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."
         raise
     _check_size({"evidence": [*sample.evidence], "response": sample.response})  # under whichever names they came
     language = sample.language or asked.language

@@ -74,11 +74,18 @@ def test_supported_words_keep_where_they_stand() -> None:
     assert [len(word.evidence) for word in found.words or ()] == [1, 0]
 
 
-def test_one_that_does_not_score_makes_it_unscored_and_says_who() -> None:
+def test_who_cannot_judge_a_language_leaves_it_to_the_others_and_is_named() -> None:
     choosy = Member("told-words", options={"letter": "b", "refuses": "fr"})
-    (found,) = ensemble(A, choosy).predict([told("one", "a90b90", "fr")])
+    (found,) = ensemble(A, choosy, words=True).predict([told("one", "a90b10", "fr")])
+    assert [word.confidence for word in found.words or ()] == [0.9]
+    assert "ensemble:without told-b@1 (unsupported_language)" in found.notes
+
+
+def test_where_nobody_can_judge_a_language_it_is_unscored_and_says_who() -> None:
+    choosy = [Member("told-words", options={"letter": letter, "refuses": "fr"}) for letter in "ab"]
+    (found,) = ensemble(*choosy).predict([told("one", "a90b90", "fr")])
     assert found.status is Status.UNSUPPORTED_LANGUAGE
-    assert found.reason == "told-b@1: does not read fr"
+    assert found.reason == "told-a@1: does not read fr; told-b@1: does not read fr"
     assert found.spans is None
 
 
@@ -90,10 +97,10 @@ def test_the_gravest_status_counts() -> None:
 
 
 def test_the_rest_goes_on_where_that_is_asked_for() -> None:
-    choosy = Member("told-words", options={"letter": "b", "refuses": "fr"})
-    (found,) = ensemble(A, choosy, missing="rest", words=True).predict([told("one", "a90b10", "fr")])
+    alone = Member("told-words", options={"letter": "b", "spans_alone": True})
+    (found,) = ensemble(A, alone, missing="rest", words=True).predict([told("one", "a90b10")])
     assert [word.confidence for word in found.words or ()] == [0.9]
-    assert "ensemble:without told-b@1 (unsupported_language)" in found.notes
+    assert "ensemble:without told-b@1 (failed)" in found.notes
 
 
 def test_spans_alone_cannot_be_averaged() -> None:

@@ -15,7 +15,7 @@ import typer
 from veriglot.cli.command import Options, command, new_app
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
-from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, needing
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, VeriglotError, needing
 from veriglot.formats.reader import columns_from, read_rows
 from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
@@ -102,13 +102,34 @@ def init(
     tags = [get_language(value).tag for value in parts(languages or "")]
     seen = [_path_from(folder, value) for value in data or ()] or ["data.jsonl"]
     text = preset_text(preset, title=title, slug=_slug(title), data=seen, languages=tags)
+    files = [folder / value for value in seen]
     folder.mkdir(parents=True, exist_ok=True)
+    unexamined = _EXAM.sub(_as_comment, text)
+    if unexamined != text and not any(map(_may_be_labelled, files)):
+        text = unexamined
+        say(f"no row has labels to hold an exam against: [exam] is a comment in {path}, and annotators begin to work")
     path.write_text(text, "utf-8")
     print(path)
-    for value in seen:
-        if not (folder / value).exists():
-            say(f"there is no {folder / value} yet")
+    for file in files:
+        if not file.exists():
+            say(f"there is no {file} yet")
     print(f"Look through it, then type: veriglot studio import {folder}", file=sys.stderr)
+
+
+_EXAM = re.compile(r"^\[exam\].*?(?=^\[(?!\[exam))", re.DOTALL | re.MULTILINE)
+
+
+def _as_comment(table: re.Match[str]) -> str:
+    return re.sub(r"^(?=.)", "# ", table.group(), flags=re.MULTILINE)
+
+
+def _may_be_labelled(file: Path) -> bool:
+    """Whether a file has labels, or is not there yet; what cannot be read is for the import to tell of."""
+    try:
+        rows = read_rows(file) if file.exists() else ()
+        return not rows or any(not isinstance(row, FailedRow) and row.annotations for row in rows)
+    except VeriglotError:
+        return True
 
 
 def _path_from(folder: Path, path: str) -> str:

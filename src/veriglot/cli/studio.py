@@ -203,6 +203,7 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
     print(f"{done.added.total():,} items added{by_language}, {done.known:,} known before.")
     rest = [
         (done.other_language.total(), "rows in languages that the project does not name"),
+        (done.identified, "rows without a language: it was identified"),
         (done.beyond, "rows beyond the limit"),
         (len(done.unusable), "rows that became no item"),
         (done.widened, "marks widened to whole characters"),

@@ -85,6 +85,20 @@ def test_rows_of_several_people_are_one_response(
     assert _figure(veriglot(*words)) == ("majority", 3, pytest.approx(2 / 3))
 
 
+def test_files_of_several_people_count_apart_and_that_is_said(veriglot: Command, tmp_path: Path) -> None:
+    """Three people's files of the same responses counted each response thrice, and nobody was told."""
+    rows = _of_people(tmp_path).read_text("utf-8").splitlines()
+    files = [tmp_path / f"{name}.jsonl" for name in WRONG]
+    for file in files:
+        file.write_text("\n".join(row for row in rows if json.loads(row)["annotator"] == file.stem), "utf-8")
+    apart = veriglot("evaluate", *files, *WORD_ABSENCE, "--json")
+    assert _figure(apart)[1] == 9
+    assert "add --annotator majority" in apart.err
+    together = veriglot("evaluate", *files, *WORD_ABSENCE, "--json", "--annotator", "majority")
+    assert _figure(together)[1] == 3
+    assert "add --annotator" not in together.err
+
+
 def test_rows_of_one_response_with_ids_of_their_own_are_refused(veriglot: Command, tmp_path: Path) -> None:
     words = ("evaluate", _of_people(tmp_path, "row"), *WORD_ABSENCE, "--json")
     outcome = veriglot(*words)

@@ -104,7 +104,7 @@ def init(
     text = preset_text(preset, title=title, slug=_slug(title), data=seen, languages=tags)
     files = [folder / value for value in seen]
     folder.mkdir(parents=True, exist_ok=True)
-    unexamined = _EXAM.sub(_as_comment, text)
+    unexamined = _EXAM.sub(lambda table: re.sub("^(?=.)", "# ", table[0], flags=re.MULTILINE), text)
     if unexamined != text and not any(map(_may_be_labelled, files)):
         text = unexamined
         say(f"no row has labels to hold an exam against: [exam] is a comment in {path}, and annotators begin to work")
@@ -119,15 +119,10 @@ def init(
 _EXAM = re.compile(r"^\[exam\].*?(?=^\[(?!\[exam))", re.DOTALL | re.MULTILINE)
 
 
-def _as_comment(table: re.Match[str]) -> str:
-    return re.sub(r"^(?=.)", "# ", table.group(), flags=re.MULTILINE)
-
-
 def _may_be_labelled(file: Path) -> bool:
     """Whether a file has labels, or is not there yet; what cannot be read is for the import to tell of."""
     try:
-        rows = read_rows(file) if file.exists() else ()
-        return not rows or any(not isinstance(row, FailedRow) and row.annotations for row in rows)
+        return not file.exists() or any(getattr(row, "annotations", ()) for row in read_rows(file))
     except VeriglotError:
         return True
 

@@ -176,3 +176,17 @@ def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_pat
     assert kappa["value"] == pytest.approx(0.5)
     whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
     assert json.loads(whole.stdout)["rows"] == report["rows"]
+
+
+def test_notes_on_resamples_are_of_figures_without_an_interval(tmp_path: Path) -> None:
+    """A note a figure, language and scope: dozens of lines below the tables."""
+    for name, marked in (("anna", {0, 1, 2, 3}), ("ben", {1, 2, 3, 4})):
+        rows = [
+            {"id": str(number), "response": f"Міст {number} відкрили 1897 року.", "language": "uk", "annotator": name}
+            | {"evidence": "Міст відкрили.", "spans": ["1897"] if number in marked else []}
+            for number in range(9)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    files = (tmp_path / "anna.jsonl", tmp_path / "ben.jsonl", "--gamma", "0")
+    assert any(each["reason"] for each in json.loads(veriglot("agreement", *files, "--json").stdout)["rows"])
+    assert "undefined in" not in veriglot("agreement", *files).stdout

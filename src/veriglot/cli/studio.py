@@ -424,7 +424,10 @@ def _warn(report: AgreementReport) -> None:
 
 
 _AGREEMENT = packaged(__package__, "agreement.toml", dict[str, dict[str, str]])
-_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
+_INTERVALS = (
+    " Under each value: its 95% interval, from a bootstrap that draws whole texts, of the draws that give a value"
+    " (--json counts the others)."
+)
 _WHOLE = ("all", "all")  # what a figure over all pairs is between
 
 
@@ -453,7 +456,7 @@ def _show_agreement(report: AgreementReport) -> None:
     reasons = {
         f"{row.measure} ({row.scope}) in {row.language}: {row.reason}"
         for row in report.rows
-        if row.reason and row.between == _WHOLE and not _is_few(row)
+        if row.reason and row.low is None and row.between == _WHOLE and not _is_few(row)
     }
     for line in (*report.notes, *sorted(reasons)):
         print(f"Note: {line}")

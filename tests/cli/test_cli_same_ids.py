@@ -85,6 +85,20 @@ def test_rows_of_several_people_are_one_response(
     assert _figure(veriglot(*words)) == ("majority", 3, pytest.approx(2 / 3))
 
 
+def test_files_of_several_people_count_apart_and_that_is_said(veriglot: Command, tmp_path: Path) -> None:
+    """Three people's files of the same responses counted each response thrice, and nobody was told."""
+    rows = _of_people(tmp_path).read_text("utf-8").splitlines()
+    files = [tmp_path / f"{name}.jsonl" for name in WRONG]
+    for file in files:
+        file.write_text("\n".join(row for row in rows if json.loads(row)["annotator"] == file.stem), "utf-8")
+    apart = veriglot("evaluate", *files, *WORD_ABSENCE, "--json")
+    assert _figure(apart)[1] == 9
+    assert "add --annotator majority" in apart.err
+    together = veriglot("evaluate", *files, *WORD_ABSENCE, "--json", "--annotator", "majority")
+    assert _figure(together)[1] == 3
+    assert "add --annotator" not in together.err
+
+
 def test_rows_of_one_response_with_ids_of_their_own_are_refused(veriglot: Command, tmp_path: Path) -> None:
     words = ("evaluate", _of_people(tmp_path, "row"), *WORD_ABSENCE, "--json")
     outcome = veriglot(*words)
@@ -120,8 +134,13 @@ def test_who_labelled_whole_responses_beside_marked_ones_is_known(veriglot: Comm
     assert _figure(veriglot("evaluate", path, *WORD_ABSENCE, "--json", "--annotator", "ben"))[:2] == ("ben", 1)
 
 
-def test_a_second_label_by_one_person_is_not_told_to_name_the_people(veriglot: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ids", ["id,", ""])
+def test_a_second_label_by_one_person_is_refused(veriglot: Command, tmp_path: Path, ids: str) -> None:
+    """Without ids it counted as another response; with them the row was told to have an id of its own."""
     path = tmp_path / "twice.csv"
-    path.write_text("id,response,evidence,annotator,unsupported\n" + "a,It snows.,It rains.,anna,1\n" * 2, "utf-8")
-    outcome = veriglot("evaluate", path, *WORD_ABSENCE)
-    assert "the id 'a' occurred before. Give every sample an id of its own." in outcome.err
+    rows = [f"{ids and 'a,'}It snows.,It rains.,{name}\n" for name in ("anna,1", "ben,1", "anna,0")]
+    path.write_text(f"{ids}response,evidence,annotator,unsupported\n{''.join(rows)}", "utf-8")
+    outcome = veriglot("evaluate", path, *WORD_ABSENCE, "--json")
+    assert outcome.code == 3
+    assert "line 4, field annotator: 'anna' labels the response of line 2 again. Delete the row" in outcome.err
+    assert _figure(outcome)[:2] == ("majority", 1)

@@ -285,6 +285,15 @@ def test_ratings_stand_by_language_with_the_share_of_each_step(tmp_path: Path) -
     assert "| score | people | German (de) | 20 | 1.36 ± 0.85 | - |" in page
 
 
+def test_labels_of_whole_responses_are_not_said_to_be_none(tmp_path: Path) -> None:
+    """The card said that 0 rows were labelled, and had their labels in a table."""
+    layers = [(Annotation("ada", Kind.HUMAN, "hat", ratings={"unsupported": number % 2}),) for number in range(4)]
+    rows = [Sample(f"r{number}", "A híd.", language="hu", annotations=own) for number, own in enumerate(layers)]
+    page = card_page(card([str(write(tmp_path / "a.jsonl", rows))]))
+    assert "; 0 of them with labels of spans. Figures" in page
+    assert "| unsupported | people |" in page
+
+
 def test_questions_are_told_with_their_articles_and_categories(tmp_path: Path) -> None:
     """mFAVA's Table 9: an article with two questions counts once, and so does a category of two articles."""
     head = "Article Title,URL,Category,reference_1,query_1,query_2\n"

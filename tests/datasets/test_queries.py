@@ -83,6 +83,13 @@ def test_every_query_of_a_reply_is_taken_or_rejected_with_a_reason(said: Reply, 
     assert reasons(said) == expected
 
 
+def test_a_query_that_looks_like_a_sister_language_is_taken() -> None:
+    """Every second one in Indonesian was rejected as Malay."""
+    asked = ["Kapan jembatan Ampera dibuka?", "Jembatan itu dibuka pada tahun berapa?"]
+    bridge = msgspec.structs.replace(reference("de"), language="id")
+    assert [text for _, text in filter_queries(bridge, reply(*asked), 2)[0]] == asked
+
+
 def test_a_query_that_the_reply_breaks_off_in_is_not_taken() -> None:
     cut = Reply(f"{WHO}\nWas geschah? Und in welchem", finish="length")
     assert reasons(cut) == ([WHO], [("de-0-q2", "number")])

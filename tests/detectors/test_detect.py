@@ -302,3 +302,23 @@ def test_a_word_in_a_script_of_its_own_is_not_in_the_language_around_it(response
     """A Hindi no to an English question counted as English, and was judged."""
     page = (Evidence("Delhi is the capital of India."),)
     assert resolve_language(Sample("s", response, question="Is it true?", evidence=page)) is None
+
+
+@pytest.mark.parametrize(
+    ("response", "language"),
+    [
+        ("I don't know.", "en"),
+        ("No idea.", "en"),
+        ("Nevím.", "cs"),
+        ("Saya tidak tahu.", "id"),
+        ("Keine Ahnung.", "de"),
+    ],
+)
+def test_a_refusal_is_in_the_language_that_knows_it(response: str, language: str) -> None:
+    """An English refusal of a German question counted as German, which knows no such refusal, and as a claim."""
+    page = (Evidence("Die Brücke über die Lenna wurde 1897 eröffnet."),)
+    sample = Sample("s", response, question="Wann wurde die Brücke eröffnet?", evidence=page)
+    resolved = resolve_language(sample)
+    assert resolved is not None
+    assert resolved.tag == language
+    assert load_detector("grounding").predict([sample])[0].spans == ()

@@ -341,6 +341,14 @@ def test_spans_mark_the_facts_whose_own_words_they_touch() -> None:
     assert found.items == len(columns[0]) > 12
 
 
+def test_a_single_type_says_nothing_more_of_spans() -> None:
+    """Every column stood twice with the same figures, and so did every note."""
+    spans = {"anna": [(24, 29, "entity")], "ben": [(25, 39, "entity")]}
+    samples = [sample(number, *(layer(*each) for each in spans.items())) for number in range(6)]
+    assert {each.scope for each in agreement(samples, resamples=0, gamma=0).rows} == {"binary"}
+    assert {each.scope for each in agreement(samples, unit="pair", resamples=0).rows} == {"binary", "typed"}
+
+
 def test_two_people_of_one_name_in_one_row_are_not_the_same_twice() -> None:
     samples = [sample(n, layer("gold", SPANS["anna"]), layer("gold", SPANS["cleo"])) for n in range(6)]
     apart = [sample(n, layer("gold", SPANS[name])) for n in range(6) for name in ("anna", "cleo")]

@@ -73,7 +73,8 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
 
 def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "answers.jsonl").write_text('{"id": "a", "response": "Ada war hier.", "language": "de"}\n', "utf-8")
+    row = {"id": "a", "response": "Ada war hier.", "language": "de", "annotations": [{"annotator": "ben", "spans": []}]}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(row), "utf-8")
     veriglot("init", "p", "--data", "answers.jsonl")
     assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
     done = veriglot("import", "p")
@@ -82,6 +83,19 @@ def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: 
         assert "The exam of p has no items: nobody could begin. It needs a silver layer" in " ".join(
             refused.stderr.split()
         )
+
+
+@pytest.mark.parametrize("preset", ["mfava", "hat"])
+def test_without_labels_there_is_no_exam(tmp_path: Path, preset: str) -> None:
+    """It was asked for, nobody could begin, and the next step was told all the same."""
+    row = {"id": "a", "response": "Ада була тут.", "language": "uk", "evidence": [{"text": "Ada was here."}]}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(row), "utf-8")
+    made = veriglot("init", tmp_path, "--preset", preset, "--data", tmp_path / "answers.jsonl")
+    assert "no row has labels to hold an exam against" in made.stderr
+    assert "exam" not in veriglot("import", tmp_path).stderr
+    file = tmp_path / "project.toml"
+    file.write_text(re.sub(r"^# (?!Hall|Typed)", "", file.read_text("utf-8"), flags=re.MULTILINE), "utf-8")
+    assert "The exam of" in veriglot("import", tmp_path).stderr
 
 
 def test_a_detector_that_cannot_be_loaded_is_told_of_before_the_work(tmp_path: Path) -> None:
@@ -162,3 +176,17 @@ def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_pat
     assert kappa["value"] == pytest.approx(0.5)
     whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
     assert json.loads(whole.stdout)["rows"] == report["rows"]
+
+
+def test_notes_on_resamples_are_of_figures_without_an_interval(tmp_path: Path) -> None:
+    """A note a figure, language and scope: dozens of lines below the tables."""
+    for name, marked in (("anna", {0, 1, 2, 3}), ("ben", {1, 2, 3, 4})):
+        rows = [
+            {"id": str(number), "response": f"Міст {number} відкрили 1897 року.", "language": "uk", "annotator": name}
+            | {"evidence": "Міст відкрили.", "spans": ["1897"] if number in marked else []}
+            for number in range(9)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    files = (tmp_path / "anna.jsonl", tmp_path / "ben.jsonl", "--gamma", "0")
+    assert any(each["reason"] for each in json.loads(veriglot("agreement", *files, "--json").stdout)["rows"])
+    assert "undefined in" not in veriglot("agreement", *files).stdout

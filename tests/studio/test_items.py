@@ -54,6 +54,26 @@ def make(make_project: Callable[..., Project], tmp_path: Path) -> Callable[..., 
     return build
 
 
+def test_a_row_without_a_language_has_the_one_that_its_text_is_in(store: Store, make: Callable[..., Project]) -> None:
+    """Every such row was refused, though data of several languages can have no language of their own."""
+    rows = [
+        row("a", "A híd 1897-ben nyílt meg.", None),
+        row("b", "Міст відкрили 1897 року.", None),
+        row("c", "1897", None),
+    ]
+    project = make(*rows, languages='["hu", "uk"]')
+    for added in (2, 0):
+        done = import_all(store, project)
+        assert (done.added.total(), done.identified) == (added, 2)
+        assert [(each.key, each.error.field) for each in done.unusable] == [("c", "language")]
+    with store.reading() as tx:
+        items = tx.items(tx.project("test").id)
+        assert {item.key: (item.language, tx.sample(item.id).language) for item in items} == {
+            "a": ("hu", "hu"),
+            "b": ("uk", "uk"),
+        }
+
+
 def test_rows_become_items_in_order_with_their_layers(store: Store, make: Callable[..., Project]) -> None:
     project = make(
         row("a", annotations=[annotation((11, 16, "entity"))]), row("b", "字 字。", "zh-Hans"), more=AS_FILED

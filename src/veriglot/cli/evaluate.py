@@ -210,7 +210,13 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 " file and line, such as answers-12. Or give both files a column of the same ids.",
                 path=", ".join(options.predictions),
             )
-    return evaluator.result(**options.figures)
+    result = evaluator.result(**options.figures)
+    if len(inputs) > 1 and "+" in str(result.stored.about["annotator"]):
+        account.warn(
+            "the labels are by several people, and each row counts as a response of its own; if they labelled the same"
+            " responses in files of their own, add --annotator majority"
+        )
+    return result
 
 
 def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:

@@ -15,7 +15,7 @@ import typer
 from veriglot.cli.command import Options, command, new_app
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
-from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, needing
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, VeriglotError, needing
 from veriglot.formats.reader import columns_from, read_rows
 from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
@@ -104,13 +104,29 @@ def init(
     plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-") or "project"  # else there is no Latin letter
     text = preset_text(preset, title=title, slug=slug, data=seen, languages=tags)
+    files = [folder / value for value in seen]
     folder.mkdir(parents=True, exist_ok=True)
+    unexamined = _EXAM.sub(lambda table: re.sub("^(?=.)", "# ", table[0], flags=re.MULTILINE), text)
+    if unexamined != text and not any(map(_may_be_labelled, files)):
+        text = unexamined
+        say(f"no row has labels to hold an exam against: [exam] is a comment in {path}, and annotators begin to work")
     path.write_text(text, "utf-8")
     print(path)
-    for value in seen:
-        if not (folder / value).exists():
-            say(f"there is no {folder / value} yet")
+    for file in files:
+        if not file.exists():
+            say(f"there is no {file} yet")
     print(f"Look through it, then type: veriglot studio import {folder}", file=sys.stderr)
+
+
+_EXAM = re.compile(r"^\[exam\].*?(?=^\[(?!\[exam))", re.DOTALL | re.MULTILINE)
+
+
+def _may_be_labelled(file: Path) -> bool:
+    """Whether a file has labels, or is not there yet; what cannot be read is for the import to tell of."""
+    try:
+        return not file.exists() or any(getattr(row, "annotations", ()) for row in read_rows(file))
+    except VeriglotError:
+        return True
 
 
 def _path_from(folder: Path, path: str) -> str:
@@ -178,6 +194,7 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
     print(f"{done.added.total():,} items added{by_language}, {done.known:,} known before.")
     rest = [
         (done.other_language.total(), "rows in languages that the project does not name"),
+        (done.identified, "rows without a language: it was identified"),
         (done.beyond, "rows beyond the limit"),
         (len(done.unusable), "rows that became no item"),
         (done.widened, "marks widened to whole characters"),
@@ -403,7 +420,10 @@ def _warn(report: AgreementReport) -> None:
 
 
 _AGREEMENT = packaged(__package__, "agreement.toml", dict[str, dict[str, str]])
-_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
+_INTERVALS = (
+    " Under each value: its 95% interval, from a bootstrap that draws whole texts, of the draws that give a value"
+    " (--json counts the others)."
+)
 _WHOLE = ("all", "all")  # what a figure over all pairs is between
 
 
@@ -432,7 +452,7 @@ def _show_agreement(report: AgreementReport) -> None:
     reasons = {
         f"{row.measure} ({row.scope}) in {row.language}: {row.reason}"
         for row in report.rows
-        if row.reason and row.between == _WHOLE and not _is_few(row)
+        if row.reason and row.low is None and row.between == _WHOLE and not _is_few(row)
     }
     for line in (*report.notes, *sorted(reasons)):
         print(f"Note: {line}")

@@ -325,7 +325,7 @@ def read_rows(
 def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterator[Sample | FailedRow]:
     """The rows; a response that several rows label, of a person or a span each, comes once, in the end, with all.
 
-    Further spans of a person count; another row of the same labels stays, and is refused for its id.
+    Further spans of a person count; another row of the same labels is refused.
 
     Raises:
         InputError: every row has an id of its own, but responses recur: each row would count as one.
@@ -338,8 +338,8 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
             by_id |= row.id != reading.row_name
         else:
             yield row
-    texts = _by_text(shared, by_id)
-    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False)):
+    texts = _by_text(shared, by_id, reading)
+    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False, reading)):
         raise InputError(
             "several rows label the same response, but each of them has an id of its own",
             "Join them with --map id=, or add --map annotator= if each row is a response.",
@@ -349,9 +349,11 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
         yield sample
 
 
-def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple[int, Sample]]:
+def _by_text(
+    rows: Iterable[tuple[int, Sample]], by_id: bool, reading: Reading
+) -> dict[Any, tuple[int, Sample | FailedRow]]:
     """The samples with the labels of all their rows, and the line of the first, by text, and by id if told."""
-    texts: dict[Any, tuple[int, Sample]] = {}
+    texts: dict[Any, tuple[int, Any]] = {}
     for line, row in rows:
         key: Any = (by_id and row.id, row.response, row.question, row.evidence_text, str(row.generator))
         if key in texts:
@@ -362,7 +364,8 @@ def _by_text(rows: Iterable[tuple[int, Sample]], by_id: bool) -> dict[Any, tuple
             if row.annotations == () or tuple(layers.values()) != before.annotations:
                 line, row = first, msgspec.structs.replace(before, annotations=tuple(layers.values()))
             else:
-                key = line
+                texts[line] = line, _labelled_before(row, first, line, reading)
+                continue
         texts[key] = line, row
     return texts
 
@@ -375,6 +378,20 @@ def _with_spans(before: Annotation, row: Annotation) -> Annotation:
     further = (msgspec.structs.replace(span, type=span.type if alike else None) for span in row.spans)
     spans = sorted({*before.spans, *further}, key=lambda span: span.start)
     return msgspec.structs.replace(before, spans=tuple(spans))
+
+
+def _labelled_before(row: Sample, first: int, line: int, reading: Reading) -> FailedRow:
+    """A row in which somebody labels a response again: nobody knows which of their labels holds."""
+    return FailedRow.of(
+        InputError(
+            f"{row.annotations[0].annotator!r} labels the response of line {first} again",
+            "Delete the row that does not hold. If the name is that of several people, give each a name; if these are"
+            " two responses, give each an id.",
+            path=reading.source.path,
+            line=line or None,
+            field="annotator",
+        )
+    )
 
 
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:

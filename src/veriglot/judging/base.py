@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from veriglot.errors import InputTypeError, UsageError
+from veriglot.judging.phrases import is_refusal
 from veriglot.plugins import Configured
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import UNDETERMINED, base_tag, find_language, tag_of
@@ -75,9 +76,9 @@ _PROVEN_QUESTION = 0.8  # which has words such as "who"
 def resolve_language(sample: Sample) -> ResolvedLanguage | None:
     """The language of a sample's response; None where it is neither given nor identified.
 
-    A short response that proves no other language is in that of its question, or else of its evidence; one that looks
-    like a sister of the language that the evidence states, and not surely so, is in that. A tag that the
-    language table does not hold is kept as it is: the script of the text is what counts.
+    A short response that proves no other language, and is no refusal in one, is in that of its question, or else of its
+    evidence; one that looks like a sister of the language that the evidence states, and not surely so, is in that. A
+    tag that the language table does not hold is kept as it is: the script of the text is what counts.
     """
     if sample.language is not None:
         return _given_language(sample.language, sample.response)
@@ -97,9 +98,16 @@ def resolve_language(sample: Sample) -> ResolvedLanguage | None:
         source, language = next((pair for pair in fit if own is None or pair[0] == "question"), (source, own))
     if language is None:
         return None
-    if own is not None and base_tag(own.tag) == base_tag(language.tag):
+    same = own is not None and base_tag(own.tag) == base_tag(language.tag)
+    own = own or Identified("en", 0.0, "Latn")  # what models most often refuse in
+    if same or _declines(sample.response, own, language):
         source, language = "response", own
     return ResolvedLanguage(language.tag, language.script, (f"language:from_{source}",))
+
+
+def _declines(response: str, own: Identified, around: Identified) -> bool:
+    """Whether a response is a refusal in its own language, and none in the language around it."""
+    return is_refusal(response, own.tag) and not is_refusal(response, around.tag)
 
 
 def _proves(language: Identified | None, text: str, needed: float) -> bool:

@@ -36,6 +36,7 @@ UNDETERMINED = "und"
 
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg"})
+_NEIGHBOURS = packaged(__package__, "neighbours.json", list[set[str]])  # what identification takes for one another
 _INCLUDES = packaged(__package__, "scripts.toml", dict[str, tuple[str, ...]])
 
 
@@ -138,9 +139,16 @@ def base_tag(tag: str) -> str:
     return entry.base if entry is not None else tag.partition("-")[0]
 
 
-def same_language(first: str, second: str) -> bool:
-    """Whether two tags are one language, in whatever script: `zh-Hans` and `zh-Hant` are, `zh` and `yue` are not."""
-    return base_tag(first) == base_tag(second)
+def same_language(first: str, second: str, *, looks: bool = False) -> bool:
+    """Whether two tags are one language, in whatever script: `zh-Hans` and `zh-Hant` are, `zh` and `yue` are not.
+
+    Args:
+        first: a BCP 47 tag.
+        second: another.
+        looks: whether languages that identification takes for one another, such as `id` and `ms`, count as one.
+    """
+    pair = {base_tag(first), base_tag(second)}
+    return len(pair) == 1 or (looks and any(pair <= group for group in _NEIGHBOURS))
 
 
 def _from_tag(key: str) -> Language | None:

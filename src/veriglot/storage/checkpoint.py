@@ -762,8 +762,14 @@ def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) 
 
 
 def without_traces(files: Sequence[Path]) -> list[Path]:
-    """The files without those that a run left beside its output: how far it is, failed rows, finished calls."""
+    """The files without those that a run left beside its output: how far it is, failed rows, finished calls.
+
+    A sample of translations stands in two formats: `veriglot dataset sample` writes each part as HAT JSON as well.
+    """
+    samples = [path for path in files if path.name == "report.json" and any(path.parent.glob("*.hat.json"))]
+    aside = {part for path in samples for part in (path, path.with_name("work"), *path.parent.glob("*.hat.json"))}
     outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
     traces = {beside(path, suffix) for path in outputs for suffix in _TRACES}
     calls = {beside(path, ".calls") for path in outputs}
-    return [path for path in files if path not in traces and calls.isdisjoint(path.parents)]
+    traces |= calls | aside
+    return [path for path in files if traces.isdisjoint((path, *path.parents))]

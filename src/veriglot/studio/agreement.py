@@ -403,7 +403,7 @@ def agreement(
         [text for text in people if len(text.layers) > 1],
         silver,
         models,
-        by_single_type=True,
+        by_single_type=not spans,
         anonymous=texts.anonymous,
         gamma=gamma if spans else 0,
         spans=spans,

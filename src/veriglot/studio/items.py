@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, update
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions, read_rows
+from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import answer
 from veriglot.metrics.spans import unit_marks
 from veriglot.records import Annotation, Kind, Prediction, Sample, Status
@@ -68,6 +69,7 @@ class ImportResult:
         added: items by language.
         known: rows that were imported before, with the same texts.
         other_language: rows in languages that the project does not name, by language.
+        identified: rows that state no language, and were given the one that their text is in.
         beyond: rows beyond the project's limit.
         unusable: rows that became no item.
         widened: marks of gold and silver layers that cut a character and were widened to all of it.
@@ -79,6 +81,7 @@ class ImportResult:
     added: Counter[str] = field(default_factory=Counter)
     known: int = 0
     other_language: Counter[str] = field(default_factory=Counter)
+    identified: int = 0
     beyond: int = 0
     unusable: list[RejectedRow] = field(default_factory=list)
     widened: int = 0
@@ -92,6 +95,7 @@ class ImportResult:
             "added": dict(sorted(self.added.items())),
             "known": self.known,
             "other_language": dict(sorted(self.other_language.items())),
+            "language_identified": self.identified,
             "beyond_limit": self.beyond,
             "left_out": len(self.unusable),
             "widened_marks": self.widened,
@@ -205,12 +209,18 @@ class _Import:
 
         _check_texts(sample)
         _check_original(sample, self.project.task)
-        if sample.language is None:
-            remedy = "Name it in the project file: language = under [data]."
-            raise InputError("the row states no language", remedy, field="language")
-        language = _tag(sample.language)
+        tag = sample.language
+        if tag is None:
+            resolved = resolve_language(sample)
+            if resolved is None:
+                remedy = "Name it in the project file: language = under [data]."
+                raise InputError("the row states no language, and its text does not tell", remedy, field="language")
+            tag = resolved.tag
+            sample = msgspec.structs.replace(sample, language=tag)
+            self.result.identified += 1
+        language = _tag(tag)
         if self.project.languages and language not in self.project.languages:
-            self.result.other_language[sample.language] += 1
+            self.result.other_language[tag] += 1
             return None
         entries = self.project.entries
         layers = {"gold": self._layer(sample, entries.data.gold), "silver": self._layer(sample, entries.data.silver)}

@@ -53,7 +53,7 @@ def test_what_cannot_be_quoted_is_left_out_with_a_reason() -> None:
     for sample in [
         Sample("none", "", language="en"),
         Sample("blank", "", language="en", evidence=(Evidence("  \r\n "),)),
-        Sample("nameless", "", evidence=(Evidence("Some text that says something."),)),
+        Sample("nameless", "", evidence=(Evidence("1897, 1902."),)),
         Sample("both", "", evidence=(Evidence("Ein Text.", language="de"), Evidence("A text.", language="en"))),
         Sample("loop", "", language="en", evidence=(Evidence(looping),)),
         Sample("loop again", "", language="en", evidence=(Evidence(looping),)),
@@ -69,6 +69,18 @@ def test_what_cannot_be_quoted_is_left_out_with_a_reason() -> None:
     assert found.languages() == []
     with pytest.raises(InputError, match="two articles"):
         rule_silver(None, found, RuleSettings())  # type: ignore[arg-type]
+
+
+def test_evidence_without_a_language_has_the_one_that_its_text_is_in() -> None:
+    """The help says so; all of it was left out."""
+    found = Articles(9, 1)
+    for text in (
+        "A hidat Kovács Ilona avatta fel.",
+        "A múzeumot Nagy Béla alapította.",
+        "Міст збудувала Олена Коваль.",
+    ):
+        found.add(Sample("s", "", evidence=(Evidence(text),)))
+    assert (found.languages(), found.quotable, found.left_out) == (["hu", "uk"], ["hu"], {})
 
 
 HOSTILE = {

@@ -196,17 +196,18 @@ def test_seeds_that_are_none_are_named(tmp_path: Path) -> None:
         Sample("declines", "I'm sorry, but I can't help with that question.", language="en"),
         Sample("tags", f"<b>{PASSAGE}</b>", language="en"),
         Sample("short", "Ja.", language="de"),
+        Sample("sister", "Jembatan itu dibuka pada tahun 1874.", language="id"),  # it was rejected as Malay
     ]
     path = tmp_path / "out.jsonl"
     tally = made(path, seeds=given, clean=1.0)
     assert tally.failed == 2
-    assert [sample.id for sample in rows(path)] == ["told"]
+    assert [sample.id for sample in rows(path)] == ["told", "sister"]
     assert {one.id: one.reason for one in rejected(path)} == {
         "other language": "language", "cut": "cut", "loops": "garbled", "declines": "refused", "tags": "markup",
         "short": "no_text",
     }  # fmt: skip
     assert load_account(path).failed == 2
-    assert load_account(path).total.passages.asked == 7
+    assert load_account(path).total.passages.asked == 8
 
 
 def test_a_detector_says_what_is_supported_after_all(tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from veriglot.datasets.near_duplicates import hash64
 from veriglot.formats.tags import in_order
 from veriglot.metrics.reference import source_flags
-from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, Unit
-from veriglot.records.languages import base_tag, find_language, same_language
+from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.text.identification import Identified, identify
 from veriglot.text.noise import garbled, looks_glued
@@ -223,7 +222,6 @@ _TOGETHER = ({"Hira", "Kana", "Hani"}, {"Hang", "Hani"})  # scripts of one way o
 _MOST = 0.6  # share of the letters from which a text is in a script
 _FEWEST_LETTERS = 24
 _SURE = 0.9
-_NEIGHBOURS = packaged(__package__, "neighbours.json", list[set[str]])  # what identification takes for one another
 _OWN = 0.1  # share of the letters from which the script of its language makes a text one of it
 _FOREIGN = 0.25  # share of the letters from which a reference is as much in the script of the response as in its own
 _SHORTEST_LOOP = 64  # letters of a response; less is emphasis or a stock phrase
@@ -334,10 +332,9 @@ def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
         own = sum(known.shares.get(script, 0.0) for script in expected.scripts)
         return ("script", known.script) if own < _OWN else None
     identified = known.identified
-    if identified is None or identified.confidence < _SURE or base_tag(identified.tag) == expected.base:
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag, looks=True):
         return None
-    pair = {base_tag(identified.tag), expected.base}
-    return None if any(pair <= group for group in _NEIGHBOURS) else ("language", identified.tag)
+    return "language", identified.tag
 
 
 # What is kept of every row: hashes of its text, labels and references, 40 bytes or so, however long the text.

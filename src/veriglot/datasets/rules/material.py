@@ -229,6 +229,8 @@ class Articles:
         sample = row if isinstance(row, Sample) else None
         passages = tuple(p for p in (row.evidence if isinstance(row, Sample) else (row.evidence,)) if p.text.strip())
         languages = {passage.language or row.language for passage in passages}
+        if languages == {None} and (identified := identify("\n".join(passage.text for passage in passages))):
+            languages = {identified.tag}
         reasons = {
             "no evidence": not passages,
             "garbled evidence": "reference_garbled" in row.meta,

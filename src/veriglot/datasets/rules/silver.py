@@ -695,7 +695,7 @@ def rule_silver(
     if not languages:
         raise InputError(
             "No language has two articles whose passages can be quoted.",
-            "Name files with evidence, and give their language with --language if they state none.",
+            "What is put into one comes from another: name files with two different texts of evidence in a language.",
         )
 
     def work(rows: Iterator[_Planned]) -> Iterator[Made]:

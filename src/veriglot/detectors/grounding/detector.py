@@ -135,7 +135,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 12  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+JUDGING_VERSION = 13  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 # Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
 # words it was 0.92.
 _ABSENT = 0.86
@@ -729,8 +729,9 @@ class Grounding(WordDetector):
         lacked = (seen.numbers < 0) & ~seen.free
         if lacked.any():
             return replace(seen, free=~lacked)  # other words cannot be compared
-        # Without numbers, as many wrong responses as right ones stay unmarked, unless all their words are there.
-        compared = seen.numbers.any() or (seen.extract.word_window >= 0).all()
+        # Without numbers, as many wrong responses as right ones stay unmarked, unless all their words are there; what
+        # claims nothing, as a refusal does, need not be compared.
+        compared = seen.numbers.any() or (seen.free | (seen.extract.word_window >= 0)).all()
         score = self._scored(sample, resolved, seen).score or 0.0  # which hangs on no threshold, as a status may not
         return seen if compared and score < self._default else _FOREIGN
 

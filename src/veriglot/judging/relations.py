@@ -117,9 +117,11 @@ class _Template:
         words = []
         for word in sorted(piece.split("|"), key=len, reverse=True):
             ending = r"[^\s,.;:!?)\"]*" if word.endswith("*") and self._spaced else ""
-            words.append(re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending)
+            text = re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending
+            # what must stand before a word is looked for behind its first letter: `re` skips to letters
+            words.append(rf"{text[0]}(?<![^{_EDGE}]{text[0]}){text[1:]}" if self._spaced else text)
         any_of = f"(?:{'|'.join(words)})"
-        return rf"(?:(?<=[{_EDGE}])|^){any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
+        return rf"{any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
 
 
 class _Relations:

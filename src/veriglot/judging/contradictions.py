@@ -115,7 +115,7 @@ def _tells(words: list[str]) -> bool:
 
 
 def _lines(words: Words, *, inflected: bool) -> list[_Line]:
-    written = [words.text[start:end] for start, end in words.bounds.tolist()]
+    written = words.written
     keys = [word.lower()[: max(_STEM - 1, len(word) - 2) if inflected else None] for word in written]
     marks = np.searchsorted([mark.start() for mark in _PARTED.finditer(words.text)], words.bounds.ravel())
     parted = (np.diff(marks, prepend=0)[::2] > 0).tolist()
@@ -252,11 +252,11 @@ class _Values:
             counted = 1 if value.measure.startswith("number") else 0
             inside[words.within(value.span[0], value.span[1] + 2 * counted)] = True
         indices = np.flatnonzero(words.telling & ~inside).tolist()
-        return {index for index in indices if _SAYS.search(words.text, *words.bounds[index])}
+        return {index for index in indices if _SAYS.search(words.written[index])}
 
     def key(self, index: int) -> str:
         """By which a word is found: its stem; of a Korean one the beginning, since particles follow."""
-        word = self.words.text[slice(*self.words.bounds[index])]
+        word = self.words.written[index]
         return word[:2] if HANGUL.match(word) else str(self.words.stem[index])
 
     def part(self, start: int) -> int:
@@ -377,7 +377,7 @@ def _keys(values: _Values, scope: Range) -> Iterator[list[str]]:
     words = values.words
     inside = words.within(*scope)
     telling = [index for index in range(inside.start, inside.stop) if index in values.telling]
-    capital = [words.text[words.bounds[index, 0]].isupper() for index in telling]
+    capital = [words.written[index][0].isupper() for index in telling]
     name: list[str] = []
     for number, index in enumerate(telling):
         name.append(values.key(index))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise, product
+from itertools import compress, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["HANGUL", "HIRAGANA", "Words", "turned_names"]
 
 
-class Words(NamedTuple):
+@dataclass(frozen=True)
+class Words:
     """The words of a text.
 
     Attributes:
@@ -48,6 +50,11 @@ class Words(NamedTuple):
     sentence: Int64s
     stem: UInt64s
     telling: Bools
+
+    @cached_property
+    def written(self) -> list[str]:
+        """The words as the text has them."""
+        return [self.text[start:end] for start, end in self.bounds.tolist()]
 
     def within(self, start: int, end: int) -> slice:
         """The words in a range of code points, those that it cuts included."""
@@ -110,9 +117,11 @@ class _Template:
         words = []
         for word in sorted(piece.split("|"), key=len, reverse=True):
             ending = r"[^\s,.;:!?)\"]*" if word.endswith("*") and self._spaced else ""
-            words.append(re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending)
+            text = re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending
+            # what must stand before a word is looked for behind its first letter: `re` skips to letters
+            words.append(rf"{text[0]}(?<![^{_EDGE}]{text[0]}){text[1:]}" if self._spaced else text)
         any_of = f"(?:{'|'.join(words)})"
-        return rf"(?:(?<=[{_EDGE}])|^){any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
+        return rf"{any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
 
 
 class _Relations:
@@ -238,18 +247,16 @@ class _Named:
     With `nouns` the longer of the rarer words count everywhere: "the lawyer".
     """
 
-    def __init__(self, response: Words, evidence: Words, relations: _Relations, *, nouns: bool = False) -> None:
-        self.nouns = nouns
+    def __init__(self, response: Words, evidence: Words, relations: _Relations) -> None:
+        self.nouns = False
         letters = "".join(filter(str.isalpha, response.text))
         self.cased = 2 * (sum(map(str.isupper, letters)) + sum(map(str.islower, letters))) > len(letters)
         self._frequent, self._small = set[str](), set[str]()
         for text in (response, evidence):
-            folded = fold(text.text)
-            for (start, end), telling in zip(text.bounds.tolist(), text.telling.tolist(), strict=True):
-                if not telling:
-                    self._frequent.add(folded[start:end])
-                if text.text[start:end].islower():
-                    self._small.add(folded[start:end])
+            whole = fold(text.text)
+            folded = [whole[start:end] for start, end in text.bounds.tolist()]
+            self._frequent.update(compress(folded, (~text.telling).tolist()))
+            self._small.update(compress(folded, map(str.islower, text.written)))
         self._relations = relations
         endings = relations.inflected and not re.search(r"\w['’]\w", response.text)  # set apart: "Ada'nın"
         self.inflected = endings and self.cased
@@ -257,9 +264,9 @@ class _Named:
 
     def _of(self, text: str) -> Names:
         """Folded words; pairs of characters where words are not parted."""
-        names, articles, before = set[str](), self._relations.articles, ""
-        for word in _LETTERS.findall(text):
-            folded = fold(word)
+        names, articles, before, whole = set[str](), self._relations.articles, "", fold(text)
+        for match in _LETTERS.finditer(text):
+            word, folded = match.group(), whole[slice(*match.span())]
             if _HAN.match(folded):
                 pairs = {folded[index : index + 2] for index in range(len(folded) - 1)}
                 names |= {pair for pair in pairs if not (HIRAGANA.search(pair) or self._frequent & {pair, *pair})}
@@ -354,8 +361,9 @@ def turned_names(response: Words, evidence: Words, language: str, question: str 
     if relations is None or not claims:
         return result
     readings = list(_readings(evidence.text, base, {claim.relation for claim in claims}))
-    for nouns in (False, True):  # "the lawyer" where no name decides
-        named = _Named(response, evidence, relations, nouns=nouns)
+    named = _Named(response, evidence, relations)
+    for named.nouns in (False, True):  # "the lawyer" where no name decides
+        named.of.cache_clear()
         known, silent = _Known(named, evidence, readings), list[_Reading]()
         for claim in claims:
             match = known.match(claim, named.pairs(response.text, claim))
@@ -364,8 +372,8 @@ def turned_names(response: Words, evidence: Words, language: str, question: str 
             elif match.turned > match.alike:
                 for span in claim.pairs[match.pair]:
                     inside = response.within(*span)
-                    for index, (start, end) in enumerate(response.bounds[inside].tolist(), inside.start):
-                        result[index] |= named.is_part(response.text[start:end], match.names)
+                    for index, word in enumerate(response.written[inside], inside.start):
+                        result[index] |= named.is_part(word, match.names)
         if not (silent and named.cased) or relations.inflected:
             break
         claims = silent
@@ -420,10 +428,9 @@ class _Known:
 def _is_named_first(named: _Named, a: Names, b: Names, evidence: Words) -> bool:
     """Whether the evidence names A before it names B; not where they share all their names."""
     only_a, only_b = ({name for name in ours if not named.common({name}, stated)} for ours, stated in ((a, b), (b, a)))
-    for start, end in evidence.bounds.tolist():
-        word = evidence.text[start:end]
+    for word in evidence.written:
         if named.is_part(word, only_b):
             return False
         if named.is_part(word, only_a):
-            return any(named.is_part(evidence.text[first:last], only_b) for first, last in evidence.bounds.tolist())
+            return any(named.is_part(other, only_b) for other in evidence.written)
     return False

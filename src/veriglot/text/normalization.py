@@ -165,6 +165,7 @@ def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Norm
     return Normalised(text_of(result), starts, ends)
 
 
+@lru_cache(64)  # the rules ask several times of the same sentences
 def plain(text: str) -> str:
     """`fold` of the text in the form of `normalise` with its spaces as they are, for sentences: without the map."""
     if text.isascii():

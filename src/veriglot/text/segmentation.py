@@ -130,7 +130,7 @@ def _ends_sentence(text: str, start: int, end: int, language: str | None) -> boo
 
 def _is_short_form(body: str, language: str | None) -> bool:
     """Whether the last word of `body`, which ends in a full stop, is an abbreviation, an initial or an ordinal."""
-    last = body[:-1].split()[-1].lstrip(_OPENING)
+    last = body[:-1].rsplit(maxsplit=1)[-1].lstrip(_OPENING)
     base = language.split("-")[0].lower() if language else ""
     if last.isdecimal():
         return base in _ORDINALS and len(last) <= 2

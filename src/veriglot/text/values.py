@@ -101,6 +101,7 @@ class _Words(NamedTuple):
     """The words of one language; forms are casefolded."""
 
     base: str
+    begins: re.Pattern[str]  # how numbers do
     pieces: re.Pattern[str]  # parts a text into numbers and words
     spelled: Mapping[str, tuple[float, _Form]]
     forms: Mapping[str, tuple[str, str]]  # of words around numbers: a symbol of `_GRAMMAR`, the unit or month
@@ -112,7 +113,6 @@ class _Words(NamedTuple):
     prefixed: frozenset[str]  # forms with a conjunction before them, as in Arabic
     ambiguous: frozenset[str]  # number words that alone are more often another word
     teens: frozenset[str]  # words for ten that are added to what stands before, not multiplied
-    beginnings: frozenset[str]  # the first three letters of number words
 
 
 @cache
@@ -176,9 +176,10 @@ def _words_of(base: str) -> _Words:
         f"[IVX]{{2,}}|{telling('AaCcDEfMOUY')}" if base in _WITHOUT_SPACES else _WORD,
     ])  # fmt: skip
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
-    sets = map(frozenset, (prefixed, own.ambiguous.split(), own.teens.split(), [form[:3] for form in spelled]))
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    return _Words(base, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
+    sets = map(frozenset, (prefixed, own.ambiguous.split(), own.teens.split()))
+    told = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
+    return _Words(base, told, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -291,12 +292,13 @@ def _spelled(base: str, word: str) -> tuple[float, _Form] | None:
 def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Words) -> list[_Item]:
     """The numbers of a text in order, words and signs of one number joined."""
     result: list[_Item] = []
-    base, forms, signs, beginnings = words.base, words.forms, words.signs, words.beginnings
-    for index in range(1, len(pieces), 2):
+    base, forms, signs = words.base, words.forms, words.signs
+    told = {piece for piece in {*pieces[1::2]} if words.begins.match(piece.casefold())}
+    for index in (index for index in range(1, len(pieces), 2) if pieces[index] in told):
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
             numbers = _digits(piece, start, index, base)
-        elif (known := piece[:3] in beginnings and _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
+        elif (known := _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
             month = counted and forms.get(piece, "w")[0] == "M"  # `1 sept` in French
@@ -520,9 +522,8 @@ def _hours(text: str, line: Sequence[_Item]) -> dict[int, float]:
     result: dict[int, float] = {}
     for match in filter(None, [_CLOCK.match(text, item.start) for item in line if item.form == "digits"]):
         hour, last = int(match[3]), match.lastindex or 0
-        time = (hour if match[2] is None else hour % 12 + 12) + (
-            30 if last == 8 else int(match[last]) * (last > 3)
-        ) / 60
+        minutes = 30 if last == 8 else int(match[last]) * (last > 3)
+        time = (hour if match[2] is None else hour % 12 + 12) + minutes / 60
         result |= {match.start(3): time, match.start(last): time}
     return result
 
@@ -558,8 +559,7 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
 def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, float]) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
     number, after, before = line[index], line[index + 1], line[index - 1]
-    earlier = index - 2 if before.symbol in "efs" else index - 1
-    before = line[earlier]
+    before = line[earlier := index - 2 if before.symbol in "efs" else index - 1]
     own = before.symbol == "a" and not line[earlier - 1].form  # "5 percent to 7": it belongs to the 5
     unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
     rounded, date = number.scale > 1 or before.symbol == "A", None

@@ -155,7 +155,7 @@ class Document:
     def _lay_stream(self, text: str) -> None:
         edges = np.zeros(len(self.codes) + 1, np.int8)
         edges[self.bounds[:, 0]] += 1
-        np.subtract.at(edges, self.bounds[:, 1], 1)
+        edges[self.bounds[:, 1]] -= 1
         inside = np.cumsum(edges[:-1], dtype=np.int8) > 0
         keep = inside.copy()
         keep[1:] |= inside[:-1]  # the first character after a word stands for all up to the next

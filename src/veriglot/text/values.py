@@ -178,8 +178,8 @@ def _words_of(base: str) -> _Words:
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
     sets = map(frozenset, (prefixed, own.ambiguous.split(), own.teens.split()))
-    told = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
-    return _Words(base, told, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
+    openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
+    return _Words(base, openings, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -293,8 +293,8 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
     """The numbers of a text in order, words and signs of one number joined."""
     result: list[_Item] = []
     base, forms, signs = words.base, words.forms, words.signs
-    told = {piece for piece in {*pieces[1::2]} if words.begins.match(piece.casefold())}
-    for index in (index for index in range(1, len(pieces), 2) if pieces[index] in told):
+    likely = {piece for piece in {*pieces[1::2]} if words.begins.match(piece.casefold())}
+    for index in (index for index in range(1, len(pieces), 2) if pieces[index] in likely):
         piece, start = pieces[index].casefold(), ends[index - 1]
         if piece[0].isdecimal():
             numbers = _digits(piece, start, index, base)

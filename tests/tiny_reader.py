@@ -47,7 +47,7 @@ def learned(seed: int = 0) -> dict[str, Any]:
     def normal(*shape: int) -> Any:
         return rng.normal(0, 0.2, shape).astype(np.float16)
 
-    arrays: dict[str, Any] = {"part": normal(3, WIDTH)}
+    arrays: dict[str, Any] = {"part": normal(3, WIDTH), "outliers": np.zeros((LAYERS, 2, 1), np.uint16)}
     for layer in range(_FIRST, LAYERS):
         for name in ("q", "k", "v", "ao", "fi", "fo"):
             rows, columns = (INNER if name == "fi" else WIDTH), (INNER if name == "fo" else WIDTH)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -202,6 +203,21 @@ def test_quoted_words_stay_supported_beside_others(weights: Path) -> None:
     assert {span.text for span in prediction.spans or ()} == {"He wept"}
 
 
+def test_words_of_an_unsupported_answer_are_located_by_weights_of_their_own(
+    weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = judged(weights, RESPONSE, question="Who bought it?")
+    known = Reader._joins.func(Reader(weights=str(weights)))
+    turned = tuple(-weight for weight in known["same asked"].weights)
+    joins = known | {"same asked": msgspec.structs.replace(known["same asked"], locating=turned)}
+    monkeypatch.setattr(Reader, "_joins", joins)
+    after = judged(weights, RESPONSE, question="Who bought it?")
+    assert after.score == before.score
+    assert confidences(after) != confidences(before)
+    order = np.argsort(confidences(before))
+    assert (np.diff(np.array(confidences(after))[order]) <= 0).all()
+
+
 def test_translations_have_a_join_of_their_own(weights: Path) -> None:
     assert max(confidences(judged(weights, RESPONSE))) < min(
         confidences(judged(weights, RESPONSE, task=Task.TRANSLATION))
@@ -359,6 +375,6 @@ def test_a_network_without_its_heads_or_of_another_size_is_refused(encoder: Path
     folder = write_reader(tmp_path / "headless", encoder, arrays=headless)
     with pytest.raises(WeightsError, match=r"lacks tokens\.0\.w, tokens\.1\.w"):
         Network(folder / "network.npz", encoder)
-    folder = write_reader(tmp_path / "narrow", encoder, arrays=arrays | {"l7.q.b": arrays["l7.q.b"][:-1]})
+    folder = write_reader(tmp_path / "narrow", encoder, arrays=arrays | {"l7.q.w": arrays["l7.q.w"][:-1]})
     with pytest.raises(WeightsError, match="not for the network in"):
         Network(folder / "network.npz", encoder)

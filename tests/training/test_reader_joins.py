@@ -13,7 +13,7 @@ pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'verig
 pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
 
 from tiny_reader import features_of
-from veriglot.detectors.reader.detector import BY_WORDS, RELATIONS, WHOLE
+from veriglot.detectors.reader.detector import BY_WORDS, RELATIONS, WHOLE, Join
 from veriglot.training.grounding.examples import Example, Labels
 from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins
 from veriglot.training.reader.sources import Row
@@ -82,6 +82,23 @@ def test_a_false_alarm_weighs_more_with_evidence_in_another_language() -> None:
     assert np.log(same / (1 - same)) - np.log(across / (1 - across)) == pytest.approx(
         np.log(0.55 / 0.45 * 0.6 / 0.4), abs=0.2
     )
+
+
+def test_natural_answers_say_which_words_are_wrong_and_change_nothing_else() -> None:
+    rows = judged("reader", relation="same asked")
+    answers = [
+        replace(row, labels=replace(row.labels, example=replace(row.labels.example, source="qa")))
+        for row in judged("grounding", relation="same asked", seed=2)
+    ]
+    alone, joins = fit_joins(rows), fit_joins(rows + answers)
+    locating = joins["same asked"].locating
+    assert locating is not None
+    assert locating[BY_WORDS] > joins["same asked"].weights[BY_WORDS] + 0.1
+    assert {name: replace_locating(join) for name, join in joins.items()} == alone
+
+
+def replace_locating(join: Join) -> Join:
+    return Join(join.weights, join.calibration)
 
 
 def test_probabilities_of_words_and_responses_are_calibrated() -> None:

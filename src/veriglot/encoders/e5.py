@@ -305,7 +305,7 @@ class _Graph:
         )
 
     def _dense(self, state: str, name: str, columns: int) -> str:
-        if "outliers" in self.learned:
+        if "outliers" in self.learned or f"{name}.w" in self.learned:
             return self._in_integers(state, name, columns)
         numbers, scales = self._file.matrix(f"{name}.w", columns)
         product = self._node(

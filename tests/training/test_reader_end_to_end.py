@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pytest
 from parallel_data import parallel_samples
@@ -12,7 +14,7 @@ from training_data import MAYORS, english, silver
 from veriglot.errors import UsageError, WeightsError
 from veriglot.formats.writer import write
 from veriglot.hub import registry
-from veriglot.records import Evidence, Sample, Status
+from veriglot.records import Evidence, Kind, Sample, Status, Task
 
 pytest.importorskip("torch", reason="training needs PyTorch: install the extra `train`")
 pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
@@ -37,7 +39,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Marked responses, parallel questions, and a set of labelled pairs."""
+    """Marked responses, natural answers, parallel questions, and a set of labelled pairs."""
     folder = tmp_path_factory.mktemp("data")
     marked = [
         silver(
@@ -49,7 +51,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         )
         for n in range(30)
     ]
-    write([*marked, *parallel_samples(12)], folder / "own.jsonl")
+    question = "Who opened the first school?"
+    answers = [
+        msgspec.structs.replace(
+            row, id=f"a{n}", task=Task.QA, question=question, evidence=(Evidence(english(n + 40)),),
+            annotations=(msgspec.structs.replace(row.annotations[0], annotator="gold", kind=Kind.HUMAN),),
+        )
+        for n, row in enumerate(marked)
+    ]  # fmt: skip
+    write([*marked, *answers, *parallel_samples(12)], folder / "own.jsonl")
     lines = ["premise\thypothesis\tlabel"]
     for n in range(60):
         lines += [f"Der Zug {n} fährt nach Bergau.\tZug {n} fährt nach {goal}" for goal in ("Bergau.\te", "Aspen.\tc")]
@@ -120,6 +130,8 @@ def test_the_folder_is_whole_and_the_checkpoint_gone(whole: tuple[Path, list[str
     folder, _ = whole
     assert sorted(contents(folder)) == ["MODEL_CARD.md", "joins.json", "network.npz", "weights.json"]
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
+    joins = json.loads((folder / "joins.json").read_bytes())
+    assert [relation for relation, join in joins.items() if join["locating"]] == ["same asked"]
     card = (folder / "MODEL_CARD.md").read_text("utf-8")
     assert "seed 3" in card
     assert "$" not in card

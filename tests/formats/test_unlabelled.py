@@ -131,6 +131,13 @@ def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> No
     assert sample.annotations[0].spans == (Span(0, 5, "entity"), Span(22, 26))
 
 
+@pytest.mark.parametrize("marked", [[(0, 5), (0, 26), (0, 11), (0, 21)], [(0, 26), (0, 21), (0, 11), (0, 5)]])
+def test_spans_of_several_rows_are_in_the_order_of_their_places(marked: list[tuple[int, int]], tmp_path: Path) -> None:
+    """Those that begin together came in another order in every process."""
+    (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, "start": start, "end": end} for start, end in marked]))
+    assert [span.end for span in sample.annotations[0].spans or ()] == [5, 11, 21, 26]
+
+
 @pytest.mark.parametrize(
     ("evidence", "response"), [("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।")]
 )

@@ -376,7 +376,7 @@ def _with_spans(before: Annotation, row: Annotation) -> Annotation:
         return before
     alike = before.taxonomy == row.taxonomy
     further = (msgspec.structs.replace(span, type=span.type if alike else None) for span in row.spans)
-    spans = sorted({*before.spans, *further}, key=lambda span: span.start)
+    spans = sorted(dict.fromkeys((*before.spans, *further)), key=lambda span: (span.start, span.end))
     return msgspec.structs.replace(before, spans=tuple(spans))
 
 

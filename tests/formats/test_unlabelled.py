@@ -124,6 +124,22 @@ def test_a_quotation_that_is_none_is_told_what_to_write(tmp_path: Path) -> None:
     assert isinstance(sample, FailedRow) is False
 
 
+@pytest.mark.parametrize("cell", ["nan", "NaN", "None", "null"])
+def test_a_cell_for_quotations_that_says_nothing_costs_no_row(cell: str, tmp_path: Path) -> None:
+    quoted = {**_ROW, "id": "b", "answer": f"{cell} avattiin.", "span": cell}
+    path = _table(tmp_path / "a.csv", [{**_ROW, "span": cell}, quoted])
+    empty, marked = (row for row in read_rows(path, labelled=True) if isinstance(row, Sample))
+    assert not empty.annotations
+    assert marked.annotations[0].spans == (Span(0, len(cell), "hallucination"),)
+
+
+@pytest.mark.parametrize("cell", ["韩国；东京", "东京 | 韩国；", "韩国؛ 东京"])
+def test_quotations_are_parted_by_semicolons_of_any_script(cell: str, tmp_path: Path) -> None:
+    row = {"context": "东京在日本。", "answer": "东京在韩国。", "span": cell}
+    (sample,) = read(_table(tmp_path / "a.csv", [row]))
+    assert sample.annotations[0].spans == (Span(0, 2, "hallucination"), Span(3, 5, "hallucination"))
+
+
 def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> None:
     spans = [{"start": 0, "end": 5, "type": "entity"}, {"start": 22, "end": 26, "type": "number"}]
     (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))

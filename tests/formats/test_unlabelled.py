@@ -140,6 +140,14 @@ def test_quotations_are_parted_by_semicolons_of_any_script(cell: str, tmp_path: 
     assert sample.annotations[0].spans == (Span(0, 2, "hallucination"), Span(3, 5, "hallucination"))
 
 
+def test_rows_that_are_alike_all_count_where_labels_do_not_matter(tmp_path: Path) -> None:
+    """Detection left out the second of two rows without ids for its label."""
+    row = {"context": _ROW["context"], "answer": _ROW["answer"], "span": "1879"}
+    path = _table(tmp_path / "a.csv", [row, row, row])
+    assert [row.id for row in read_rows(path) if isinstance(row, Sample)] == ["a-2", "a-3", "a-4"]
+    assert [isinstance(row, Sample) for row in read_rows(path, labelled=True)] == [True, False, False]
+
+
 def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> None:
     spans = [{"start": 0, "end": 5, "type": "entity"}, {"start": 22, "end": 26, "type": "number"}]
     (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))

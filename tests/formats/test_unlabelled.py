@@ -148,6 +148,13 @@ def test_rows_that_are_alike_all_count_where_labels_do_not_matter(tmp_path: Path
     assert [isinstance(row, Sample) for row in read_rows(path, labelled=True)] == [True, False, False]
 
 
+def test_a_quotation_that_is_labelled_supported_is_refused(tmp_path: Path) -> None:
+    """It was marked, and the label taken for its type."""
+    path = _table(tmp_path / "a.csv", [{**_ROW, "span": "1879", "label": "supported"}])
+    with pytest.raises(InputError, match="the label says supported, and spans are marked"):
+        list(read_rows(path, labelled=True))
+
+
 def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> None:
     spans = [{"start": 0, "end": 5, "type": "entity"}, {"start": 22, "end": 26, "type": "number"}]
     (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))

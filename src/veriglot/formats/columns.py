@@ -549,7 +549,12 @@ def _annotation(
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
                     meta["labels"] = others
-            elif spans and part == "label" and taxonomy_with([_normalized(str(value))]):
+            elif (
+                spans
+                and part == "label"
+                and taxonomy_with([name := _normalized(str(value))])
+                and (name == spans[0].type or not _is_label(name))
+            ):
                 continue  # the type of the span
             elif (label := _unsupported(value, part, column, plan.parts.get("evidence", ()))) is not None:
                 if rating not in (None, label):

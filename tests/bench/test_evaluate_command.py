@@ -216,10 +216,12 @@ def test_a_label_of_the_whole_response_beside_anothers_marks_is_used_or_told(eva
     rows = "a,It rains.,It snows.,[],,anna\na,It rains.,It snows.,,unsupported,ben\n"
     rows += "b,It rains.,It snows.,snows,,anna\n"
     rows += "".join(f"b,It rains.,It snows.,,supported,{name}\n" for name in ("ben", "cyd"))
+    rows += "c,It rains.,It snows.,snows,,anna\nc,It rains.,It snows.,,supported,ben\n"
+    rows += "c,It rains.,It snows.,,unsupported,cyd\n"
     data.write_text(f"id,context,answer,spans,label,annotator\n{rows}", "utf-8")
     outcome = evaluate(data, *DETECTOR, "--json")
     assert figures(outcome)["response", "recall", "pooled"]["value"] is None, "two of three call b supported"
-    assert any("1 samples count as right" in note for note in json.loads(outcome.out)["notes"])
+    assert any("2 samples count as right" in note for note in json.loads(outcome.out)["notes"])
 
 
 def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Command, data: Path, tmp_path: Path) -> None:

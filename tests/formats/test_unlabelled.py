@@ -124,11 +124,49 @@ def test_a_quotation_that_is_none_is_told_what_to_write(tmp_path: Path) -> None:
     assert isinstance(sample, FailedRow) is False
 
 
+@pytest.mark.parametrize("cell", ["nan", "NaN", "None", "null"])
+def test_a_cell_for_quotations_that_says_nothing_costs_no_row(cell: str, tmp_path: Path) -> None:
+    quoted = {**_ROW, "id": "b", "answer": f"{cell} avattiin.", "span": cell}
+    path = _table(tmp_path / "a.csv", [{**_ROW, "span": cell}, quoted])
+    empty, marked = (row for row in read_rows(path, labelled=True) if isinstance(row, Sample))
+    assert not empty.annotations
+    assert marked.annotations[0].spans == (Span(0, len(cell), "hallucination"),)
+
+
+@pytest.mark.parametrize("cell", ["韩国；东京", "东京 | 韩国；", "韩国؛ 东京"])
+def test_quotations_are_parted_by_semicolons_of_any_script(cell: str, tmp_path: Path) -> None:
+    row = {"context": "东京在日本。", "answer": "东京在韩国。", "span": cell}
+    (sample,) = read(_table(tmp_path / "a.csv", [row]))
+    assert sample.annotations[0].spans == (Span(0, 2, "hallucination"), Span(3, 5, "hallucination"))
+
+
+def test_rows_that_are_alike_all_count_where_labels_do_not_matter(tmp_path: Path) -> None:
+    """Detection left out the second of two rows without ids for its label."""
+    row = {"context": _ROW["context"], "answer": _ROW["answer"], "span": "1879"}
+    path = _table(tmp_path / "a.csv", [row, row, row])
+    assert [row.id for row in read_rows(path) if isinstance(row, Sample)] == ["a-2", "a-3", "a-4"]
+    assert [isinstance(row, Sample) for row in read_rows(path, labelled=True)] == [True, False, False]
+
+
+def test_a_quotation_that_is_labelled_supported_is_refused(tmp_path: Path) -> None:
+    """It was marked, and the label taken for its type."""
+    path = _table(tmp_path / "a.csv", [{**_ROW, "span": "1879", "label": "supported"}])
+    with pytest.raises(InputError, match="the label says supported, and spans are marked"):
+        list(read_rows(path, labelled=True))
+
+
 def test_rows_of_spans_of_two_taxonomies_keep_their_places(tmp_path: Path) -> None:
     spans = [{"start": 0, "end": 5, "type": "entity"}, {"start": 22, "end": 26, "type": "number"}]
     (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **span} for span in spans]))
     assert sample.annotations[0].taxonomy == "fava"
     assert sample.annotations[0].spans == (Span(0, 5, "entity"), Span(22, 26))
+
+
+@pytest.mark.parametrize("marked", [[(0, 5), (0, 26), (0, 11), (0, 21)], [(0, 26), (0, 21), (0, 11), (0, 5)]])
+def test_spans_of_several_rows_are_in_the_order_of_their_places(marked: list[tuple[int, int]], tmp_path: Path) -> None:
+    """Those that begin together came in another order in every process."""
+    (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, "start": start, "end": end} for start, end in marked]))
+    assert [span.end for span in sample.annotations[0].spans or ()] == [5, 11, 21, 26]
 
 
 @pytest.mark.parametrize(

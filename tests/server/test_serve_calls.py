@@ -112,6 +112,10 @@ def test_labels_are_neither_logged_nor_a_reason_to_fail(served: Loopback, caplog
     for labels in ({"label": "a secret"}, {"spans": [{"start": 0, "end": 999}]}):
         answer = served.detect({"context": BRIDGE["evidence"], "answer": BRIDGE["response"], **labels}).json()
         assert answer["verdict"] == "unsupported"
+    row = {"context": BRIDGE["evidence"], "answer": BRIDGE["response"], "seen": "a secret"}
+    assert served.client.post("/v1/detect?map=label=seen", json=row).json()["verdict"] == "unsupported"
+    marked = {**BRIDGE, "annotations": [{"annotator": "anna", "spans": [{"start": 0, "end": 999}]}]}
+    assert served.detect(marked).json()["verdict"] == "unsupported"
     assert "secret" not in caplog.text
 
 

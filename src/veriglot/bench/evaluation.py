@@ -348,7 +348,8 @@ class Evaluator:
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
         labels, whole = reference(sample, self.settings.annotator), None
-        if (rated := response_label(sample, self.settings.annotator)) is not None:
+        people = "union" if labels is not None and labels.annotator in COMBINED else self.settings.annotator
+        if (rated := response_label(sample, people)) is not None:
             by, unsupported = rated
             self._unplaced += labels is not None and unsupported and not labels.marks.types
             if labels is None:

@@ -105,6 +105,8 @@ _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 _BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
+_EMPTY = {"", "nan", "none", "null"}  # cells without a label
+_PARTING = "|;\n\uff1b\u061b"  # quotations in a cell: full-width and Arabic semicolons too
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
 
@@ -425,7 +427,7 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
     Raises:
         _UnclearLabelError: it is no known word, or the column does not say what 1 means.
     """
-    if value is None or str(value).strip().lower() in {"", "nan", "none", "null"}:
+    if str(value).strip().lower() in _EMPTY:
         return None
     words, word = _table().words, str(value).strip().lower()
     meaning_of_1 = _SENSES.get(part, _meaning(column))
@@ -514,7 +516,8 @@ def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading
     value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
     if isinstance(value, list | tuple):
         return value
-    text = value if isinstance(value, str) and value.strip() and not _is_label(value) else ""
+    quoted = isinstance(value, str) and (value in response or value.strip().lower() not in _EMPTY)
+    text = value if quoted and value.strip() and not _is_label(value) else ""
     edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
     if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
         if not text and int(edges[1]) > len(response) + 1:  # they may be times
@@ -523,7 +526,7 @@ def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading
         type_ = _first({_normalized(key): each for key, each in flat.items()}, _table().objects["type"], str)
         value = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
     elif text:
-        value = [text] if text in response else re.split(r"\s*[|;\n][|;\s]*", text.strip(" |;\n"))
+        value = [text] if text in response else re.split(rf"\s*[{_PARTING}][{_PARTING}\s]*", text.strip(f" {_PARTING}"))
     else:
         return value
     reading.shared |= "annotator" not in reading.columns  # with rows of further spans
@@ -546,7 +549,12 @@ def _annotation(
                 taxonomy, spans, others = _spans(value, column, response, reading)
                 if any(others):
                     meta["labels"] = others
-            elif spans and part == "label" and taxonomy_with([_normalized(str(value))]):
+            elif (
+                spans
+                and part == "label"
+                and taxonomy_with([name := _normalized(str(value))])
+                and (name == spans[0].type or not _is_label(name))
+            ):
                 continue  # the type of the span
             elif (label := _unsupported(value, part, column, plan.parts.get("evidence", ()))) is not None:
                 if rating not in (None, label):

@@ -364,7 +364,8 @@ def _by_text(
             if row.annotations == () or tuple(layers.values()) != before.annotations:
                 line, row = first, msgspec.structs.replace(before, annotations=tuple(layers.values()))
             else:
-                texts[line] = line, _labelled_before(row, first, line, reading)
+                refused = by_id or reading.labelled  # else it is another response, as far as labels do not matter
+                texts[line] = line, _labelled_before(row, first, line, reading) if refused else row
                 continue
         texts[key] = line, row
     return texts
@@ -376,7 +377,7 @@ def _with_spans(before: Annotation, row: Annotation) -> Annotation:
         return before
     alike = before.taxonomy == row.taxonomy
     further = (msgspec.structs.replace(span, type=span.type if alike else None) for span in row.spans)
-    spans = sorted({*before.spans, *further}, key=lambda span: span.start)
+    spans = sorted(dict.fromkeys((*before.spans, *further)), key=lambda span: (span.start, span.end))
     return msgspec.structs.replace(before, spans=tuple(spans))
 
 

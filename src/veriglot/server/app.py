@@ -24,6 +24,7 @@ from starlette.routing import Route, Router
 
 from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, VeriglotError
+from veriglot.formats.columns import LABEL_PARTS
 from veriglot.formats.reader import columns_from
 from veriglot.http.server import (
     CallRefused,
@@ -104,11 +105,11 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
     asked = from_mapping({**msgspec.structs.asdict(asked), **own}, _Asked)
     offer = choice(offers, asked.detector, asked.strictness)
+    data.pop("annotations", None)
     try:
+        columns = columns_from([asked.map] if asked.map else [])
         # Labels count for nothing here: they are not read, so that none is logged or makes a row fail.
-        sample = sample_from_row(
-            data, str(number), columns={"label": "", **columns_from([asked.map] if asked.map else [])}
-        )
+        sample = sample_from_row(data, str(number), columns={**columns, **dict.fromkeys(LABEL_PARTS, "")})
     except InputError as error:
         if "columns=" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."

@@ -766,8 +766,14 @@ def without_traces(files: Sequence[Path]) -> list[Path]:
 
     A sample of translations stands in two formats: `veriglot dataset sample` writes each part as HAT JSON as well.
     """
-    samples = [path for path in files if path.name == "report.json" and any(path.parent.glob("*.hat.json"))]
-    aside = {part for path in samples for part in (path, path.with_name("work"), *path.parent.glob("*.hat.json"))}
+    known = {*files}
+    aside = {
+        part
+        for path in files
+        if path.name.endswith(".hat.json") and path.with_suffix("").with_suffix(".jsonl") in known
+        for report in known & {path.with_name("report.json")}
+        for part in (path, report, report.with_name("work"))
+    }
     outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
     traces = {beside(path, suffix) for path in outputs for suffix in _TRACES}
     calls = {beside(path, ".calls") for path in outputs}

@@ -135,6 +135,8 @@ def test_the_sample_says_where_each_line_comes_from_and_why(tmp_path: Path) -> N
     as_hat = [sample for part in HAT for sample in read(tmp_path / "out" / f"{part}.hat.json", format="hat")]
     # As a folder each line was read twice, and its report as a translation.
     assert sorted(sample.id for sample in read(tmp_path / "out")) == sorted(sample.id for sample in as_hat)
+    (tmp_path / "out" / "train.jsonl").unlink()  # what stands in HAT alone is no copy
+    assert sorted(sample.id for sample in read(tmp_path / "out")) == sorted(sample.id for sample in as_hat)
     assert as_hat == native
     assert not any(sample.annotations for sample in as_hat)  # nobody has looked at them yet
     by_id = {row["id"]: (number, row) for number, row in enumerate(many(600), start=1)}

@@ -48,7 +48,7 @@ class NativeLines(Format):
             try:
                 sample = sample_of(data, reading)  # evidence as text, a number as id
             except InputError as other:
-                raise (error if isinstance(data.get("response"), str) else other) from None
+                raise (error if isinstance(data.get("response", ""), str) else other) from None
         if sample.language is None and reading.language is not None:
             sample = msgspec.structs.replace(sample, language=reading.language)
         yield sample

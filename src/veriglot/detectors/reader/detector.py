@@ -74,7 +74,7 @@ class Join(Record):
     Attributes:
         weights: of `join_features`, in its order.
         calibration: of the sum.
-        locating: weights of the features that say which words of an unsupported response are wrong; None takes `weights`.
+        locating: weights that say which words of an unsupported response are wrong; None takes `weights`.
     """
 
     weights: tuple[float, ...]

@@ -280,7 +280,6 @@ _SURE = 0.9
 _RATIO = 3.5  # times as long, or as short, in code points of an alphabet
 _SLACK = 24
 _FEW = 4  # words: a name may be the same in both languages
-_NEIGHBOURS = packaged(__package__, "neighbours.json", list[set[str]])
 
 
 def read_translation(
@@ -339,10 +338,7 @@ def _wrong_tongue(text: str, tag: str, source: str) -> Unfit | None:
     if letters < (_LONG_DENSE if entry.script in _DENSE else _LONG):
         return None
     identified = identify(text)
-    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag):
-        return None
-    bases = {identified.tag.partition("-")[0], entry.base}
-    if any(bases <= group for group in _NEIGHBOURS):
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag, looks=True):
         return None
     return Unfit("wrong_language", f"it is in {identified.tag}, not in {entry.tag}")
 

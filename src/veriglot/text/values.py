@@ -19,6 +19,7 @@ import msgspec
 from icu4py.messageformat import MessageFormat
 
 from veriglot.plugins import packaged
+from veriglot.text.clock import times_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,6 +84,8 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     eras: dict[str, str] = {}
 
 
+_ALIKE = str.maketrans("ёЁ", "еЕ")  # most Russian texts have no ё
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")  # within a word in Ukrainian and Belarusian: п'ять
 _WITHOUT_SPACES = frozenset({"zh", "yue", "ja", "th", "km", "lo", "my"})
 _WORD = r"[^\W\d_][^\s\d!-/:-@\[-`{-~\u2000-\u200b\u2010-\u206f«»،؛。，、]*"
 _DATES = "|".join(rf"\d{{4}}{mark}\d\d?{mark}\d\d?|\d\d?{mark}\d\d?{mark}\d{{4}}" for mark in (r"\.", "/", "-"))
@@ -128,7 +131,8 @@ def month_names(base: str) -> list[frozenset[str]]:
 
 
 def _by_form(own: Mapping[str, str], made: Mapping[str, str]) -> dict[str, float]:
-    return {form.casefold(): float(n) for table in (made, own) for n, forms in table.items() for form in forms.split()}
+    tables = [(n, forms.casefold().translate(_ALIKE)) for table in (made, own) for n, forms in table.items()]
+    return {form: float(n) for n, forms in tables for form in forms.split()}
 
 
 def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -193,10 +197,11 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
-_AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و)?")
+_AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
+_WEEKDAY = ("יום ", "thứ ")  # the second day of the week is one by its name
 _COUNTERS = re.compile(
-    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]|分(?![之衛卫音子])"
+    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级点點時时]|分(?![之衛卫音子])"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
@@ -351,7 +356,8 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
     common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
-    return word in words.ambiguous or (common and number.form == "word")
+    weekday = text[max(0, number.start - 4) : number.start].casefold() in _WEEKDAY
+    return word in words.ambiguous or weekday or (common and number.form == "word")
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
@@ -359,8 +365,10 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     gap, amount, word = text[last.end : number.start], number.amounts[0], text[number.start : number.end].casefold()
     between = gap.strip(" \u00a0-‐‑").casefold()
     first, ones = last.amounts[0], last.amounts[0] % 100
+    korean = words.base == "ko" and gap == " "  # 1억 2천만
     if number.form == "digits":
-        if gap or not amount < last.scale or first >= _LARGE:
+        apart = gap and not (korean and (amount >= 1000 or text[number.end : number.end + 1] in "백천만"))
+        if apart or not amount < last.scale or first >= _LARGE:
             return False
         last.total, last.amounts = first, (first + amount,)  # 3億2000万
     elif last.form == "digits":
@@ -370,15 +378,21 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
         last.amounts = (*scaled, *last.amounts) if word == "m" else scaled  # 3.5 m: millions or metres
         last.scale *= amount
+    elif korean and last.form == number.form == "numeral" and amount < 10**4 and not first % 10**4:
+        last.amounts = (first + amount,)  # 삼만 육천
     elif between == "分之" and last.form == number.form == "numeral" and amount < first <= 20:  # 百分之 is a percentage
         last.amounts = (round(amount / first, 4),)
-    elif len(gap) > 5 or not {last.form, number.form} <= {"word", "ordinal"}:
+    elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
+    elif words.base == "sw" and not between and amount < 100 and (scale := first - last.total or first) in (100, 1000):
+        last.amounts = (first + scale * (amount - 1),)  # mia nne: 400
+        last.total = last.amounts[0] if scale == 1000 else last.total
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
         half = amount < 1 or word == "a"  # three million and a half
-        apart = last.form == "ordinal" or half or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
+        apart = last.form == "ordinal" and word not in words.prefixed
+        apart |= half or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
             return False
@@ -397,7 +411,10 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
     if amount in (12, 100) and 1 <= section < (10 if amount == 12 else 100) and not between:  # dozen
         return section * amount
     if amount >= 1000:
-        return (section or 1) * amount if amount < last.below and not between else None
+        scale = 1000 if amount < 1e6 else amount  # einhundertviertausend: 100 and 4000
+        return (
+            section * scale + amount * (amount > scale or not section) if amount < last.below and not between else None
+        )
     goes_on = amount < (10 if tail else 100 if section else 1000) and tail % 10 == 0  # two hundred five
     goes_on |= amount < 20 and tail in (60, 80) and between in ("", "et")  # soixante et onze
     if amount < last.below and (goes_on or (prefixed and tail < 20 <= amount < 100)):
@@ -493,9 +510,13 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
+    text = text.translate(_ALIKE)
+    if words.base in ("uk", "be"):
+        text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    hours = _hours(text, line)
+    numbers = [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form]
+    hours = times_of_day(text, numbers)
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
@@ -506,26 +527,6 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
             if line[index].form and line[index].start not in marks
         ]
     return tuple(result)
-
-
-_CLOCK = re.compile(  # after `kl.`, in the second half of the day, its hour and its minutes
-    r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul ))?"
-    r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?([01]?\d|2[0-4])"
-    r"(?::([0-5]\d)(?![\d:/]|[.,]\d)|\.([0-5]\d)(?(1)(?!\d)|(?=\s?(?:u[hu]r\b|[ap](?:m\b|\.\s?m\b))))"
-    r"|\s?(?:h|u[hu]r)\s?([0-5]\d)(?!\w)|\s?[時时点點시]\s?(?:([0-5]?\d)\s?[分분]|([半반]))"
-    r"|\s?(?:u[hu]r\b|[時时시](?![間间간]))|(?(2)\s?[点點]|(?!))|(?=\s?[ap](?:m\b|\.\s?m\b)))"
-)
-
-
-def _hours(text: str, line: Sequence[_Item]) -> dict[int, float]:
-    """The times of day that signs tell, by where the hour and the minutes begin: 18 2/3 for 6:40 p.m."""
-    result: dict[int, float] = {}
-    for match in filter(None, [_CLOCK.match(text, item.start) for item in line if item.form == "digits"]):
-        hour, last = int(match[3]), match.lastindex or 0
-        minutes = 30 if last == 8 else int(match[last]) * (last > 3)
-        time = (hour if match[2] is None else hour % 12 + 12) + minutes / 60
-        result |= {match.start(3): time, match.start(last): time}
-    return result
 
 
 def _date(items: Sequence[_Item]) -> list[Value]:
@@ -643,7 +644,7 @@ class _Evidence:
             return 1 if self._has_period(*_years_of(value)) else -1
         if value.unit in _LASTING and self._differs(value):
             return COMPUTED
-        if amount in self._likeliest or value.hour in self._hours:
+        if amount in self._likeliest or value.hour in self._hours or (amount > 12 and amount in self._hours):
             return 1
         if amount < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
             return COMPUTED

@@ -1,0 +1,53 @@
+"""The time of day that a number of a text is: 18.5 for `halb sieben abends`, 15 for `下午三点`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["times_of_day"]
+
+_CLOCK = re.compile(  # after `kl.`, in the second half of the day, its hour and its minutes
+    r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul ))?"
+    r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?([01]?\d|2[0-4])"
+    r"(?::([0-5]\d)(?![\d:/]|[.,]\d)|\.([0-5]\d)(?(1)(?!\d)|(?=\s?(?:u[hu]r\b|น\.|[ap](?:m\b|\.\s?m\b))))"
+    r"|\s?(?:h|u[hu]r|giờ)\s?([0-5]\d)(?!\w)|\s?[時时点點시]\s?(?:([0-5]?\d)\s?[分분]|([半반]))"
+    r"|\s?(?:u[hu]r\b|[時时시](?![間间간]))|(?(2)\s?[点點]|(?!))|(?=\s?[ap](?:m\b|\.\s?m\b)))"
+)
+
+
+# Beside numbers that are spelled.
+_HALF_PAST = re.compile(r"(?i)\s(?:heures? et demie?|y media|e mezz[oa]|e meia)\b|[時时點点]半")
+_HALF_TO = re.compile(r"(?i)\b(?:halb|halv|fél|puoli|pool|wpół do|half(?= \w+ ?uur))\s$")
+_AFTER_NOON = re.compile(
+    r"(?i)[\w\s]{0,14}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|del pomeriggio|de l'après-midi|du soir|abends)\b"
+)
+_BEFORE = re.compile(r"(?:[午下오][後午후]|晚上)$")
+
+
+def times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> dict[int, float]:
+    """The times of day that signs tell, by where the hour and the minutes begin: 18 2/3 for 6:40 p.m.
+
+    Args:
+        text: any text.
+        numbers: of the text: start, end, form (`digits`, or how else they are written) and amount.
+    """
+    result: dict[int, float] = {}
+    for start, end, form, amount in numbers:
+        if form == "digits":
+            if match := _CLOCK.match(text, start):
+                hour, last = int(match[3]), match.lastindex or 0
+                minutes = 30 if last == 8 else int(match[last]) * (last > 3)
+                time = (hour if match[2] is None else hour % 12 + 12) + minutes / 60
+                result |= {match.start(3): time, match.start(last): time}
+        elif form in ("numeral", "word") and 1 <= amount <= 24 and not amount % 1:
+            before = text[max(0, start - 9) : start]
+            time = amount + 0.5 * (bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.search(before)))
+            if time < 12 and (_BEFORE.search(before) or _AFTER_NOON.match(text, end)):
+                result[start] = time + 12
+            elif time % 1 or text[end : end + 1] in [*"時时點点"]:
+                result[start] = time
+    return result

@@ -489,7 +489,7 @@ def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: S
         if rate.estimator is Estimator.RAW:
             return start + f"the marked share holds false alarms and lacks what was missed, so quote {name}"
         if rate.estimator is Estimator.PAPER:
-            return start + f"unsupported units are not as frequent here as in the profile, so quote {name}"
+            return start + f"precision or recall here is not that of the profile, so quote {name}"
         return start + f"the detector errs otherwise here than in its profile, so quote {name} ({to_label})"
     if isinstance(other, Rate):
         return start + f"the detector errs otherwise here than in its profile, so label some and quote ppi ({to_label})"

@@ -404,3 +404,21 @@ def test_an_id_is_new_once_and_costs_at_most_72_bytes() -> None:
     assert not any(map(seen.is_new, ids))
     assert size <= 48 * len(ids) + 4096
     assert peak <= 72 * len(ids) + 4096
+
+
+def test_a_request_that_failed_says_why_and_the_rest_of_its_batch_is_read(tmp_path: Path) -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": "Most otwarto w 1897 roku."}}]}
+    batch: list[dict[str, object]] = [
+        {"custom_id": "a", "response": {"status_code": 500, "body": {"error": {"message": "Overloaded."}}}},
+        {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "Too late"}},
+        {"custom_id": "c", "response": None, "error": "no connection"},
+        {"custom_id": "d", "response": {"status_code": 200, "body": body}, "error": None},
+    ]
+    lines = [json.dumps({**row, "context": "Most otwarto w 1897 roku."}) for row in batch]
+    *failed, read = rows(tmp_path / "batch.jsonl", "\n".join(lines).encode())
+    for row, why in zip(failed, ("Overloaded", "Too late", "no connection"), strict=True):
+        assert isinstance(row, FailedRow)
+        assert str(row.as_error()).endswith(f"the request failed: {why}. Send it again.")
+    assert isinstance(read, Sample)
+    with pytest.raises(InputError, match="the request failed: Overloaded"):
+        rows(tmp_path / "all.jsonl", lines[0].encode())

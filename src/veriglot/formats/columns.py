@@ -34,7 +34,7 @@ from veriglot.formats.base import (
     plain_value,
     present,
 )  # fmt: skip
-from veriglot.formats.containers import Record, Source, is_one_object, rows_of_object
+from veriglot.formats.containers import Record, Source, failure_in, is_one_object, rows_of_object
 from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
 from veriglot.records.taxonomy import taxonomy_with
@@ -635,7 +635,14 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
+        if error.field == "response":
+            _refuse_failed(row)
         raise _unreadable(row, error, columns) from error
+
+
+def _refuse_failed(row: Mapping[str, Any]) -> None:
+    if why := failure_in(row):
+        raise InputError(f"the request failed: {why.rstrip('.')}", "Send it again.")
 
 
 def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
@@ -650,6 +657,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
     if response is None:
+        _refuse_failed(row)
         raise InputError("the response is missing", field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}

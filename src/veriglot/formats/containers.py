@@ -82,6 +82,15 @@ def _first_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def failure_in(row: Any) -> str:
+    """Why a request to a model failed, as the row of its response says; empty where it says no such thing."""
+    failed = False
+    while isinstance(row, dict):
+        key = next((key for key in ("error", *["message"] * failed, "response", "body", "result") if row.get(key)), "")
+        failed, row = failed or key == "error", row.get(key)
+    return row if failed and isinstance(row, str) else ""
+
+
 def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head:
     keys = _KEY.findall(text[:_KEYS_SCANNED]) if record is None else record
     return Head(container, frozenset(keys), record, text)
@@ -90,7 +99,8 @@ def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head
 def _object_head(source: Source, text: str) -> Head:
     """One object may be a line of JSON lines or a whole JSON file spread over lines."""
     lines = text.splitlines()[:_LINES_SEEN]  # the first line may be the broken one
-    record = next((each for each in map(_first_object, [*lines, text]) if each is not None), None)
+    objects = [each for each in map(_first_object, [*lines, text]) if each is not None]
+    record = next((each for each in objects if not failure_in(each)), next(iter(objects), None))
     # What begins like a line of JSON lines that was cut off has more than a bracket on its first line.
     first = text.split("\n", 1)[0].strip()
     spread = first == "{" or (record is None and '"' not in first)

@@ -422,3 +422,23 @@ def test_a_request_that_failed_says_why_and_the_rest_of_its_batch_is_read(tmp_pa
     assert isinstance(read, Sample)
     with pytest.raises(InputError, match="the request failed: Overloaded"):
         rows(tmp_path / "all.jsonl", lines[0].encode())
+
+
+@pytest.mark.parametrize(
+    ("lines", "read", "said"),
+    [
+        (['1,rain,"rain', "2,rain,rain", "3,r,r"], [], "2: a quote is left open, so that the row goes on to line 4."),
+        (['1,rain,"rain', '2,rain,"r', "3,r,r"], ["3"], "2: a quote is left open, so that the row goes on to line 3."),
+        (["1,rain,rain", '2,rain,"rain'], ["1"], "3: a quote is left open, so that the row goes on to line 3."),
+        (["1,rain,rain", "rain"], ["1"], "the row has 1 column, but the header 3."),
+        (['1,rain,"a ""b"" c\n\nd"', '2,rain,"a" b', '3,rain,5" c'], ["1", "2", "3"], ""),
+    ],
+)  # fmt: skip
+def test_a_quote_that_is_left_open_takes_no_row_in_silence(
+    tmp_path: Path, lines: list[str], read: list[str], said: str
+) -> None:
+    found = rows(tmp_path / "a.csv", "\n".join(["id,context,answer", *lines]).encode())
+    assert [row.id for row in found if isinstance(row, Sample)] == read
+    errors = [str(row.as_error()) for row in found if isinstance(row, FailedRow)]
+    assert len(errors) == bool(said)
+    assert said in "".join(errors)

@@ -442,3 +442,11 @@ def test_a_quote_that_is_left_open_takes_no_row_in_silence(
     errors = [str(row.as_error()) for row in found if isinstance(row, FailedRow)]
     assert len(errors) == bool(said)
     assert said in "".join(errors)
+
+
+@pytest.mark.parametrize("cell", ["nan", "None", "null", "N/A", " ", '["nan", ""]'])
+def test_a_cell_that_stands_for_nothing_is_no_evidence(tmp_path: Path, cell: str) -> None:
+    data = json.dumps({"context": cell, "answer": "It rains."}).encode()
+    (row,) = rows(tmp_path / "a.jsonl", data)
+    assert isinstance(row, Sample)
+    assert row.evidence == ()

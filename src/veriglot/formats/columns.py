@@ -105,7 +105,7 @@ _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 _BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
-_EMPTY = {"", "nan", "none", "null"}  # cells without a label
+_EMPTY = {"", "nan", "none", "null", "n/a"}  # cells without a label or evidence
 _PARTING = "|;\n\uff1b\u061b"  # quotations in a cell: full-width and Arabic semicolons too
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
@@ -705,7 +705,11 @@ def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     values = {column: flat.get(column) for column in plan.parts.get("evidence", ())}
     if (response := plan.parts["response"][0]) in values:
         values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
-    passages = [passage for value in values.values() for passage in _passages(value)]
+    passages = [
+        passage
+        for passage in chain(*map(_passages, values.values()))
+        if str(passage["text"]).strip().lower() not in _EMPTY
+    ]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then
         passages = [{("document" if key == "id" else key): each for key, each in p.items()} for p in passages]

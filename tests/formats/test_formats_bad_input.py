@@ -418,9 +418,9 @@ def test_a_request_that_failed_says_why_and_the_rest_of_its_batch_is_read(tmp_pa
     *failed, read = rows(tmp_path / "batch.jsonl", "\n".join(lines).encode())
     for row, why in zip(failed, ("Overloaded", "Too late", "no connection"), strict=True):
         assert isinstance(row, FailedRow)
-        assert str(row.as_error()).endswith(f"the request failed: {why}. Send it again.")
+        assert str(row.as_error()).endswith(f"the request to the model failed: {why}. Send that request again.")
     assert isinstance(read, Sample)
-    with pytest.raises(InputError, match="the request failed: Overloaded"):
+    with pytest.raises(InputError, match="the request to the model failed: Overloaded"):
         rows(tmp_path / "all.jsonl", lines[0].encode())
 
 

@@ -642,7 +642,7 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
 
 def _refuse_failed(row: Mapping[str, Any]) -> None:
     if why := failure_in(row):
-        raise InputError(f"the request failed: {why.rstrip('.')}", "Send it again.")
+        raise InputError(f"the request to the model failed: {why.rstrip('.')}", "Send that request again.")
 
 
 def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:

@@ -89,7 +89,7 @@ def test_what_was_scored_becomes_an_annotation_with_its_origin(
     }  # fmt: skip
     said = capsys.readouterr().err
     assert "2 samples got an annotation by 'mine@2.0' (kind model, taxonomy fava)" in said
-    assert "1 samples were not checked and got none: no_evidence 1" in said
+    assert "Not checked, and without an annotation: 1 sample (no_evidence 1)" in said
     assert "1 samples have no prediction and got no annotation, such as 'left'" in said
     assert "1 predictions belong to no sample, such as 'gone'" in said
 

@@ -73,7 +73,7 @@ def test_a_mark_of_another_text_is_refused(place: Place, capsys: pytest.CaptureF
     assert place.kept_failed() == ["rome"], "nothing is lost"
     said = capsys.readouterr().err
     assert "the prediction of 'rome' marks 'Bonn', but its response has 'Rome' at [12, 16)" in said
-    assert "1 samples have a prediction that could not be put into them" in said
+    assert "With a prediction that could not be put into it: 1 sample" in said
     code, why = place.convert(other, SAMPLES, "--on-error", "stop")
     assert (code, "marks 'Bonn'" in why) == (1, True)
 
@@ -148,4 +148,4 @@ def test_what_an_annotation_cannot_hold_is_told(place: Place, capsys: pytest.Cap
         "language of predictions, where the sample states none": {"count": 1, "example": "oslo"},
         "notes and signature of predictions that were not scored": {"count": 1, "example": "oslo"},
     }
-    assert "lost: words of predictions, 1 times, such as in 'rome'" in found.err
+    assert "lost: words of predictions, 1 time, such as in 'rome'" in found.err

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.cli.app import VERBS, app, load_verb
 from veriglot.cli.command import _OPTIONS, commented_toml
+from veriglot.formats.columns import _PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,3 +92,7 @@ def test_settings_have_help_and_no_option_of_their_command_has_their_name() -> N
 def test_a_settings_file_shows_lists_as_lists() -> None:
     text = commented_toml("veriglot serve", load_verb("serve").callback)
     assert {'# origins = ["..."]', '# keys = "FILE"'} <= {*text.splitlines()}
+
+
+def test_the_help_of_map_names_every_part_that_it_takes() -> None:
+    assert [part for part in _PARTS if not re.search(rf"\b{part}\b", _OPTIONS["columns"].help.partition(")")[0])] == []

@@ -214,7 +214,7 @@ def test_quality_of_given_responses(build: Command, queries: Path, script: Path,
     output.write_bytes(output.read_bytes() + b"no json\n")
     outcome = build("check", "--quality", output, "--json")
     assert outcome.code == 0
-    assert "1 rows could not be read" in outcome.err
+    assert "1 row could not be read" in outcome.err
     german = json.loads(outcome.out)[0]
     assert (german["model"], german["language"], german["responses"]) == ("m", "de", 4)
     assert 0 < german["refused"] < 1

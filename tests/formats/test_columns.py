@@ -712,10 +712,10 @@ def test_a_first_row_longer_than_what_is_looked_at_is_known_by_its_columns(tmp_p
     assert [sample.response for sample in veriglot.read(path)] == ["Ciao."]
 
 
-def test_a_completion_of_a_chat_service_is_a_response() -> None:
-    completion = {"choices": [{"message": {"role": "assistant", "content": "It opened in 1897."}}]}
-    sample = read_row({"response": completion, "context": "It opened in 1897."})
-    assert sample.response == "It opened in 1897."
+def test_a_completion_of_a_service_is_a_response() -> None:
+    for choice in {"message": {"role": "assistant", "content": RESPONSE}}, {"text": RESPONSE, "finish_reason": "stop"}:
+        for row in {"response": {"choices": [choice]}}, {"choices": [choice]}:
+            assert read_row({**row, "context": EVIDENCE}).response == RESPONSE
 
 
 def test_a_misspelt_column_is_told_the_nearest() -> None:

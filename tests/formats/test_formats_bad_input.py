@@ -404,3 +404,49 @@ def test_an_id_is_new_once_and_costs_at_most_72_bytes() -> None:
     assert not any(map(seen.is_new, ids))
     assert size <= 48 * len(ids) + 4096
     assert peak <= 72 * len(ids) + 4096
+
+
+def test_a_request_that_failed_says_why_and_the_rest_of_its_batch_is_read(tmp_path: Path) -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": "Most otwarto w 1897 roku."}}]}
+    batch: list[dict[str, object]] = [
+        {"custom_id": "a", "response": {"status_code": 500, "body": {"error": {"message": "Overloaded."}}}},
+        {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "Too late"}},
+        {"custom_id": "c", "response": None, "error": "no connection"},
+        {"custom_id": "d", "response": {"status_code": 200, "body": body}, "error": None},
+    ]
+    lines = [json.dumps({**row, "context": "Most otwarto w 1897 roku."}) for row in batch]
+    *failed, read = rows(tmp_path / "batch.jsonl", "\n".join(lines).encode())
+    for row, why in zip(failed, ("Overloaded", "Too late", "no connection"), strict=True):
+        assert isinstance(row, FailedRow)
+        assert str(row.as_error()).endswith(f"the request to the model failed: {why}. Send that request again.")
+    assert isinstance(read, Sample)
+    with pytest.raises(InputError, match="the request to the model failed: Overloaded"):
+        rows(tmp_path / "all.jsonl", lines[0].encode())
+
+
+@pytest.mark.parametrize(
+    ("lines", "read", "said"),
+    [
+        (['1,rain,"rain', "2,rain,rain", "3,r,r"], [], "2: a quote is left open, so that the row goes on to line 4."),
+        (['1,rain,"rain', '2,rain,"r', "3,r,r"], ["3"], "2: a quote is left open, so that the row goes on to line 3."),
+        (["1,rain,rain", '2,rain,"rain'], ["1"], "3: a quote is left open, so that the row goes on to line 3."),
+        (["1,rain,rain", "rain"], ["1"], "the row has 1 column, but the header 3."),
+        (['1,rain,"a ""b"" c\n\nd"', '2,rain,"a" b', '3,rain,5" c'], ["1", "2", "3"], ""),
+    ],
+)  # fmt: skip
+def test_a_quote_that_is_left_open_takes_no_row_in_silence(
+    tmp_path: Path, lines: list[str], read: list[str], said: str
+) -> None:
+    found = rows(tmp_path / "a.csv", "\n".join(["id,context,answer", *lines]).encode())
+    assert [row.id for row in found if isinstance(row, Sample)] == read
+    errors = [str(row.as_error()) for row in found if isinstance(row, FailedRow)]
+    assert len(errors) == bool(said)
+    assert said in "".join(errors)
+
+
+@pytest.mark.parametrize("cell", ["nan", "None", "null", "N/A", " ", '["nan", ""]'])
+def test_a_cell_that_stands_for_nothing_is_no_evidence(tmp_path: Path, cell: str) -> None:
+    data = json.dumps({"context": cell, "answer": "It rains."}).encode()
+    (row,) = rows(tmp_path / "a.jsonl", data)
+    assert isinstance(row, Sample)
+    assert row.evidence == ()

@@ -44,8 +44,8 @@ def test_convert_says_what_it_did(tagged: Path, tmp_path: Path, capsys: pytest.C
     assert call(str(tagged), "-o", str(out)) == 3
     said = capsys.readouterr().err
     assert "is mfava (the keys `generated_text`" in said
-    assert "1 samples" in said
-    assert "1 rows that cannot be read" in said
+    assert "1 sample;" in said
+    assert "1 row that cannot be read" in said
     assert "3 tags: 0 parsed, 3 repaired, 0 reported" in said
     (sample,) = read(out)
     assert sample.language == "de"
@@ -80,7 +80,7 @@ def test_losses_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "lost" not in capsys.readouterr().err
     assert call(str(source), "-o", str(out), "--to", "mu-shroom", "--json") == 0
     captured = capsys.readouterr()
-    assert "lost: meta, 1 times, such as in 'a'" in captured.err
+    assert "lost: meta, 1 time, such as in 'a'" in captured.err
     assert json.loads(captured.out)["losses"]["lost"]["meta"] == {"count": 1, "example": "a"}
 
 

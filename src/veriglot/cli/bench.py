@@ -180,7 +180,7 @@ def statistics(
         for path in data:
             yield from read_rows(path, columns=stated, language=language, seen=seen, labelled=True)
 
-    samples = readable(rows(), "rows could not be read and are in no figure")
+    samples = readable(rows(), "rows could not be read: left out of every figure")
     by_language = statistics_by_language(samples, unit=unit, annotator=annotator, level=figure_level)
     if json:
         print_json(by_language)

@@ -15,6 +15,7 @@ from veriglot.formats.base import Losses, Report, TagReport
 from veriglot.formats.reader import SeenIds, columns_from, read_rows
 from veriglot.formats.writer import Writer
 from veriglot.records import Sample, encode
+from veriglot.report.text_layout import count
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
@@ -150,20 +151,21 @@ def _labelled_rows(
         if refused is not None:
             what = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}"
             remedy = refused.remedy
-        count = len(labels.predictions.by_id)
-        raise InputError(f"not one of the {count:,} predictions belongs to a sample: {what}", remedy, path=source)
+        every = count(len(labels.predictions.by_id), "prediction")
+        raise InputError(f"not one of {every} belongs to a sample: {what}", remedy, path=source)
 
 
 def _account_of(labels: PredictedLabels) -> Iterator[str]:
     """What became of the predictions, a sentence each."""
     yield (
-        f"{labels.joined:,} samples got an annotation by {labels.annotator!r} (kind model, taxonomy {labels.taxonomy})."
+        f"{count(labels.joined, 'sample')} got an annotation by {labels.annotator!r}"
+        f" (kind model, taxonomy {labels.taxonomy})."
     )
     if labels.unchecked:
         reasons = listed(labels.unchecked)
-        yield f"{labels.unchecked.total():,} samples were not checked and got none: {reasons}."
+        yield f"Not checked, and without an annotation: {count(labels.unchecked.total(), 'sample')} ({reasons})."
     if labels.refused:
-        yield f"{labels.refused:,} samples have a prediction that could not be put into them."
+        yield f"With a prediction that could not be put into it: {count(labels.refused, 'sample')}."
     for ids, what in (
         (labels.missing, "samples have no prediction and got no annotation"),
         (labels.predictions.unused, "predictions belong to no sample"),
@@ -171,7 +173,7 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
         if ids:
             yield f"{len(ids):,} {what}, such as {', '.join(map(repr, ids[:_NAMED]))}."
     for what, loss in labels.losses.lost.items():
-        yield f"lost: {what}, {loss.count:,} times, such as in {loss.example!r}."
+        yield f"lost: {what}, {count(loss.count, 'time')}, such as in {loss.example!r}."
 
 
 def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
@@ -179,9 +181,9 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
         if quiet_files:
             break
         tags = file.all_tags()
-        parts = [f"{file.samples:,} samples"]
+        parts = [f"{count(file.samples, 'sample')}"]
         if file.bad:
-            parts.append(f"{file.bad:,} rows that cannot be read")
+            parts.append(f"{count(file.bad, 'row')} that cannot be read")
         if tags.seen:
             parts.append(
                 f"{tags.seen:,} tags: {tags.parsed:,} parsed, {tags.repaired.total():,} repaired,"
@@ -191,23 +193,23 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
         say(f"{file.path} is {file.format} ({file.why}): {'; '.join(parts)}.")
     if losses is None:
         return
-    say(f"{losses.written:,} samples written as {losses.format}.")
+    say(f"{count(losses.written, 'sample')} written as {losses.format}.")
     for what, loss in losses.lost.items():
         verb = "left out" if what.startswith("row: ") else "lost"
-        say(f"{verb}: {what.removeprefix('row: ')}, {loss.count:,} times, such as in {loss.example!r}.")
+        say(f"{verb}: {what.removeprefix('row: ')}, {count(loss.count, 'time')}, such as in {loss.example!r}.")
 
 
 def _report_lines(report: Report) -> Iterator[str]:
     total = TagReport()
     for file in report.files.values():
-        yield f"{file.path}  {file.format}, {file.samples:,} samples, {file.bad:,} bad rows"
+        yield f"{file.path}  {file.format}, {count(file.samples, 'sample')}, {count(file.bad, 'bad row')}"
         for layer, tags in file.tags.items():
             yield from _layer_lines(layer, tags)
             total.add(tags)
         if file.notes:
             yield f"  notes     {listed(file.notes)}"
     samples = sum(file.samples for file in report.files.values())
-    yield f"all {len(report.files):,} files  {samples:,} samples"
+    yield f"all {count(len(report.files), 'file')}  {count(samples, 'sample')}"
     yield from _layer_lines("total", total)
 
 

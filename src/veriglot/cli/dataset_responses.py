@@ -141,7 +141,7 @@ def seeds_of(text: str) -> list[int | None]:
 
 def show_quality(responses: Queries, *, json: bool) -> None:
     """Print the quality of the responses of some files; rows that cannot be read are counted on standard error."""
-    qualities = measured(readable(responses.rows(), "rows could not be read and are not in this account."))
+    qualities = measured(readable(responses.rows(), "rows could not be read: left out of this account"))
     if json:
         print_json(
             [

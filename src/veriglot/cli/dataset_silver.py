@@ -88,7 +88,7 @@ def rules(
         _say_unsupported(quoted, settings)
     total = load_account(path).total
     if (unmade := total.seeds - total.rows) > 0:
-        say(f"{unmade:,} rows that were planned could not be made; {path}.rejected.jsonl says why.")
+        say(f"{unmade:,} of the rows that were planned could not be made; {path}.rejected.jsonl says why.")
     return tell(path, tally, what="planned rows")
 
 

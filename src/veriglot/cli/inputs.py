@@ -250,7 +250,7 @@ def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
         else:
             yield row
     if first:
-        say(f"{count:,} {outcome}; the first: {first}")
+        say(f"{count:,} {outcome.replace('rows', 'row') if count == 1 else outcome}; the first: {first}")
 
 
 def read_text(path: str) -> str:

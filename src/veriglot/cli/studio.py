@@ -399,7 +399,7 @@ def agreement(
     else:
         _show_agreement(report)
     if bad:
-        say(f"{len(bad):,} rows could not be read and are in no figure; the first: {bad[0]}")
+        say(f"{len(bad):,} row{'s' * (len(bad) > 1)} could not be read: left out of every figure; the first: {bad[0]}")
         return EXIT_ROWS_FAILED
     return 0
 
@@ -521,7 +521,8 @@ def export(
         print(f"  {file.path}  {file.rows:,} rows")
     for file in done.files:
         for what, count in file.lost.items():
-            print(f"{file.path} cannot hold: {what.removeprefix('row: ')} ({count:,} rows).", file=sys.stderr)
+            rows = f"{count:,} row{'s' * (count > 1)}"
+            print(f"{file.path} cannot hold: {what.removeprefix('row: ')} ({rows}).", file=sys.stderr)
     for what, count in done.beyond.items():
         print(f"The format cannot hold: {what} ({count:,}).", file=sys.stderr)
     for note in done.notes:

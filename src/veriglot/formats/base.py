@@ -591,13 +591,16 @@ def is_conversation(value: Any) -> bool:
 
 
 def _messages(value: Any) -> list[Any]:
+    chosen = False
     for key, kind in (("body", dict), ("output", list), ("choices", list)):  # of a batch, and of what is in it
         if isinstance(value, Mapping) and isinstance(value.get(key), kind):
-            value = value[key]
+            value, chosen = value[key], key == "choices"
             if key == "output":  # with reasoning and calls of tools
                 value = [each for each in value if isinstance(each, Mapping) and "role" in each]
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        value = value[0].get("message", value)  # of a completion, the first choice counts
+    if isinstance(value, list) and value and isinstance(first := value[0], Mapping):  # the first choice counts
+        if "text" in first and (chosen or "finish_reason" in first):  # of a completion without messages
+            return [{"role": "assistant", "content": first["text"]}]
+        value = first.get("message", value)
     return value if isinstance(value, list) else [value]
 
 

@@ -34,7 +34,7 @@ from veriglot.formats.base import (
     plain_value,
     present,
 )  # fmt: skip
-from veriglot.formats.containers import Record, Source, is_one_object, rows_of_object
+from veriglot.formats.containers import Record, Source, failure_in, is_one_object, rows_of_object
 from veriglot.plugins import packaged
 from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
 from veriglot.records.taxonomy import taxonomy_with
@@ -105,7 +105,7 @@ _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 _BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
-_EMPTY = {"", "nan", "none", "null"}  # cells without a label
+_EMPTY = {"", "nan", "none", "null", "n/a"}  # cells without a label or evidence
 _PARTING = "|;\n\uff1b\u061b"  # quotations in a cell: full-width and Arabic semicolons too
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
@@ -635,7 +635,14 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
+        if error.field == "response":
+            _refuse_failed(row)
         raise _unreadable(row, error, columns) from error
+
+
+def _refuse_failed(row: Mapping[str, Any]) -> None:
+    if why := failure_in(row):
+        raise InputError(f"the request to the model failed: {why.rstrip('.')}", "Send that request again.")
 
 
 def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
@@ -650,6 +657,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
     if response is None:
+        _refuse_failed(row)
         raise InputError("the response is missing", field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
     data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
@@ -697,7 +705,11 @@ def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     values = {column: flat.get(column) for column in plan.parts.get("evidence", ())}
     if (response := plan.parts["response"][0]) in values:
         values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
-    passages = [passage for value in values.values() for passage in _passages(value)]
+    passages = [
+        passage
+        for passage in chain(*map(_passages, values.values()))
+        if str(passage["text"]).strip().lower() not in _EMPTY
+    ]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then
         passages = [{("document" if key == "id" else key): each for key, each in p.items()} for p in passages]

@@ -82,6 +82,15 @@ def _first_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def failure_in(row: Any) -> str:
+    """Why a request to a model failed, as the row of its response says; empty where it says no such thing."""
+    failed = False
+    while isinstance(row, dict):
+        key = next((key for key in ("error", *["message"] * failed, "response", "body", "result") if row.get(key)), "")
+        failed, row = failed or key == "error", row.get(key)
+    return row if failed and isinstance(row, str) else ""
+
+
 def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head:
     keys = _KEY.findall(text[:_KEYS_SCANNED]) if record is None else record
     return Head(container, frozenset(keys), record, text)
@@ -90,7 +99,8 @@ def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head
 def _object_head(source: Source, text: str) -> Head:
     """One object may be a line of JSON lines or a whole JSON file spread over lines."""
     lines = text.splitlines()[:_LINES_SEEN]  # the first line may be the broken one
-    record = next((each for each in map(_first_object, [*lines, text]) if each is not None), None)
+    objects = [each for each in map(_first_object, [*lines, text]) if each is not None]
+    record = next((each for each in objects if not failure_in(each)), next(iter(objects), None))
     # What begins like a line of JSON lines that was cut off has more than a bracket on its first line.
     first = text.split("\n", 1)[0].strip()
     spread = first == "{" or (record is None and '"' not in first)
@@ -252,7 +262,9 @@ def _json(source: Source) -> Records:
     yield from (Record(index, item) for index, item in enumerate(whole if isinstance(whole, list) else [whole], 1))
 
 
-def _decoded(source: Source, max_line_bytes: int, faults: list[FailedRow | InputError]) -> Iterator[str]:
+def _decoded(
+    source: Source, max_line_bytes: int, faults: list[FailedRow | InputError], lines: list[str]
+) -> Iterator[str]:
     """Lines as text for `csv`, which cannot hand over an error: what goes wrong is kept until the row is out."""
     for item in _lines(source, max_line_bytes):
         if isinstance(item, FailedRow):
@@ -260,21 +272,33 @@ def _decoded(source: Source, max_line_bytes: int, faults: list[FailedRow | Input
             yield "\n"
             continue
         try:
-            yield decode_text(item[1])
+            lines.append(decode_text(item[1]))
+            yield lines[-1]
         except InputError as error:
             faults.append(error)
             yield item[1].decode("utf-8", "replace")
+
+
+def _is_left_open(lines: list[str], delimiter: str) -> bool:
+    """Whether the lines of a row hold a quote that is not closed, or only by a later row's."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return len(lines) > 1 or "end of data" in str(error)
+    return False
 
 
 def _delimited(source: Source, max_line_bytes: int) -> Records:
     delimiter = source.look().delimiter
     csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
     faults: list[FailedRow | InputError] = []
-    reader = csv.reader(_decoded(source, max_line_bytes, faults), delimiter=delimiter)
+    lines: list[str] = []
+    reader = csv.reader(_decoded(source, max_line_bytes, faults, lines), delimiter=delimiter)
     header: list[str] | None = None
     start = 1
     while True:
         faults.clear()
+        lines.clear()
         try:
             row = next(reader)
         except StopIteration:
@@ -283,6 +307,9 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
             row = []
             faults.append(InputError(f"this is not a row of {delimiter!r}-separated values: {error}"))
         start, line = reader.line_num + 1, start
+        if not faults and _is_left_open(lines, delimiter):
+            detail = f"a quote is left open, so that the row goes on to line {start - 1}"
+            faults.append(InputError(detail, "Close it; write a quote within a cell twice."))
         fault = faults[-1] if faults else None
         if isinstance(fault, FailedRow):
             yield fault
@@ -293,7 +320,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
         elif header is None:
             header = None if row == ["sep=", ""] else _unique(row)
         elif len(row) != len(header):
-            detail = f"the row has {len(row)} columns, but the header {len(header)}"
+            detail = f"the row has {len(row)} column{'s' * (len(row) > 1)}, but the header {len(header)}"
             wrong = InputError(detail, "Check for a quote that is left open.")
             yield _bad(source, line, wrong, delimiter.join(row)[:_SHOWN_OF_TOO_LONG])
         else:

@@ -169,13 +169,14 @@ def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_pat
     rows = [f"r{i},It rains {i}.,Rain.,{wrong},{who}" for who in votes for i, wrong in enumerate(votes[who])]
     path.write_text("\n".join(["id,response,evidence,unsupported,name", *rows]), "utf-8")
     assert "--map annotator=COLUMN" in veriglot("agreement", path, code=1).stderr
-    done = veriglot("agreement", path, "--map", "annotator=name", "--unit", "pair", "--resamples", "0", "--json")
+    done = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
     report = json.loads(done.stdout)
     assert (report["annotators"], report["shared"]) == ({"ada": 4, "bea": 4}, 4)
     kappa = next(row for row in report["rows"] if row["measure"] == "kappa")
     assert kappa["value"] == pytest.approx(0.5)
-    whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
-    assert json.loads(whole.stdout)["rows"] == report["rows"]
+    assert "unit:response" in report["signature"]
+    whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "pair", "--resamples", "0", "--json")
+    assert json.loads(whole.stdout) == report
 
 
 def test_notes_on_resamples_are_of_figures_without_an_interval(tmp_path: Path) -> None:

@@ -339,7 +339,7 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
             by_id |= row.id != reading.row_name
         else:
             yield row
-    shared = _with_unmarked(shared, reading)
+    _label_empty_cells(shared, reading)
     texts = _by_text(shared, by_id, reading)
     if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False, reading)):
         raise InputError(
@@ -351,22 +351,19 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
         yield sample
 
 
-def _with_unmarked(rows: list[tuple[int, Sample]], reading: Reading) -> list[tuple[int, Sample]]:
-    """The rows of a table; an empty cell of who marks others is 'nothing wrong', unless any row says so by `[]`."""
+def _label_empty_cells(rows: list[tuple[int, Sample]], reading: Reading) -> None:
+    """In a table, an empty cell of who marks others says 'nothing wrong', unless any row says so by `[]`."""
     layers = [layer for _, row in rows for layer in row.annotations if not layer.ratings]
-    marking = {layer.annotator for layer in layers if layer.spans and all(each.spans for each in layers)}
-    empty = Counter[bool]()
-    for place, (line, row) in enumerate(rows):
+    marking = {layer.annotator for layer in layers} if all(layer.spans for layer in layers) else ()
+    empty = Counter[str]()
+    for index, (line, row) in enumerate(rows):
         if reading.container in {"csv", "tsv"} and not row.annotations and (name := row.meta.get("annotator")):
-            empty[name in marking] += 1
+            empty[_EMPTY_COUNTS if name in marking else _EMPTY_DOES_NOT_COUNT] += 1
             if name in marking:
                 layer = Annotation(name, Kind.HUMAN, "hat", spans=())
-                rows[place] = line, msgspec.structs.replace(row, annotations=(layer,))
-    for counts, number in empty.items():
-        _LOG.warning(
-            "%s: %s; such rows: %d", reading.source.path, _EMPTY_COUNTS if counts else _EMPTY_DOES_NOT_COUNT, number
-        )
-    return rows
+                rows[index] = line, msgspec.structs.replace(row, annotations=(layer,))
+    for message, number in empty.items():
+        _LOG.warning("%s: %s; such rows: %d", reading.source.path, message, number)
 
 
 _EMPTY_COUNTS = "an empty cell of who marks other rows counts as 'nothing wrong'; delete rows that nobody looked at"

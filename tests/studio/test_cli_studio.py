@@ -162,6 +162,19 @@ def test_links_that_died_in_a_move_are_told_of(tmp_path: Path, make_project: Cal
         assert "the links of 1 people" in dead_links(studios.by_slug["test"].store, moved)  # the renewed one
 
 
+def test_one_short_answer_beside_two_pieces_of_evidence_is_two_texts(tmp_path: Path) -> None:
+    """Two people who agreed on every mark had a pi of 0.15, and were said to have annotated one text twice."""
+    path = tmp_path / "short.csv"
+    rows = [
+        f"q{e},{e}년에 개통되었다.,1879년,{m},{who}" for who in ("ana", "bo") for e, m in ((1879, "[]"), (1897, "1879"))
+    ]
+    path.write_text("\n".join(["id,evidence,response,spans,annotator", *rows]), "utf-8")
+    done = veriglot("agreement", path, "--resamples", "0", "--gamma", "0", "--json")
+    report = json.loads(done.stdout)
+    assert (report["texts"], report["repeated"]) == (2, [])
+    assert {row["value"] for row in report["rows"] if row["measure"] == "kappa"} == {1.0}
+
+
 def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_path: Path) -> None:
     """It had no --map, and saw marked parts alone."""
     path = tmp_path / "labels.csv"

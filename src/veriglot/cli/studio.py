@@ -357,8 +357,9 @@ def agreement(
     gamma, which compares positions and types together. Each is given without and with types, by language, with 95%
     intervals over whole texts. Responses and facts have kappa and alpha.
 
-    Rows with the same response are one text, so that each annotator may have a file. A name that annotated a text
-    several times stands for several people: pairs are pooled, Scott's pi replaces kappa, and a warning names the rows.
+    Rows with the same response, evidence and question are one text, so that each annotator may have a file. A name that
+    annotated a text several times stands for several people: pairs are pooled, Scott's pi replaces kappa, and a
+    warning names the rows.
 
     \b
     People:      veriglot studio agreement anna.jsonl ben.jsonl

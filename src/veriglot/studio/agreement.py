@@ -85,7 +85,7 @@ class _Text:
 class _Texts:
     """What annotators said of texts."""
 
-    by_digest: dict[str, _Text]  # by the digest of language and response, in its order
+    by_digest: dict[str, _Text]  # by the digests of response and of what is beside it, in their order
     changed: int  # texts of which a model's annotations differ from row to row; the first counts
     repeated: tuple[Repeat, ...]  # every text that a name annotated again, in the order of the samples
     by_file: bool  # whether files stand for annotators, since all labels are called `gold`
@@ -217,13 +217,13 @@ def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
 def _join(
     samples: Iterable[Sample], unit: str, where: Callable[[int], str] | None, file: Callable[[int], str] | None
 ) -> _Texts:
-    """Samples with one response in one language are one text; as a whole, with one evidence and question too."""
+    """Samples with one response, evidence and question in one language are one text."""
     texts: dict[str, _Text] = {}
     changed = set()
     repeated = []
     for number, sample in enumerate(samples):
-        others = [sample.evidence_text, sample.question] if unit == "response" else []
-        key = digest([sample.language or "", sample.response, *filter(None, others)])[:16]
+        beside = filter(None, (sample.evidence_text, sample.question))  # a short answer may be right beside another
+        key = digest([sample.language or "", sample.response])[:16] + digest([*beside])[:16]
         for annotation in _annotations(sample, unit):
             labels = _labels_of(sample, annotation, unit)
             text, name = texts.setdefault(key, _Text(sample)), annotation.annotator
@@ -362,8 +362,8 @@ def agreement(
 ) -> AgreementReport:
     """Measure agreement.
 
-    Samples with the same response in the same language are one text, so that annotators may stand in files or rows of
-    their own. Where one name annotated a text several times (as `gold` does in data sets that leave names out), pairs
+    Samples with the same response, evidence and question in the same language are one text, so that annotators may
+    stand in files or rows of their own. Where one name annotated a text several times (as `gold` does in data sets that leave names out), pairs
     of people are pooled, and Scott's pi stands in for Cohen's kappa.
 
     Args:
@@ -394,7 +394,7 @@ def agreement(
     if not (shared or silver or models):
         raise InputError(
             "no text has two annotators, so that there is nothing to compare",
-            "Give the files of all annotators together: rows with the same response are one text. Labels of"
+            "Give the files of all annotators together: rows with the same response, evidence and question are one text. Labels of"
             " whole responses need --unit response; a column of names, --map annotator=COLUMN.",
             field="annotations",
         )

@@ -363,8 +363,8 @@ def agreement(
     """Measure agreement.
 
     Samples with the same response, evidence and question in the same language are one text, so that annotators may
-    stand in files or rows of their own. Where one name annotated a text several times (as `gold` does in data sets that leave names out), pairs
-    of people are pooled, and Scott's pi stands in for Cohen's kappa.
+    stand in files or rows of their own. Where one name annotated a text several times (as `gold` does in data sets that
+    leave names out), pairs of people are pooled, and Scott's pi stands in for Cohen's kappa.
 
     Args:
         samples: with annotations.
@@ -394,8 +394,8 @@ def agreement(
     if not (shared or silver or models):
         raise InputError(
             "no text has two annotators, so that there is nothing to compare",
-            "Give the files of all annotators together: rows with the same response, evidence and question are one text. Labels of"
-            " whole responses need --unit response; a column of names, --map annotator=COLUMN.",
+            "Give the files of all annotators together: rows with one response, evidence and question are one text."
+            " Labels of whole responses need --unit response; a column of names, --map annotator=COLUMN.",
             field="annotations",
         )
     spans = unit not in _WHOLE  # gamma and F1 ask where marks are, and here they are where units are

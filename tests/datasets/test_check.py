@@ -274,10 +274,9 @@ def test_repeats_are_grouped_compared_and_counted_once(tmp_path: Path) -> None:
 
 def test_one_answer_right_and_wrong_beside_different_evidence_is_no_disagreement(tmp_path: Path) -> None:
     """The finding said that annotators disagree, with an alpha of -0.04, where each row has one annotation."""
-    told = {"kind": Kind.HUMAN, "annotator": "gold"}
     rows = [
-        sample("right", "It opened in 1879.", [], evidence="The school opened in 1879.", **told),
-        sample("wrong", "It opened in 1879.", [(13, 17, "entity")], evidence="The school opened in 1897.", **told),
+        sample(year, "It opened in 1879.", marks, kind=Kind.HUMAN, annotator="gold", evidence=f"It opened in {year}.")
+        for year, marks in (("1879", []), ("1897", [(13, 17, "entity")]))
     ]
     report = check([str(write(tmp_path / "rows.jsonl", [*sound(20, 11), *rows]))])
     assert report.finding("disagreeing_labels") is None

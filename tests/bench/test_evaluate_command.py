@@ -208,7 +208,24 @@ def test_labels_of_whole_responses_make_no_profile(evaluate: Command, tmp_path: 
     assert (outcome.code, profile.exists()) == (2, False)
     assert "2 samples are labelled as a whole" in outcome.out, "the figures of responses are shown"
     assert "no response with labelled spans was scored.\n  Labels of whole responses give the figures of" in outcome.err
+    assert "--unit response" in outcome.err
     assert "veriglot estimate --estimator raw" in outcome.err
+
+
+def test_labels_of_whole_responses_make_the_profile_of_responses_that_marks_make(
+    evaluate: Command, tmp_path: Path
+) -> None:
+    """They had no confidences: `em` took those of the study for probabilities, with intervals far off its rate."""
+    wanted = []
+    for column, labels in (("unsupported", (0, 1, 1)), ("spans", ("[]", "snows", "hails"))):
+        data, profile = tmp_path / f"{column}.csv", tmp_path / f"{column}.json"
+        answers = zip(("It rains.", "It snows.", "It hails."), labels, strict=True)
+        rows = "".join(f"It rains in Rome.,{answer},{label}\n" for answer, label in answers)
+        data.write_text(f"context,answer,{column}\n{rows}", "utf-8")
+        assert evaluate(data, *DETECTOR, "--unit", "response", "-o", profile).code == 0
+        wanted.append(json.loads(profile.read_bytes())["pooled"])
+    assert wanted[0] == wanted[1]
+    assert wanted[0]["confidences"]
 
 
 def test_a_label_of_the_whole_response_beside_anothers_marks_is_used_or_told(evaluate: Command, tmp_path: Path) -> None:

@@ -272,6 +272,17 @@ def test_repeats_are_grouped_compared_and_counted_once(tmp_path: Path) -> None:
     assert len(groups) == 1
 
 
+def test_one_answer_right_and_wrong_beside_different_evidence_is_no_disagreement(tmp_path: Path) -> None:
+    """The finding said that annotators disagree, with an alpha of -0.04, where each row has one annotation."""
+    rows = [
+        sample(year, "It opened in 1879.", marks, kind=Kind.HUMAN, annotator="gold", evidence=f"It opened in {year}.")
+        for year, marks in (("1879", []), ("1897", [(13, 17, "entity")]))
+    ]
+    report = check([str(write(tmp_path / "rows.jsonl", [*sound(20, 11), *rows]))])
+    assert report.finding("disagreeing_labels") is None
+    assert report.agreement == ()
+
+
 def test_labels_without_a_clean_row_or_with_a_missing_type_are_told(tmp_path: Path) -> None:
     texts = sentences(120, 12)
     rows = [sample(f"r{n}", text, [(0, len(text) // 2, "entity")], evidence=text) for n, text in enumerate(texts)]

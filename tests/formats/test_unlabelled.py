@@ -175,3 +175,33 @@ def test_spans_of_several_rows_are_in_the_order_of_their_places(marked: list[tup
 def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, tmp_path: Path) -> None:
     (sample,) = read(_table(tmp_path / "a.csv", [{evidence: "Silta avattiin.", response: "Silta suljettiin."}]))
     assert (sample.evidence_text, sample.response) == ("Silta avattiin.", "Silta suljettiin.")
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "said"),
+    [
+        (["1879", ""], [("1879",), ()], "counts as 'nothing wrong'; delete rows that nobody looked at; such rows: 1"),
+        (
+            ["1879", "", "[]"],
+            [("1879",), None, ()],
+            "does not count; write [] as its spans if nothing is wrong; such rows: 1",
+        ),
+        (["", ""], [None, None], "does not count; write [] as its spans if nothing is wrong; such rows: 2"),
+    ],
+)
+def test_an_empty_cell_beside_a_name_is_nothing_wrong_where_its_person_marks_other_rows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, cells: list[str], expected: list[Any], said: str
+) -> None:
+    """Agreement of people who left clean answers empty counted the marked ones alone: a kappa of 1."""
+    path = tmp_path / "labels.csv"
+    rows = "".join(f"q{n},Most z roku 1897.,Most {n} z roku 1879.,{cell},jana\n" for n, cell in enumerate(cells))
+    path.write_text(f"id,evidence,response,spans,annotator\n{rows}", encoding="utf-8")
+    samples = list(read(path))
+    found = [
+        tuple(sample.response[span.start : span.end] for span in layer.spans or ())
+        if (layer := next(iter(sample.annotations), None))
+        else None
+        for sample in samples
+    ]
+    assert found == expected
+    assert said in caplog.text

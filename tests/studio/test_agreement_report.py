@@ -249,7 +249,7 @@ def of_files(paths: list[Path], unit: str) -> AgreementReport:
 
 
 def test_kappa_of_pairs_is_that_of_halluverse_with_no_hallucination_as_a_label(tmp_path: Path) -> None:
-    report = of_files(pair_files(tmp_path), "pair")
+    report = of_files(pair_files(tmp_path), "response")
     found = row(report, "kappa", "typed", between=("anna", "ben"))
     # alike in 7 of 10; by chance 4 * 5, 2 * 3, 2 * 1 and 2 * 1 of 100
     assert found.value == pytest.approx((0.7 - 0.30) / (1 - 0.30))
@@ -271,7 +271,7 @@ def test_files_stand_for_nobody_where_one_holds_a_text_twice(tmp_path: Path) -> 
     first, second = pair_files(tmp_path)
     lines = second.read_text("utf-8").splitlines()
     second.write_text("\n".join([*lines, lines[1].replace("0,", "again,", 1)]) + "\n", "utf-8")
-    report = of_files([first, second], "pair")
+    report = of_files([first, second], "response")
     assert report.anonymous
     assert {one.measure for one in report.rows} == {"pi", "alpha"}
 
@@ -283,7 +283,7 @@ def test_pairs_with_one_edited_sentence_and_two_originals_are_two(tmp_path: Path
         path.write_text(
             "\n".join([*lines, lines[1].replace("0,en,It rained in Lima", "x,en,It snowed in Lima")]) + "\n"
         )
-    assert row(of_files(paths, "pair"), "kappa", "typed").texts == 11
+    assert row(of_files(paths, "response"), "kappa", "typed").texts == 11
 
 
 FACT_TEXT = "Mira Holt, a Danish painter, was born in Odense in 1902."
@@ -346,7 +346,7 @@ def test_a_single_type_says_nothing_more_of_spans() -> None:
     spans = {"anna": [(24, 29, "entity")], "ben": [(25, 39, "entity")]}
     samples = [sample(number, *(layer(*each) for each in spans.items())) for number in range(6)]
     assert {each.scope for each in agreement(samples, resamples=0, gamma=0).rows} == {"binary"}
-    assert {each.scope for each in agreement(samples, unit="pair", resamples=0).rows} == {"binary", "typed"}
+    assert {each.scope for each in agreement(samples, unit="response", resamples=0).rows} == {"binary", "typed"}
 
 
 def test_two_people_of_one_name_in_one_row_are_not_the_same_twice() -> None:
@@ -358,5 +358,5 @@ def test_two_people_of_one_name_in_one_row_are_not_the_same_twice() -> None:
 
 
 def test_a_unit_that_is_none_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean pair"):
-        agreement(three_people(), unit="pairs")
+    with pytest.raises(UnknownNameError, match="Did you mean response"):
+        agreement(three_people(), unit="responses")

@@ -162,6 +162,19 @@ def test_links_that_died_in_a_move_are_told_of(tmp_path: Path, make_project: Cal
         assert "the links of 1 people" in dead_links(studios.by_slug["test"].store, moved)  # the renewed one
 
 
+def test_one_short_answer_beside_two_pieces_of_evidence_is_two_texts(tmp_path: Path) -> None:
+    """Two people who agreed on every mark had a pi of 0.15, and were said to have annotated one text twice."""
+    path = tmp_path / "short.csv"
+    rows = [
+        f"q{e},{e}년에 개통되었다.,1879년,{m},{who}" for who in ("ana", "bo") for e, m in ((1879, "[]"), (1897, "1879"))
+    ]
+    path.write_text("\n".join(["id,evidence,response,spans,annotator", *rows]), "utf-8")
+    done = veriglot("agreement", path, "--resamples", "0", "--gamma", "0", "--json")
+    report = json.loads(done.stdout)
+    assert (report["texts"], report["repeated"]) == (2, [])
+    assert {row["value"] for row in report["rows"] if row["measure"] == "kappa"} == {1.0}
+
+
 def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_path: Path) -> None:
     """It had no --map, and saw marked parts alone."""
     path = tmp_path / "labels.csv"
@@ -169,13 +182,14 @@ def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_pat
     rows = [f"r{i},It rains {i}.,Rain.,{wrong},{who}" for who in votes for i, wrong in enumerate(votes[who])]
     path.write_text("\n".join(["id,response,evidence,unsupported,name", *rows]), "utf-8")
     assert "--map annotator=COLUMN" in veriglot("agreement", path, code=1).stderr
-    done = veriglot("agreement", path, "--map", "annotator=name", "--unit", "pair", "--resamples", "0", "--json")
+    done = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
     report = json.loads(done.stdout)
     assert (report["annotators"], report["shared"]) == ({"ada": 4, "bea": 4}, 4)
     kappa = next(row for row in report["rows"] if row["measure"] == "kappa")
     assert kappa["value"] == pytest.approx(0.5)
-    whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
-    assert json.loads(whole.stdout)["rows"] == report["rows"]
+    assert "unit:response" in report["signature"]
+    whole = veriglot("agreement", path, "--map", "annotator=name", "--unit", "pair", "--resamples", "0", "--json")
+    assert json.loads(whole.stdout) == report
 
 
 def test_notes_on_resamples_are_of_figures_without_an_interval(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_pairs_are_compared_by_their_label(store, make_project):
     pair = tuple(sorted(person.public_id for person in people[:2]))
     kappa = next(one for one in found.lines if (one.measure, one.scope, one.between) == ("kappa", "typed", pair))
     assert kappa.value == pytest.approx(cohen_kappa_score(first, second))
-    assert found.unit == "pair"
+    assert found.unit == "response"
 
 
 def test_the_commands_export_and_settle(store, database, make_project, tmp_path):

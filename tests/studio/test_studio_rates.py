@@ -229,7 +229,7 @@ def test_predictions_count_the_pairs_that_labels_count(store, make_project, tmp_
         rates = measure_rates(tx, project)
         counts = [(row["marked"], row["units"]) for row in (tx.prediction(id_) for id_ in range(1, 61))]
     (line,) = rates.languages
-    assert (rates.unit, line.estimator, line.labels, line.items) == ("pair", "ppi", 30, 60)
+    assert (rates.unit, line.estimator, line.labels, line.items) == ("response", "ppi", 30, 60)
     assert counts == [(1, 1), (0, 1), (0, 1)] * 20
     assert line.low < 0.5 < line.high
 

@@ -106,6 +106,17 @@ def test_a_rehearsal_of_given_responses(tmp_path: Path, capfd: pytest.CaptureFix
     assert [model["model"] for model in found["models"]] == ["kiln", "moor"]
 
 
+def test_a_rehearsal_calls_no_language_und(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    study = given(tmp_path)
+    for path in tmp_path.glob("*.jsonl"):
+        rows = map(json.loads, path.read_text("utf-8").splitlines())
+        kept = ({key: value for key, value in row.items() if key != "language"} for row in rows)
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in kept), "utf-8")
+    _, out, _ = told(capfd, "study", "run", study, "--dry-run")
+    assert "0 calls to make, 60 judgements. Prompt tokens" in out
+    assert "60 responses of no stated language, which is identified from their text." in out
+
+
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = told(capfd, "study", "run", given(tmp_path), "--processes", 1)
     assert code == 0

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         ("Zubia urte hartako udaberrian ireki zuten zirkulaziorako.", "eu"),
         ("Jembatan itu dibuka karena pemerintah kota bisa membiayainya, yaitu pada bulan Agustus.", "id"),
         ("Jambatan itu dibuka kerana kerajaan boleh membiayainya, iaitu pada bulan Ogos.", "ms"),
+        ("Jembatan itu dibuka pada tahun 1897.", "id"),
+        ("Jambatan itu dibuka pada tahun 1897.", "ms"),
         ("Most je otvoren za saobraćaj u proleće te godine, posle dugog čekanja, a uvek je pun sveta.", "sr-Latn"),
         ("Most je otvoren za promet u proljeće te godine, nakon stoljeća čekanja, u lipnju.", "hr"),
         ("Мост је отворен за саобраћај у пролеће те године.", "sr-Cyrl"),

@@ -276,8 +276,8 @@ class Evaluation:
             raise UsageError(
                 f"There is no error profile: it counts units ({self.counts.unit}), and no response with labelled spans"
                 " was scored.",
-                "Labels of whole responses give the figures of responses, not which words are wrong: mark spans"
-                " for a profile, or estimate without it (veriglot estimate --estimator raw).",
+                "Labels of whole responses give the figures of responses, not which words are wrong: make a profile of"
+                " responses (--unit response), mark spans, or estimate without it (veriglot estimate --estimator raw).",
             )
         tags = sorted(set(self.counts.languages))
         languages = {tag: language_profile(self.counts, tag) for tag in tags}

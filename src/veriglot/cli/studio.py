@@ -355,15 +355,16 @@ def agreement(
 
     Measures: Cohen's kappa and span F1, averaged over pairs of annotators and for each pair; Krippendorff's alpha;
     gamma, which compares positions and types together. Each is given without and with types, by language, with 95%
-    intervals over whole texts. Pairs and facts have kappa and alpha.
+    intervals over whole texts. Responses and facts have kappa and alpha.
 
-    Rows with the same response are one text, so that each annotator may have a file. A name that annotated a text
-    several times stands for several people: pairs are pooled, Scott's pi replaces kappa, and a warning names the rows.
+    Rows with the same response, evidence and question are one text, so that each annotator may have a file. A name that
+    annotated a text several times stands for several people: pairs are pooled, Scott's pi replaces kappa, and a
+    warning names the rows.
 
     \b
     People:      veriglot studio agreement anna.jsonl ben.jsonl
     mFAVA:       veriglot studio agreement mfava/gold/ --json > agreement.json
-    HalluVerse:  veriglot studio agreement anna.csv ben.csv --unit pair
+    HalluVerse:  veriglot studio agreement anna.csv ben.csv --unit response
     """
     from veriglot.studio.agreement import agreement as measured
 

@@ -12,6 +12,7 @@ from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import read
 from veriglot.pipeline.progress import Watch
+from veriglot.records.languages import UNDETERMINED
 from veriglot.report.tables import Table, open_console
 from veriglot.report.text_layout import count
 
@@ -166,12 +167,15 @@ def _print_rehearsal(rehearsal: Rehearsal) -> None:
     ]
     heads = ("model", "responses", "calls to make", "prompt tokens", "reply tokens at most", "cost at most")
     Table(rehearsal.title, heads, rows).print()
-    languages = sorted({tag for model in rehearsal.models for tag in model.languages})
+    tags = sorted({tag for model in rehearsal.models for tag in model.languages} - {UNDETERMINED})
+    stated = f", {count(len(tags), 'language')}: {', '.join(tags)}" if tags else ""
     print(
-        f"{count(rehearsal.calls, 'call')} to make, {count(rehearsal.judgements, 'judgement')},"
-        f" {count(len(languages), 'language')}: {', '.join(languages)}. Prompt tokens are estimated from the length of"
-        " the texts."
+        f"{count(rehearsal.calls, 'call')} to make, {count(rehearsal.judgements, 'judgement')}{stated}."
+        " Prompt tokens are estimated from the length of the texts."
     )
+    unstated = sum(model.languages.get(UNDETERMINED, 0) for model in rehearsal.models)
+    if unstated:
+        print(f"{count(unstated, 'response')} of no stated language, which is identified from their text.")
     impossible = sum(model.impossible for model in rehearsal.models)
     if impossible:
         print(f"Not to be asked, as the run says: {count(impossible, 'planned query', 'planned queries')}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -15,7 +16,7 @@ from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_for
 from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
-from veriglot.records import Annotation, Prediction, Sample, from_mapping
+from veriglot.records import Annotation, Kind, Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow, without_traces
 from veriglot.storage.parts import finished_parts
 
@@ -338,6 +339,7 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
             by_id |= row.id != reading.row_name
         else:
             yield row
+    _label_empty_cells(shared, reading)
     texts = _by_text(shared, by_id, reading)
     if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False, reading)):
         raise InputError(
@@ -347,6 +349,25 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
         )
     for reading.line, sample in texts.values():
         yield sample
+
+
+def _label_empty_cells(rows: list[tuple[int, Sample]], reading: Reading) -> None:
+    """In a table, an empty cell of who marks others says 'nothing wrong', unless any row says so by `[]`."""
+    layers = [layer for _, row in rows for layer in row.annotations if not layer.ratings]
+    marking = {layer.annotator for layer in layers} if all(layer.spans for layer in layers) else ()
+    empty = Counter[str]()
+    for index, (line, row) in enumerate(rows):
+        if reading.container in {"csv", "tsv"} and not row.annotations and (name := row.meta.get("annotator")):
+            empty[_EMPTY_COUNTS if name in marking else _EMPTY_DOES_NOT_COUNT] += 1
+            if name in marking:
+                layer = Annotation(name, Kind.HUMAN, "hat", spans=())
+                rows[index] = line, msgspec.structs.replace(row, annotations=(layer,))
+    for message, number in empty.items():
+        _LOG.warning("%s: %s; such rows: %d", reading.source.path, message, number)
+
+
+_EMPTY_COUNTS = "an empty cell of who marks other rows counts as 'nothing wrong'; delete rows that nobody looked at"
+_EMPTY_DOES_NOT_COUNT = "a row with an annotator but no label does not count; write [] as its spans if nothing is wrong"
 
 
 def _by_text(

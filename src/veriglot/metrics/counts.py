@@ -339,14 +339,15 @@ class Builder:
             for block, width in _widths(self.types).items():
                 counted = block == "response" or (block == "unit" and self.unit == "response")
                 self._row(block, _confusion(any_gold, any_marked) if counted else [0] * width)
+            in_unit = any_gold
         else:
             in_unit = self._units(judged)
             self._row("response", _confusion(any_gold, any_marked))
             self._sentences(judged, index, self._facts(judged, index))
             self._spans(gold, predicted)
             self._characters(judged)
-            if judged.probability is not None:
-                self._histogram("unit", index, unit_probabilities(judged.bounds, judged.probability), in_unit)
+        if judged.probability is not None and (judged.unsupported is None or self.unit == "response"):
+            self._histogram("unit", index, unit_probabilities(judged.bounds, judged.probability), in_unit)
         if judged.score is not None:
             self._histogram("response", index, np.array([judged.score]), any_gold)
 

@@ -44,7 +44,7 @@ _GOLD = "gold"  # who labels are called after that were made of several people's
 
 
 _M = TypeVar("_M", bound=Marks)
-_WHOLE = ("pair", "fact")  # units that are labelled one by one
+_WHOLE = ("response", "fact")  # units that are labelled one by one
 
 
 class Repeat(Record):
@@ -85,7 +85,7 @@ class _Text:
 class _Texts:
     """What annotators said of texts."""
 
-    by_digest: dict[str, _Text]  # by the digest of language and response, in its order
+    by_digest: dict[str, _Text]  # by the digests of response and of what is beside it, in their order
     changed: int  # texts of which a model's annotations differ from row to row; the first counts
     repeated: tuple[Repeat, ...]  # every text that a name annotated again, in the order of the samples
     by_file: bool  # whether files stand for annotators, since all labels are called `gold`
@@ -160,8 +160,8 @@ def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
 
 
 def _units(sample: Sample, unit: str, layers: Mapping[str, _Labels]) -> list[tuple[Range, ...]]:
-    """Each pair or fact as the places of its words; facts are those that all who label facts did, or `text.facts`."""
-    if unit == "pair":
+    """Each response or fact as its words' places; facts are those that all who label facts did, or `text.facts`."""
+    if unit == "response":
         return [((0, len(sample.response)),)]
     ranges = [labels.units for labels in layers.values() if labels.units is not None]
     if ranges:
@@ -194,14 +194,14 @@ def _over(units: Sequence[tuple[Range, ...]], labels: _Labels) -> Marks:
 
 
 def _annotations(sample: Sample, unit: str) -> list[Annotation]:
-    """What annotators said. Of a pair, `0` in the data of HalluVerse25 says that there is no hallucination."""
+    """What annotators said. Of a response, `0` in the data of HalluVerse25 says that there is no hallucination."""
     rows = [annotation for annotation in labelled(sample) if "computed" not in annotation.flags]
-    if unit == "pair" and not rows and sample.meta.get("label") == "0":
+    if unit == "response" and not rows and sample.meta.get("label") == "0":
         return [Annotation(_GOLD, Kind.HUMAN, "halluverse", units=())]
     rows += [
         msgspec.structs.replace(each, spans=(Span(0, len(sample.response)),) * (each.ratings["unsupported"] == 1))
         for each in sample.annotations
-        if unit == "pair" and each not in rows and each.ratings.get("unsupported") in (0, 1)
+        if unit == "response" and each not in rows and each.ratings.get("unsupported") in (0, 1)
     ]
     return rows
 
@@ -217,13 +217,13 @@ def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
 def _join(
     samples: Iterable[Sample], unit: str, where: Callable[[int], str] | None, file: Callable[[int], str] | None
 ) -> _Texts:
-    """Samples with one response in one language are one text; of pairs, with one evidence and question too."""
+    """Samples with one response, evidence and question in one language are one text."""
     texts: dict[str, _Text] = {}
     changed = set()
     repeated = []
     for number, sample in enumerate(samples):
-        pair = [sample.evidence_text, sample.question] if unit == "pair" else []
-        key = digest([sample.language or "", sample.response, *filter(None, pair)])[:16]
+        beside = filter(None, (sample.evidence_text, sample.question))  # a short answer may be right beside another
+        key = digest([sample.language or "", sample.response])[:16] + digest([*beside])[:16]
         for annotation in _annotations(sample, unit):
             labels = _labels_of(sample, annotation, unit)
             text, name = texts.setdefault(key, _Text(sample)), annotation.annotator
@@ -256,12 +256,12 @@ def joined(samples: Iterable[Sample], file: Callable[[], str]) -> Iterable[Sampl
     alone = [sample for sample, _ in rows]
     if any(sum(each.kind is Kind.HUMAN for each in labelled(sample)) > 1 for sample in alone):
         return alone
-    texts = _join(alone, "pair", None, lambda number: rows[number][1])
+    texts = _join(alone, "response", None, lambda number: rows[number][1])
     layers = [(text.sample, [*text.people, *text.models.items()]) for text in texts.by_digest.values()]
     if texts.repeated or all(len(own) < 2 for _, own in layers):
         message = "No text is marked by two annotators, or one stands twice under one name."
         raise UsageError(message, "veriglot studio agreement shows which. Or leave out --annotator.")
-    layers += [(sample, []) for sample in alone if not _annotations(sample, "pair")]
+    layers += [(sample, []) for sample in alone if not _annotations(sample, "response")]
     replace = msgspec.structs.replace
     return [
         replace(row, annotations=tuple(replace(a.annotation, annotator=name) for name, a in own) or row.annotations)
@@ -362,14 +362,14 @@ def agreement(
 ) -> AgreementReport:
     """Measure agreement.
 
-    Samples with the same response in the same language are one text, so that annotators may stand in files or rows of
-    their own. Where one name annotated a text several times (as `gold` does in data sets that leave names out), pairs
-    of people are pooled, and Scott's pi stands in for Cohen's kappa.
+    Samples with the same response, evidence and question in the same language are one text, so that annotators may
+    stand in files or rows of their own. Where one name annotated a text several times (as `gold` does in data sets that
+    leave names out), pairs of people are pooled, and Scott's pi stands in for Cohen's kappa.
 
     Args:
         samples: with annotations.
-        unit: what is counted: `word`, `char`, `hf:TOKENIZER`; `pair` for responses as wholes (labels of a pair with its
-            evidence), `fact` for the facts that annotators labelled, or else those of `text.facts` that spans touch.
+        unit: what is counted: `word`, `char`, `hf:TOKENIZER`; `response` for responses as wholes (labels of each,
+            with evidence), `fact` for facts that annotators labelled, or else those of `text.facts` that spans touch.
         resamples: of whole texts; 0 for no intervals.
         seed: of the resamples and of chance in gamma.
         gamma: random annotations a text for gamma; 0 leaves it out, which is most of the work.
@@ -382,7 +382,7 @@ def agreement(
         UnknownNameError: no such unit.
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
-    unit = "pair" if unit == "response" else unit
+    unit = "response" if unit == "pair" else unit  # what it was called
     if unit not in {*_WHOLE, "char", "word"} and not unit.startswith("hf:"):
         raise UnknownNameError("unit", unit, (*_WHOLE, "char", "word", "hf:<tokenizer>"))
     texts = _join(samples, unit, where, file)
@@ -394,8 +394,8 @@ def agreement(
     if not (shared or silver or models):
         raise InputError(
             "no text has two annotators, so that there is nothing to compare",
-            "Give the files of all annotators together: rows with the same response are one text. Labels of"
-            " whole responses need --unit pair; a column of names, --map annotator=COLUMN.",
+            "Give the files of all annotators together: rows with one response, evidence and question are one text."
+            " Labels of whole responses need --unit response; a column of names, --map annotator=COLUMN.",
             field="annotations",
         )
     spans = unit not in _WHOLE  # gamma and F1 ask where marks are, and here they are where units are

@@ -66,7 +66,7 @@ __all__ = ["MOST_IMPORTED", "router"]
 class ProjectAgreement(Record):
     """Agreement as it is now."""
 
-    unit: str  # what is counted: `word`, `fact`, `sentence` or `pair`
+    unit: str  # what is counted: `word`, `fact`, `sentence` or `response`
     shared: int  # items that two people or more handed in
     best: dict[str, AgreementRow]  # language to the kappa of whoever agrees most with silver: the rule takes theirs
     lines: list[AgreementRow]  # all figures
@@ -91,7 +91,7 @@ def measure_agreement(
     by_type = not project.form.has_spans
     how: dict[str, Any] = {"by_single_type": by_type, "gamma": gamma, "resamples": _RESAMPLES, "progress": progress}
     lines = agreement_rows(people, silver, **how, memory=tx.remember("agreement", f"{language} {gamma}", dict))
-    unit = "word" if project.form.has_spans else project.form.unit or "pair"
+    unit = "word" if project.form.has_spans else project.form.unit or "response"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
     confused = Counter[tuple[str, str]]()
     for text in people:

@@ -100,7 +100,7 @@ class ProjectRates(Record):
 
 def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
     """The rates as they are now, and what suggestions do to the labels."""
-    unit = "word" if project.form.has_spans else project.form.unit or "pair"
+    unit = "word" if project.form.has_spans else project.form.unit or "response"
     by_language: dict[str, list[_Counted]] = {}
     for counted in _counted(tx, project):
         by_language.setdefault(counted.language, []).append(counted)

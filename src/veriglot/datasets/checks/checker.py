@@ -474,12 +474,12 @@ class _Checker:
         differing: list[tuple[int, str, bool, int]] = []  # row, kind, whether one of so many annotations is clean
         texts = 0
         for number, samples in self._copies():
-            by_kind: dict[str, list[Annotation]] = defaultdict(list)
+            by_kind: dict[tuple[str, str], list[Annotation]] = defaultdict(list)  # of one evidence
             for sample in samples:
                 for annotation in sample.annotations:
                     if sample.response == samples[0].response and annotation.spans is not None:
-                        by_kind[annotation.kind].append(annotation)
-            for kind, marked in by_kind.items():
+                        by_kind[annotation.kind, sample.evidence_text].append(annotation)
+            for (kind, _), marked in by_kind.items():
                 if len(marked) < 2:
                     continue
                 texts += 1

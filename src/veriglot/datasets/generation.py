@@ -251,7 +251,7 @@ class UsageFields(Record, kw_only=True):
         return (self.tokens_in * price_in + self.tokens_out * price_out) / 1e6
 
 
-class Account(msgspec.Struct, Generic[U], frozen=True):
+class Account(Record, Generic[U]):
     """What a run gave and cost.
 
     Attributes:

@@ -74,7 +74,7 @@ class RecordedFigure(msgspec.Struct, frozen=True):
         return Known(self.name, tuple(sorted(self.options.items())), self.detector)
 
 
-class Recorded(Versioned, frozen=True, kw_only=True):
+class Recorded(Versioned, kw_only=True):
     """Figures of one bench.
 
     Attributes:

@@ -223,7 +223,7 @@ class ByScript(msgspec.Struct, Generic[FittedT], frozen=True):
         return self.scripts[script] if script is not None and self.covers(tag, script) else self.default
 
 
-class Measured(Estimate, frozen=True):
+class Measured(Estimate):
     """One figure of a fit, on texts that the fit had not seen, with its 95% interval over texts.
 
     Attributes:
@@ -243,7 +243,7 @@ class Measured(Estimate, frozen=True):
     texts: int
 
 
-class Calibration(Versioned, frozen=True, kw_only=True):
+class Calibration(Versioned, kw_only=True):
     """A calibration of one detector.
 
     Attributes:

@@ -208,7 +208,7 @@ class Stacked(Record):
     source: Source
 
 
-class Stacking(Versioned, frozen=True, kw_only=True):
+class Stacking(Versioned, kw_only=True):
     """Learned weights of an ensemble.
 
     Attributes:

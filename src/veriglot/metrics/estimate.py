@@ -146,7 +146,7 @@ def too_few(texts: int, wanted: str = "an interval") -> str | None:
     return f"too few texts for {wanted}: {texts} text{'' if texts == 1 else 's'}, and {FEWEST_TEXTS} are the fewest"
 
 
-class ClusteredEstimate(Estimate, frozen=True):
+class ClusteredEstimate(Estimate):
     """An estimate from items in clusters (texts), with its percentile interval over resampled clusters.
 
     Attributes:
@@ -210,7 +210,7 @@ POOLED = "pooled"
 MEAN = "mean"
 
 
-class MetricResult(Estimate, frozen=True, kw_only=True, omit_defaults=True):
+class MetricResult(Estimate, kw_only=True, omit_defaults=True):
     """A metric in one language, with what it was measured on and how it was made.
 
     Attributes:

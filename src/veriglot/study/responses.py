@@ -358,7 +358,7 @@ def _model_of(sample: Sample, declared: Collection[str]) -> str:
 # The rehearsal: what a study would take.
 
 
-class ModelCost(Budget, frozen=True, kw_only=True):
+class ModelCost(Budget, kw_only=True):
     """What one model would take; of given responses, only the languages.
 
     Attributes:

@@ -114,7 +114,7 @@ class Cell(Record):
     length: float
 
 
-class Average(Interval, frozen=True):
+class Average(Interval):
     """Mean over the cells of one model or language: unweighted, with its sample standard deviation (mFAVA, Figure 4).
 
     Attributes:
@@ -141,7 +141,7 @@ class RankInterval(Record):
     high: int
 
 
-class Comparison(Interval, frozen=True):
+class Comparison(Interval):
     """Two models held against each other in one language, or over all (`*`).
 
     Attributes:
@@ -167,7 +167,7 @@ class Comparison(Interval, frozen=True):
     method: str
 
 
-class Correlation(Interval, frozen=True):
+class Correlation(Interval):
     """A relation of rates with something else: size, declared languages, response length, resourcedness.
 
     Attributes:

@@ -643,7 +643,7 @@ class Example(Record):
     edited: str
 
 
-class LanguageSummary(UsageFields, frozen=True):
+class LanguageSummary(UsageFields):
     """One language, and what it cost (in the total also what failed, which is in no language).
 
     Attributes:

@@ -120,7 +120,7 @@ class _ReadCounts(Record):
     translated: int
 
 
-class Cleaned(_ReadCounts, frozen=True):
+class Cleaned(_ReadCounts):
     """What became of all lines.
 
     Attributes:

@@ -369,7 +369,7 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
     return None
 
 
-class Injector(LanguageModel, frozen=True, kw_only=True):
+class Injector(LanguageModel, kw_only=True):
     """The model that puts errors into passages, and how.
 
     Attributes:

@@ -170,7 +170,7 @@ class SilverRejection(Record, omit_defaults=True):
     text: str = ""
 
 
-class Made(UsageFields, frozen=True):
+class Made(UsageFields):
     """What became of one seed, and what it cost. The row of the stage.
 
     Attributes:
@@ -382,7 +382,7 @@ class TypeAccount(Record):
         return self.taken / self.asked if self.asked else None
 
 
-class LanguageAccount(UsageFields, frozen=True):
+class LanguageAccount(UsageFields):
     """One language, and what it cost.
 
     Attributes:

@@ -110,7 +110,7 @@ def _covering(ranges: list[_Range], start: int, end: int) -> list[_Range]:
     return list(zip(starts, [*starts[1:], end], strict=True))
 
 
-class _Quoted(Quote, frozen=True, kw_only=True):
+class _Quoted(Quote, kw_only=True):
     type: str
 
 
@@ -216,7 +216,7 @@ class SpanJudge(_WindowedJudge):
         return voted(case.sample.response, case.resolved.tag, marks, threshold, list(self._types))
 
 
-class _Claimed(Quote, frozen=True, kw_only=True):
+class _Claimed(Quote, kw_only=True):
     claim: str
 
 

@@ -239,7 +239,7 @@ class PredictedLabels:
         return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**notes, self.annotator: why}})
 
     def _marked(self, prediction: Prediction, sample: Sample) -> Sample:
-        values: dict[str, float | str | None] = {
+        values = {
             "score": prediction.score,
             "detector": prediction.detector,
             "signature": prediction.signature,

@@ -207,7 +207,7 @@ def converse(
     source = iter(rows)
     while running := [work(row) for row in islice(source, block)]:
         results: dict[int, T] = {}
-        given: dict[int, list[A] | None] = dict.fromkeys(range(len(running)))
+        given = dict.fromkeys(range(len(running)))
         due = 0
         while given:
             asked: list[tuple[int, Sequence[Q]]] = []

@@ -84,7 +84,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         """Its detector, calibrated where it has a calibration, with the confidences of words."""
         from veriglot.detectors.registry import load_named
 
-        make: Callable[..., Detector] = partial(load_named, self.detector, **self.options)
+        make = partial(load_named, self.detector, **self.options)
         if self.calibration is not None:
             return Calibrated(make, calibration=self.calibration, threshold=threshold, words=True)
         return make(threshold=threshold, words=True)

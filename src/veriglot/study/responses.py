@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
 
@@ -274,7 +274,7 @@ def _connect(config: Config, entry: ModelEntry, folder: Folder, limits: Limits |
         "model": _server_name(config, entry) if entry.client == "transformers" else None,
         "revision": None if entry.client == "scripted" else entry.revision,
     }
-    options: dict[str, Any] = entry.options | {name: value for name, value in stated.items() if value is not None}
+    options = entry.options | {name: value for name, value in stated.items() if value is not None}
     return connect(entry.client, cache=folder.cache, limits=limits, **options)
 
 

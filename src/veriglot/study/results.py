@@ -409,7 +409,7 @@ def correlations(
     means = {name: average.mean for name, average in by_model.items()}
     rates = {tag: average.mean for tag, average in by_language.items()}
     sizes = {model.name: model.parameters for model in models}
-    declared: dict[str, float | None] = {model.name: model.languages for model in models}
+    declared = {model.name: model.languages for model in models}
     sound = [cell for cell in cells if cell.rates[0].status is Reliability.OK]
     length, unit = f"length of the response, in units ({config.study.unit})", config.study.unit
     results = [

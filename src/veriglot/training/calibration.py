@@ -656,7 +656,7 @@ def _stack_quality(
 ) -> list[Measured]:
     """Each member that gave words, their mean, and the stack, for all and for each script."""
     total = len(words.target)
-    systems: list[tuple[str, Float64s, Float64s]] = [
+    systems = [
         (name, words.given[:, index], np.full(total, thresholds[index]))
         for index, name in enumerate(names)
         if not np.isnan(words.given[:, index]).any()

@@ -298,7 +298,7 @@ def _network(config: NLIConfig) -> tuple[Any, Any]:
     labels = LABELS[config.labels]
     names = {"id2label": dict(enumerate(labels)), "label2id": {name: number for number, name in enumerate(labels)}}
     source = _source(config.model)
-    options: dict[str, Any] = hub_options(source)
+    options = hub_options(source)
     transformers.logging.set_verbosity_error()  # it lists the layers of the head, which are to be new
     with loading("encoder", source):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)

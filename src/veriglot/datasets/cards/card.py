@@ -82,7 +82,7 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
 def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
     try:
-        account: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        account = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (FileNotFoundError, IsADirectoryError):
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):

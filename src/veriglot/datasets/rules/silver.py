@@ -269,7 +269,7 @@ def _relation_error(quotation: Quotation, rng: Random) -> Edit | None:
 
     In a language whose opposites are not known, a word gives way to another one of its ending.
     """
-    ways: list[_Maker] = [_opposite if quotation.phrases is not None else _other_word, _turned]
+    ways = [_opposite if quotation.phrases is not None else _other_word, _turned]
     if rng.random() < _TURNED:
         ways.reverse()
     return next((edit for way in ways if (edit := way(quotation, rng)) is not None), None)

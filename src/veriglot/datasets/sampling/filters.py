@@ -555,7 +555,7 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
     if cleaning.skip:
         return stages.do("near", {"skip": True}, find_near, Cleaned, after="read")
     stages.do("repeats", {}, find_repeats, type(None), after="read")
-    settings: dict[str, Any] = {
+    settings = {
         "language": cleaning.language,
         "min_length": cleaning.min_length,
         "max_length": cleaning.max_length,

@@ -245,7 +245,6 @@ def mt_sample(
         VeriglotError: a scorer cannot be made, which is tried before anything else.
     """
     watch = watch or Watch()
-    folder.mkdir(parents=True, exist_ok=True)
     labels = [*order.columns.given, *(label for label, _ in order.scorers)]
     if len(set(labels)) < len(labels):
         raise UsageError("Two scorers, or columns of scores, have the same name.", "Name each once.")
@@ -258,7 +257,7 @@ def mt_sample(
         _check(order, was_read.lines, was_read.translated)
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
-        of_sample: dict[str, Any] = {**asdict(order.sampling), "scorers": labels}
+        of_sample = {**asdict(order.sampling), "scorers": labels}
         if was_read.translated:  # a sample is not replaced by another one unasked
             stages.check("sample", of_sample, after="near")
         _clear(folder)
@@ -623,7 +622,7 @@ def _samples_of(
     samples = []
     for index, line in enumerate(lines):
         scores = {label: float(own[index]) if np.isfinite(own[index]) else None for label, own in values.items()}
-        sampling: dict[str, Any] = {
+        sampling = {
             "chosen_by": choice.chosen_by[index],
             "scores": scores,
             "file": Path(order.paths[line.file]).name,

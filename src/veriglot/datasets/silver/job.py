@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from msgspec.structs import asdict, replace
 
@@ -339,7 +339,7 @@ class SilverJob:
         units = None
         if injector.per_sentence and edited.changes:
             units = (Unit(0, len(edited.text), edited.changes[0].type),)
-        made: dict[str, Any] = {
+        made = {
             "seed": seed.id,
             "passage": edited.original,
             "given": bool(seed.response.strip()),

@@ -57,14 +57,7 @@ if TYPE_CHECKING:
     Array = Float64s
     Mask = Bools
 
-__all__ = [
-    "SURE_TEXTS",
-    "UNTUNED",
-    "WITH_PAIRWISE",
-    "Judgement",
-    "Measurement",
-    "bench_draws",
-]
+__all__ = ["SURE_TEXTS", "UNTUNED", "WITH_PAIRWISE", "Judgement", "Measurement", "bench_draws"]
 
 
 # Thresholds at which scores become verdicts.

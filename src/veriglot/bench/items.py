@@ -49,17 +49,7 @@ if TYPE_CHECKING:
     Bounds = Int32s
     Mask = Bools
 
-__all__ = [
-    "HARD",
-    "OWN_MARKS",
-    "ItemTable",
-    "Opinion",
-    "cluster_of",
-    "item_labels",
-    "made_by",
-    "same_maker",
-    "tag_of",
-]
+__all__ = ["HARD", "OWN_MARKS", "ItemTable", "Opinion", "cluster_of", "item_labels", "made_by", "same_maker", "tag_of"]
 
 
 # Which language and text a sample belongs to.

@@ -248,10 +248,7 @@ class Auto(Configured):
 
 
 def _best(
-    recorded: Recorded | None,
-    loaded: Mapping[str, Detector],
-    candidates: Sequence[str] | None,
-    **options: Any,
+    recorded: Recorded | None, loaded: Mapping[str, Detector], candidates: Sequence[str] | None, **options: Any
 ) -> dict[tuple[str, _Setting], tuple[Detector, str]]:
     """The best detector that is here for each language and setting that figures are of, and why.
 

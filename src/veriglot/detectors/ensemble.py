@@ -48,15 +48,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float64s, Int32s
 
-__all__ = [
-    "Member",
-    "Mix",
-    "Stacked",
-    "Stacking",
-    "features",
-    "mean_of",
-    "read_members",
-]
+__all__ = ["Member", "Mix", "Stacked", "Stacking", "features", "mean_of", "read_members"]
 
 
 class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

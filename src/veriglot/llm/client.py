@@ -57,13 +57,7 @@ class ModelError(VeriglotError):
     """
 
     def __init__(
-        self,
-        message: str,
-        remedy: str = "",
-        *,
-        retryable: bool = False,
-        fatal: bool = False,
-        status: int | None = None,
+        self, message: str, remedy: str = "", *, retryable: bool = False, fatal: bool = False, status: int | None = None
     ) -> None:
         super().__init__(message, remedy, retryable=retryable)
         self.fatal = fatal

@@ -267,13 +267,7 @@ def _draw(table: Sequence[Measure], sums: Sums) -> list[_Drawn]:
 
 
 def _figure(
-    unit: str,
-    signature: str,
-    measure: Measure,
-    language: str,
-    drawn: _Drawn,
-    behind: _Behind,
-    note: str | None = None,
+    unit: str, signature: str, measure: Measure, language: str, drawn: _Drawn, behind: _Behind, note: str | None = None
 ) -> MetricResult:
     value, low, high = number(drawn.values[0]), None, None
     if value is None:
@@ -377,13 +371,7 @@ def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[Re
 
 
 def unit_draws(
-    confidences: Array,
-    gold: Mask,
-    texts: Int64s,
-    *,
-    resamples: int,
-    seed: int,
-    threshold: float | Array | None = None,
+    confidences: Array, gold: Mask, texts: Int64s, *, resamples: int, seed: int, threshold: float | Array | None = None
 ) -> dict[str, Array]:
     """Measures of level `unit`, by name: of the data (draw 0), and of resamples of whole texts if there are several.
 

@@ -368,9 +368,7 @@ class Service:
             self.wake()
 
     def run(
-        self,
-        take: Callable[[int], Sequence[Sample] | None],
-        give: Callable[[Sequence[Sample], Sequence[Any]], None],
+        self, take: Callable[[int], Sequence[Sample] | None], give: Callable[[Sequence[Sample], Sequence[Any]], None]
     ) -> None:
         """Judge until there is no more.
 

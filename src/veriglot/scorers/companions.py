@@ -31,12 +31,7 @@ class _CompanionScorer(PairScorer):
     """
 
     def _open(
-        self,
-        python: str | Path,
-        engine: str | Path,
-        options: dict[str, Any],
-        about: dict[str, Any],
-        **timeouts: float,
+        self, python: str | Path, engine: str | Path, options: dict[str, Any], about: dict[str, Any], **timeouts: float
     ) -> None:
         for what, seconds in timeouts.items():
             if not seconds > 0:

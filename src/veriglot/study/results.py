@@ -20,15 +20,7 @@ from veriglot.errors import MissingExtraError
 from veriglot.metrics.spans import ranges, segmenter
 from veriglot.rates.comparison import Difference, adjust, average, compare, correlate, rank_intervals, t_test
 from veriglot.rates.estimators import ESTIMATORS
-from veriglot.records import (
-    Interval,
-    Prediction,
-    Rate,
-    Reliability,
-    Sample,
-    Status,
-    encode,
-)
+from veriglot.records import Interval, Prediction, Rate, Reliability, Sample, Status, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, file_sha256, signature
 from veriglot.study.rates import Estimated, ProfileComparison, Rated, language_of

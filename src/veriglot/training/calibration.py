@@ -254,12 +254,7 @@ class ScriptFits(Generic[F]):
         self._bases = [(row.language or "").split("-")[0] for row in rows]
         self._fewest = fewest
 
-    def fit(
-        self,
-        units: Units,
-        fitted: Fit[F],
-        mask: Bools | None = None,
-    ) -> ByScript[F]:
+    def fit(self, units: Units, fitted: Fit[F], mask: Bools | None = None) -> ByScript[F]:
         """The fit for everything, and those by script."""
         chosen = np.ones(len(self.texts), bool) if mask is None else mask
         default = fitted(chosen[units.row], None, ())
@@ -274,10 +269,7 @@ class ScriptFits(Generic[F]):
         return ByScript(default, scripts)
 
     def crossed(
-        self,
-        units: Units,
-        fitted: Fit[F],
-        confidences: Callable[[F, Bools, Bools], Float64s | np.floating[Any]],
+        self, units: Units, fitted: Fit[F], confidences: Callable[[F, Bools, Bools], Float64s | np.floating[Any]]
     ) -> Float64s:
         """The confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
         result = np.zeros(len(units.target))

@@ -662,19 +662,11 @@ def _sample(
         evidence=article.passages,
         generator=Generator("rules", RULES_VERSION, settings.seed),
         annotations=(Annotation("rules", Kind.MODEL, settings.taxonomy, edited.spans),),
-        meta={
-            "group": article.id,
-            "silver": {"seed": article.id, **quotation.made(edited, f"rules@{RULES_VERSION}")},
-        },
+        meta={"group": article.id, "silver": {"seed": article.id, **quotation.made(edited, f"rules@{RULES_VERSION}")}},
     )
 
 
-def rule_silver(
-    output: Path,
-    articles: Articles,
-    settings: RuleSettings,
-    **run: Unpack[RunOptions],
-) -> Tally:
+def rule_silver(output: Path, articles: Articles, settings: RuleSettings, **run: Unpack[RunOptions]) -> Tally:
     """Make silver data by rule.
 
     Args:

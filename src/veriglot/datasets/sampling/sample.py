@@ -30,15 +30,7 @@ from msgspec.structs import asdict, replace
 
 from veriglot.datasets.generation import apportioned
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, groups_of, mixed
-from veriglot.datasets.sampling.filters import (
-    Cleaned,
-    Cleaning,
-    DropReason,
-    Shards,
-    Stages,
-    clean,
-    read,
-)
+from veriglot.datasets.sampling.filters import Cleaned, Cleaning, DropReason, Shards, Stages, clean, read
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
@@ -408,12 +400,7 @@ class _ScorerWorker:
     """Scores lines of a store whose numbers are in the file `clean_lines`."""
 
     def __init__(
-        self,
-        store: Path,
-        clean_lines: Path,
-        make: Callable[[], Any],
-        languages: tuple[str, str],
-        batch: int = _BATCH,
+        self, store: Path, clean_lines: Path, make: Callable[[], Any], languages: tuple[str, str], batch: int = _BATCH
     ) -> None:
         self._store, self._clean_lines = LineStore(store), clean_lines
         self._scorer, self._languages, self._batch = make(), languages, batch
@@ -600,11 +587,7 @@ def _name_of(line: Line, paths: Sequence[str]) -> str:
 
 
 def _samples_of(
-    order: MtSample,
-    lines: Sequence[Line],
-    choice: Choice,
-    values: dict[str, Float64s],
-    groups: Int64s,
+    order: MtSample, lines: Sequence[Line], choice: Choice, values: dict[str, Float64s], groups: Int64s
 ) -> list[Sample]:
     """The chosen lines as samples.
 
@@ -636,11 +619,7 @@ def _samples_of(
 
 
 def _write_lines(
-    path: Path,
-    store: LineStore,
-    numbers: NDArray[np.integer],
-    order: MtSample,
-    drop_reasons: UInt8s | None = None,
+    path: Path, store: LineStore, numbers: NDArray[np.integer], order: MtSample, drop_reasons: UInt8s | None = None
 ) -> None:
     """Write sources with their ids as JSON lines that a translator can add to; of lines that fell out, all and why."""
     path.parent.mkdir(parents=True, exist_ok=True)

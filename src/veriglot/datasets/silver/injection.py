@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-__all__ = [
-    "Injector",
-    "Order",
-    "Task",
-    "bare",
-    "read_reply",
-    "seed_fault",
-    "tasks",
-]
+__all__ = ["Injector", "Order", "Task", "bare", "read_reply", "seed_fault", "tasks"]
 
 
 # Where an edited text differs from the original, word by word.

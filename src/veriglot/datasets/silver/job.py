@@ -276,12 +276,7 @@ class SilverJob:
         for attempt in range(1, injector.attempts + 1):
             (reply,) = yield (injector.request(self.task, edited, type_, attempt),)
             result = read_reply(
-                edited.text,
-                reply,
-                type_,
-                form=injector.form,
-                taxonomy=injector.taxonomy,
-                language=self.language,
+                edited.text, reply, type_, form=injector.form, taxonomy=injector.taxonomy, language=self.language
             )
             if not isinstance(result, Edited):
                 self._reject(id_, type_, result, reply.text, attempt)

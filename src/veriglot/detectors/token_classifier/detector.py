@@ -315,11 +315,7 @@ class MarkedWords:
 
 
 def marked_words(
-    bounds: Int32s,
-    arranged: Arranged,
-    outputs: Sequence[TokenProbabilities],
-    labels: Labels,
-    pooling: str,
+    bounds: Int32s, arranged: Arranged, outputs: Sequence[TokenProbabilities], labels: Labels, pooling: str
 ) -> MarkedWords:
     """Pool tokens to words in each window; then each word takes the window in which it is supported best.
 

@@ -199,11 +199,11 @@ def mean_of_draws(parts: Sequence[Array]) -> Array:
     """The mean over cells, draw by draw, of those that are defined in the data; NaN where none is.
 
     Args:
-        parts: one array of shape `(1 + resamples,)` a cell, at least one. A resample in which one of the cells that
-            count is undefined is undefined.
+        parts: one array of shape `(1 + resamples,)` a cell; of none the mean has one draw. A resample in which one of
+            the cells that count is undefined is undefined.
     """
     defined = [part for part in parts if not np.isnan(part[0])]
-    return np.mean(defined, axis=0) if defined else np.full(len(parts[0]), np.nan)
+    return np.mean(defined, axis=0) if defined else np.full(len(parts[0]) if parts else 1, np.nan)
 
 
 POOLED = "pooled"

@@ -155,7 +155,7 @@ def in_waves(
     rows: Iterable[R],
     work: Callable[[R], Generator[tuple[Request, ...], list[Reply], T]],
     *,
-    jobs: int = 8,
+    jobs: int,
 ) -> Iterator[T | FailedRow]:
     """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
 

@@ -32,7 +32,7 @@ from veriglot.detectors.ensemble import Member, Mix, Stacked, Stacking, features
 from veriglot.detectors.grounding.detector import Line
 from veriglot.errors import UsageError
 from veriglot.metrics.estimate import percentile
-from veriglot.metrics.measures import RESAMPLES, unit_draws
+from veriglot.metrics.measures import unit_draws
 from veriglot.metrics.reference import labelled, reference, require_annotator, response_label, source_of
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
@@ -54,7 +54,7 @@ def figures(
 
     Resamples hang on the seed and the texts alone, so figures of the same units can be compared draw by draw.
     """
-    drawn = unit_draws(confidences, targets, texts, resamples=RESAMPLES, seed=seed, threshold=threshold)
+    drawn = unit_draws(confidences, targets, texts, seed=seed, threshold=threshold)
     measures = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
     measures |= {} if threshold is None else {"f1": "f1"}
     return {name: drawn[measure] for name, measure in measures.items()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.quality import Quality, QualityTally
 from veriglot.errors import MissingExtraError
@@ -282,7 +283,7 @@ class _Survey:
             cell.types[span.type or _UNTYPED] += max(0, count)
         most = max(span.confidence or 0.0 for span in spans)
         if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
-            shown = msgspec.structs.replace(prediction, words=None)
+            shown = replace(prediction, words=None)
             cell.best = (most, Example(sample, shown))
 
     def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
@@ -422,7 +423,7 @@ def _related(
     tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
     if tested is None:
         return None
-    return Correlation(name, of, **msgspec.structs.asdict(tested))
+    return Correlation(name, of, **asdict(tested))
 
 
 def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[str, float]:
@@ -613,7 +614,7 @@ def _overall(estimated: Estimated, names: Sequence[str], level: float) -> Averag
     every = [cell for cell, rated in estimated.cells.items() if any(rated.counted[0].given.values())]
     inside = [(name, tag) for name in candidates for tag in shared]
     over = _average(EVERYWHERE, inside, estimated, level)
-    return msgspec.structs.replace(over, unreliable=len(every) - len(inside))
+    return replace(over, unreliable=len(every) - len(inside))
 
 
 def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:

@@ -21,13 +21,12 @@ from veriglot.detectors.registry import load_if_here
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.plugins import Configured
-from veriglot.records import Status, Task
+from veriglot.records import Detector, Prediction, Sample, Status, Task
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Recorded", "RecordedFigure"]
 

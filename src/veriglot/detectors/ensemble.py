@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -44,8 +44,6 @@ from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from veriglot.arrays import Bools, Float64s, Int32s
 
 __all__ = ["Member", "Mix", "Stacked", "Stacking", "features", "mean_of", "read_members"]

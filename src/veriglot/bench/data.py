@@ -29,7 +29,7 @@ from veriglot.metrics.reference import (
     response_label,
     source_flags,
 )
-from veriglot.metrics.spans import Segmenter, covered, segmenter
+from veriglot.metrics.spans import covered, segmenter
 from veriglot.plugins import packaged
 from veriglot.records import Kind, Sample, Span, Unit, encode
 from veriglot.signatures import digest
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.config import Config, DataEntry
     from veriglot.bench.results import Level
+    from veriglot.metrics.spans import Segmenter
 
 __all__ = ["DataSet", "statistics_by_language"]
 

@@ -101,7 +101,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(what, extra) from error
 
 
-_UNREADABLE: dict[type[OSError], tuple[str, str]] = {
+_UNREADABLE = {
     FileNotFoundError: ("there is no such file or folder", "Check the path."),
     NotADirectoryError: ("there is no such file or folder", "Check the path."),
     IsADirectoryError: ("this is a folder, not a file", "Name a file in it."),

@@ -66,8 +66,7 @@ def _needing(package: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"This adapter is for {package}, but {error.name!r} cannot be imported.",
-            f"Type: pip install '{package}'",
+            f"This adapter is for {package}, but {error.name!r} cannot be imported.", f"Type: pip install '{package}'"
         ) from error
 
 

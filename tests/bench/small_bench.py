@@ -123,4 +123,4 @@ def difference(
     """Hold systems of no name against each other."""
     return leaderboard.difference(
         first, second, resampling, BenchComparison("", "response", measure, None, "", ""), **parts
-    )
+    ).row

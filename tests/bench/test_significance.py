@@ -164,7 +164,7 @@ def _all_pairs(labels: np.ndarray, noises: list[float], seed: int) -> list[leade
     resampling = Resampling.of(range(len(labels)), resamples=199, seed=seed)
     rows = {f"s{index}": judged(labels, noise, 100 * seed + index) for index, noise in enumerate(noises)}
     return [
-        leaderboard._difference(
+        leaderboard.difference(
             rows[first], rows[second], resampling, BenchComparison("", "response", "auroc", None, first, second)
         )
         for first, second in combinations(rows, 2)

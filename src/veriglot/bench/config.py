@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from veriglot.bench.results import Level
 from veriglot.detectors.registry import DETECTORS
@@ -310,16 +311,14 @@ def load(
     """
     with errors_of(path):
         bench = read_toml_records(path, Entries, "bench") if systems is None else _of_data(path, systems, columns or {})
-        entries = msgspec.structs.asdict(bench)
+        entries = asdict(bench)
         data = [
-            entry if entry.columns or entry.format else msgspec.structs.replace(entry, columns=dict(columns or {}))
+            entry if entry.columns or entry.format else replace(entry, columns=dict(columns or {}))
             for entry in bench.data
         ]
         if limit is not None:
             data = [
-                msgspec.structs.replace(
-                    entry, limit=min(limit, entry.limit or limit), dev_limit=min(limit, entry.dev_limit or limit)
-                )
+                replace(entry, limit=min(limit, entry.limit or limit), dev_limit=min(limit, entry.dev_limit or limit))
                 for entry in data
             ]
         config = Config(**entries | {"data": tuple(data)}, path=path)

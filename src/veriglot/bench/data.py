@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.bench.items import ItemLabels, ItemTable, item_labels, made_by, tag_of
 from veriglot.datasets.near_duplicates import text_keys, texts_of
@@ -275,13 +275,13 @@ def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
         tag = tag_of(sample.language)
         if wanted and tag not in wanted:
             continue
-        yield sample if sample.language in {None, tag} else msgspec.structs.replace(sample, language=tag)
+        yield sample if sample.language in {None, tag} else replace(sample, language=tag)
 
 
 def _with_language(sample: Sample) -> Sample:
     """The sample in the language that detectors identify, where it states none."""
     identified = resolve_language(sample) if sample.language is None else None
-    return sample if identified is None else msgspec.structs.replace(sample, language=identified.tag)
+    return sample if identified is None else replace(sample, language=identified.tag)
 
 
 def _texts(samples: Sequence[Sample]) -> dict[str, str]:

@@ -421,7 +421,7 @@ class Evaluator:
         asked, data = self.settings.annotator, source_of(self._hashes, self._kinds)
         require_annotator(asked, self._seen)
         builder = self._builder or Builder(self.settings.unit)
-        about: dict[str, str | float | None] = {
+        about = {
             "data": data.sha256,
             "detector": self.settings.detector,
             "made": self.settings.detector_signature,
@@ -609,7 +609,7 @@ def _paired(
 
 def _of_response(sample: Sample, prediction: Prediction, labels: Reference | None, types: Types) -> Iterator[Pair]:
     """The one type of a response; HalluVerse25's label `0` stands in `meta`, for it is no type."""
-    gold: set[str | None] = {UNMARKED if labels is not None or sample.meta.get("label") == "0" else None}
+    gold = {UNMARKED if labels is not None or sample.meta.get("label") == "0" else None}
     if labels is not None and labels.marks.types:
         gold = set(types.of_reference(labels.taxonomy, labels.marks.types))
     single = next(iter(gold)) if len(gold) == 1 else None

@@ -57,14 +57,7 @@ if TYPE_CHECKING:
     Array = Float64s
     Mask = Bools
 
-__all__ = [
-    "SURE_TEXTS",
-    "UNTUNED",
-    "WITH_PAIRWISE",
-    "Judgement",
-    "Measurement",
-    "bench_draws",
-]
+__all__ = ["SURE_TEXTS", "UNTUNED", "WITH_PAIRWISE", "Judgement", "Measurement", "bench_draws"]
 
 
 # Thresholds at which scores become verdicts.
@@ -444,7 +437,7 @@ class Measurement:
         behind = [parts[tag][1] for tag in defined or parts]
         chances = [estimate.chance for estimate in behind if estimate.chance is not None]
         mean = estimated(
-            mean_of_draws([values for values, _ in parts.values()]) if parts else np.array([np.nan]),
+            mean_of_draws([values for values, _ in parts.values()]),
             items=sum(estimate.items for estimate in behind),
             positives=sum(estimate.positives for estimate in behind),
             clusters=sum(estimate.clusters for estimate in behind),

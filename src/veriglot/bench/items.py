@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.detectors.units import judged_units
 from veriglot.errors import UsageError
@@ -49,17 +49,7 @@ if TYPE_CHECKING:
     Bounds = Int32s
     Mask = Bools
 
-__all__ = [
-    "HARD",
-    "OWN_MARKS",
-    "ItemTable",
-    "Opinion",
-    "cluster_of",
-    "item_labels",
-    "made_by",
-    "same_maker",
-    "tag_of",
-]
+__all__ = ["HARD", "OWN_MARKS", "ItemTable", "Opinion", "cluster_of", "item_labels", "made_by", "same_maker", "tag_of"]
 
 
 # Which language and text a sample belongs to.
@@ -295,7 +285,7 @@ class ItemTable:
             if self.level == "fact" and texts:
                 texts = [fact.text(sample.response) for fact in _facts(sample)]
             rows += [
-                msgspec.structs.replace(sample, id=f"{sample.id}#{number}", response=text, annotations=())
+                replace(sample, id=f"{sample.id}#{number}", response=text, annotations=())
                 for number, text in enumerate(texts, items.start)
             ]
         return rows

@@ -195,7 +195,7 @@ def difference(
     blank: BenchComparison,
     *,
     parts: Sequence[Mask] | None = None,
-) -> BenchComparison:
+) -> Test:
     """Hold a system against another on the items that both scored.
 
     Args:
@@ -212,17 +212,6 @@ def difference(
         UnknownNameError: no such measure.
         UsageError: a measure at a threshold, for a system without one.
     """
-    return _difference(system, baseline, resampling, blank, parts=parts).row
-
-
-def _difference(
-    system: Contender,
-    baseline: Contender,
-    resampling: Resampling,
-    blank: BenchComparison,
-    *,
-    parts: Sequence[Mask] | None = None,
-) -> Test:
     both = system.items.scored & baseline.items.scored
     alone = [int(np.count_nonzero(contender.items.scored & ~both)) for contender in (system, baseline)]
     masks = [both] if parts is None else [both & part for part in parts]
@@ -231,7 +220,7 @@ def _difference(
         for mask in masks
         if mask.any()
     ]
-    drawn = mean_of_draws(cells) if cells else np.array([np.nan])
+    drawn = mean_of_draws(cells)
     common = np.any(masks, axis=0) if masks else both
     clusters = resampling.select(common).clusters()
     row = replace(blank, items=int(np.count_nonzero(common)), left_out=(alone[0], alone[1]), clusters=clusters)
@@ -283,7 +272,7 @@ def comparisons(level: Level, board: Board, baseline: str, measure: str) -> list
             continue
         for name, contender in contenders.items():
             blank = BenchComparison(data, level, measure, at, name, baseline)
-            tests.append(_difference(contender, reference, measured.resampling, blank, parts=_parts(measured)))
+            tests.append(difference(contender, reference, measured.resampling, blank, parts=_parts(measured)))
     return tests
 
 
@@ -320,9 +309,7 @@ SIGNIFICANT = 0.05
 
 def winner(row: BenchComparison) -> str | None:
     """The better of two systems; None where the test does not tell them apart, or has fewer than 30 texts."""
-    if row.difference is None or row.adjusted is None or row.adjusted >= SIGNIFICANT or row.clusters < SURE_TEXTS:
-        return None
-    if not row.difference:
+    if not row.difference or row.adjusted is None or row.adjusted >= SIGNIFICANT or row.clusters < SURE_TEXTS:
         return None
     return row.system if (row.difference > 0) != (row.measure in LESS_IS_BETTER) else row.baseline
 
@@ -342,12 +329,12 @@ def pairs(level: Level, board: Board, values: Mapping[str, Array], measure: str)
     for first, second in combinations(values, 2):
         blank = BenchComparison(MEAN, level, measure, at, first, second)
         single = [
-            _difference(rows[first], rows[second], board[data].resampling, blank, parts=_parts(board[data]))
+            difference(rows[first], rows[second], board[data].resampling, blank, parts=_parts(board[data]))
             for data, rows in contenders.items()
             if first in rows and second in rows
         ]
         single = [test for test in single if test.row.difference is not None]
-        drawn = mean_of_draws([test.drawn for test in single]) if single else np.array([np.nan])
+        drawn = mean_of_draws([test.drawn for test in single])
         rows_of = [test.row for test in single]
         row = replace(
             blank,

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec.structs import replace
 
 from veriglot.bench.evaluation import holding
 from veriglot.bench.items import tag_of
@@ -236,10 +236,10 @@ class PredictedLabels:
                 field=f"meta.{UNCHECKED}",
             )
         self.unchecked[prediction.status] += 1
-        return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**notes, self.annotator: why}})
+        return replace(sample, meta={**sample.meta, UNCHECKED: {**notes, self.annotator: why}})
 
     def _marked(self, prediction: Prediction, sample: Sample) -> Sample:
-        values: dict[str, float | str | None] = {
+        values = {
             "score": prediction.score,
             "detector": prediction.detector,
             "signature": prediction.signature,
@@ -248,7 +248,7 @@ class PredictedLabels:
         ratings = {name: value for name, value in values.items() if value is not None}
         made = Annotation(self.annotator, Kind.MODEL, self.taxonomy, spans=prediction.spans or (), ratings=ratings)
         self.joined += 1
-        return msgspec.structs.replace(sample, annotations=(*sample.annotations, made))
+        return replace(sample, annotations=(*sample.annotations, made))
 
     def as_data(self) -> dict[str, Any]:
         """The account: what was joined, and what was not, with some ids of each."""

@@ -191,7 +191,7 @@ class BenchCell(msgspec.Struct, frozen=True):
     signature: str | None = None
 
 
-class BenchFigure(Estimate, frozen=True, omit_defaults=True, kw_only=True):
+class BenchFigure(Estimate, omit_defaults=True, kw_only=True):
     """One measured number.
 
     Attributes:
@@ -252,7 +252,7 @@ class BenchThreshold(Record):
     reason: str | None = None
 
 
-class BenchWin(Interval, frozen=True):
+class BenchWin(Interval):
     """How often a system is the best within a group of cells (data set and language).
 
     Attributes:
@@ -278,7 +278,7 @@ class BenchWin(Interval, frozen=True):
     mean: float | None
 
 
-class BenchComparison(Interval, frozen=True):
+class BenchComparison(Interval):
     """A system held against another by paired bootstrap over texts.
 
     Attributes:
@@ -308,7 +308,7 @@ class BenchComparison(Interval, frozen=True):
     reason: str | None = None
 
 
-class BenchStanding(Interval, frozen=True):
+class BenchStanding(Interval):
     """The place of a system at one level, over all data that no system was trained on.
 
     Attributes:

@@ -180,7 +180,6 @@ def _judge(
     cell = run.folder / "cells" / f"{name}-{key[:16]}"
     output = cell / "answers.jsonl"
     begin_anew = run.restart or (run.retry and any(answer.status == "failed" for answer in _read(output, system)))
-    cell.mkdir(parents=True, exist_ok=True)
     stage = Checkpoint(output, signature=made, restart=begin_anew, maker="system")
     clock = _Clock(cell / "costs.jsonl", system)
     if begin_anew:

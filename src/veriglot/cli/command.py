@@ -39,12 +39,7 @@ from veriglot.records.settings import read_toml
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = [
-    "Options",
-    "command",
-    "commented_toml",
-    "new_app",
-]
+__all__ = ["Options", "command", "commented_toml", "new_app"]
 
 
 @dataclass(frozen=True)
@@ -208,8 +203,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
         for parameter in flat:
             if configurable and parameter.default is ... and not values[parameter.name]:
                 raise UsageError(
-                    f"Missing option --{parameter.key}.",
-                    f"Add it, or write {parameter.key} into the file of --config.",
+                    f"Missing option --{parameter.key}.", f"Add it, or write {parameter.key} into the file of --config."
                 )
         try:
             code = copy_context().run(function, **_arguments(nodes, values))  # prompts of its own end with it

@@ -206,7 +206,6 @@ class _FactualSet:
 
     def make(self) -> tuple[FactualManifest | None, int]:
         """Make the set, or what is missing of it."""
-        self._root.mkdir(parents=True, exist_ok=True)
         lock = Lock(self._root / "manifest.json")
         try:
             account = self._chosen()

@@ -66,13 +66,7 @@ def check(
     cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
     with Watch(shown=not quiet) as steps:
         result = checked(
-            data,
-            format=format_,
-            language=known_tag(language),
-            splits=splits,
-            near=near,
-            clean=cleaning,
-            watch=steps,
+            data, format=format_, language=known_tag(language), splits=splits, near=near, clean=cleaning, watch=steps
         )
     for path, kind in pages:
         _write(result, path, kind)

@@ -21,14 +21,7 @@ from veriglot.cli.dataset_articles import (
 from veriglot.cli.dataset_silver import types_of
 from veriglot.cli.generation import Checks, Connection, Cost, Run, print_plan, references, show_account, tell
 from veriglot.cli.inputs import language_tags, require_files
-from veriglot.datasets.halluverse.facts import (
-    Chooser,
-    FactSettings,
-    Page,
-    choose_facts,
-    facts_path,
-    pages_of,
-)
+from veriglot.datasets.halluverse.facts import Chooser, FactSettings, Page, choose_facts, facts_path, pages_of
 from veriglot.datasets.halluverse.pairs import (
     TYPES,
     LanguageSummary,
@@ -213,8 +206,7 @@ def _seeds(facts: Path, pages: dict[str, Page]) -> list[Any]:
     seeds = seeds_of(read_facts(facts), pages)
     if not seeds:
         raise InputError(
-            f"No page gave a factual sentence; {facts} says why.",
-            "Lower min_sentences, or set any_subject.",
+            f"No page gave a factual sentence; {facts} says why.", "Lower min_sentences, or set any_subject."
         )
     return seeds
 

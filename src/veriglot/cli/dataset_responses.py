@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-import msgspec
+from msgspec.structs import asdict
 
 from veriglot.cli.command import command
 from veriglot.cli.console import print_json
@@ -144,10 +144,7 @@ def show_quality(responses: Queries, *, json: bool) -> None:
     qualities = measured(readable(responses.rows(), "rows could not be read: left out of this account"))
     if json:
         print_json(
-            [
-                {"model": model, "language": tag, **msgspec.structs.asdict(quality)}
-                for (model, tag), quality in qualities.items()
-            ]
+            [{"model": model, "language": tag, **asdict(quality)} for (model, tag), quality in qualities.items()]
         )
         return
     heads = ("responses", "words", "sentences", "most in", *_SHARES)

@@ -100,8 +100,7 @@ def _shares(text: str | None) -> dict[str, float]:
             shares[name.strip()] = float(number)
         except ValueError:
             raise UsageError(
-                f"`shares` has {part!r}.",
-                "Write it as entity=2,relation=1, with a number for each type.",
+                f"`shares` has {part!r}.", "Write it as entity=2,relation=1, with a number for each type."
             ) from None
     return shares
 

@@ -28,9 +28,7 @@ _FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is o
 
 
 @command
-def doctor(
-    json: bool = False,
-) -> int:
+def doctor(json: bool = False) -> int:
     """Show what is installed, what each extra would add, and which models load.
 
     Exits with 1 if something that the core needs is missing or a detector does not load.

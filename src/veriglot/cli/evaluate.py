@@ -347,19 +347,20 @@ _SHOWN = {"detector", "source", "method", "threshold", "quality", "data", "signa
 
 def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str, Any]:
     import msgspec
+    from msgspec.structs import asdict
 
     rows = {
         tag: [row._asdict() for row in table]
         for tag, table in evaluation.reliability().items()
         if any(r.units for r in table)
     }
-    coverage = {tag: {**msgspec.structs.asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()}
+    coverage = {tag: {**asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()}
     plain = {
         "signature": evaluation.signature,
         "about": evaluation.stored.about,
         "notes": evaluation.notes,
         "coverage": coverage,
-        "figures": [msgspec.structs.asdict(figure) for figure in evaluation.figures],
+        "figures": [asdict(figure) for figure in evaluation.figures],
         "reliability": rows,
     }
     if calibration is not None:

@@ -13,7 +13,7 @@ import msgspec
 
 from veriglot.cli.command import Options
 from veriglot.cli.console import Bar, listed, print_json, say
-from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, known_tag, rows_of
+from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
 from veriglot.datasets.queries import Part, Reference, reference_from
 from veriglot.datasets.silver.job import Support
 from veriglot.detectors.registry import load_detector
@@ -216,7 +216,7 @@ class Queries:
         if STDIN in names:
             raise UsageError("Standard input cannot be read again when the run goes on.", "Write it to a file first.")
         self._options = {"language": known_tag(reading.language), "format": reading.format}  # other ones, other rows
-        self.inputs: list[Input] = find_inputs(names, format_name=reading.format, skipped=say)
+        self.inputs = find_inputs(names, format_name=reading.format, skipped=say)
 
     @property
     def made_of(self) -> dict[str, Any]:

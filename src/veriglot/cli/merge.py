@@ -20,13 +20,7 @@ _KINDS = {".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 @command
-def merge(
-    shards: list[str],
-    *,
-    output: str,
-    overwrite: bool = False,
-    quiet: bool = False,
-) -> int:
+def merge(shards: list[str], *, output: str, overwrite: bool = False, quiet: bool = False) -> int:
     """Join the outputs of all shards of a run into the output of the same run without shards.
 
     veriglot detect answers.jsonl --shard 1/2 -o parts/1.jsonl

@@ -29,9 +29,7 @@ def _models() -> None:
 
 @app.command("list")
 @command
-def list_models(
-    json: bool = False,
-) -> None:
+def list_models(json: bool = False) -> None:
     """Show the models that Veriglot can get by name.
 
     Each has a size, a licence, languages and a status.
@@ -60,12 +58,7 @@ def list_models(
 
 @app.command("get")
 @command
-def get(
-    names: list[str],
-    source: str | None = None,
-    accept: bool = False,
-    quiet: bool = False,
-) -> None:
+def get(names: list[str], source: str | None = None, accept: bool = False, quiet: bool = False) -> None:
     """Fetch models, verify them, and print their paths.
 
     The size and SHA-256 of each file are verified. Files that are here are not fetched again, and an interrupted

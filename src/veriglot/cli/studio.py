@@ -567,11 +567,7 @@ def settle(
 
 @app.command("rates")
 @command
-def rates(
-    project: Path,
-    database: str | None = None,
-    json: bool = False,
-) -> None:
+def rates(project: Path, database: str | None = None, json: bool = False) -> None:
     """Show how often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels.
 
     Rates are those of `veriglot estimate --estimator ppi` where the project has predictions, else of the labels alone.

@@ -110,10 +110,7 @@ def run(
 
 @app.command("status")
 @command
-def status(
-    folder: str,
-    json: bool = False,
-) -> None:
+def status(folder: str, json: bool = False) -> None:
     """Show the progress of a run: responses and predictions done, failed and planned, by model and detector.
 
     It only reads the folder, so you can use it during a run.

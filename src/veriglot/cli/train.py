@@ -29,14 +29,7 @@ def _echo(line: str) -> None:
 
 @app.command("grounding")
 @command
-def grounding(
-    data: list[str],
-    *,
-    output: str,
-    seed: int = 0,
-    encoder: str | None = None,
-    epochs: int = 6,
-) -> None:
+def grounding(data: list[str], *, output: str, seed: int = 0, encoder: str | None = None, epochs: int = 6) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
     For example: veriglot train grounding silver/ checked.jsonl -o weights/
@@ -81,12 +74,7 @@ def reader(
 
 @app.command("tokens")
 @command
-def tokens(
-    config: str,
-    *,
-    dry_run: bool = False,
-    json: bool = False,
-) -> None:
+def tokens(config: str, *, dry_run: bool = False, json: bool = False) -> None:
     """Train token classifiers from any checkpoint of transformers; `hf:FOLDER` loads them. Rerun the command to resume.
 
     For example: veriglot train tokens multi.toml --dry-run
@@ -123,12 +111,7 @@ def tokens(
 
 @app.command("nli")
 @command
-def nli(
-    config: str,
-    *,
-    dry_run: bool = False,
-    json: bool = False,
-) -> None:
+def nli(config: str, *, dry_run: bool = False, json: bool = False) -> None:
     """Fine-tune an encoder to judge premise and hypothesis; `nli:FOLDER` loads it. Rerun the command to resume.
 
     For example: veriglot train nli nli.toml --dry-run
@@ -153,14 +136,7 @@ _ACCURACY = "data language rows accuracy low high majority"
 
 @app.command("stacking")
 @command
-def stacking(
-    data: list[str],
-    *,
-    members: str,
-    output: str,
-    annotator: str | None = None,
-    seed: int = 0,
-) -> None:
+def stacking(data: list[str], *, members: str, output: str, annotator: str | None = None, seed: int = 0) -> None:
     """Learn a weight for each of several detectors, by script, and show the result on held-out texts.
 
     For example: veriglot train stacking dev.jsonl --members grounding+reader -o stack.json

@@ -155,7 +155,7 @@ def in_waves(
     rows: Iterable[R],
     work: Callable[[R], Generator[tuple[Request, ...], list[Reply], T]],
     *,
-    jobs: int = 8,
+    jobs: int,
 ) -> Iterator[T | FailedRow]:
     """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
 
@@ -207,7 +207,7 @@ def converse(
     source = iter(rows)
     while running := [work(row) for row in islice(source, block)]:
         results: dict[int, T] = {}
-        given: dict[int, list[A] | None] = dict.fromkeys(range(len(running)))
+        given = dict.fromkeys(range(len(running)))
         due = 0
         while given:
             asked: list[tuple[int, Sequence[Q]]] = []
@@ -251,7 +251,7 @@ class UsageFields(Record, kw_only=True):
         return (self.tokens_in * price_in + self.tokens_out * price_out) / 1e6
 
 
-class Account(msgspec.Struct, Generic[U], frozen=True):
+class Account(Record, Generic[U]):
     """What a run gave and cost.
 
     Attributes:

@@ -410,7 +410,7 @@ def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[_R
     return None
 
 
-class Author(LanguageModel, frozen=True):
+class Author(LanguageModel):
     """The model that writes the queries.
 
     Attributes:

@@ -21,13 +21,12 @@ from veriglot.detectors.registry import load_if_here
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.plugins import Configured
-from veriglot.records import Status, Task
+from veriglot.records import Detector, Prediction, Sample, Status, Task
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Recorded", "RecordedFigure"]
 
@@ -74,7 +73,7 @@ class RecordedFigure(msgspec.Struct, frozen=True):
         return Known(self.name, tuple(sorted(self.options.items())), self.detector)
 
 
-class Recorded(Versioned, frozen=True, kw_only=True):
+class Recorded(Versioned, kw_only=True):
     """Figures of one bench.
 
     Attributes:
@@ -248,10 +247,7 @@ class Auto(Configured):
 
 
 def _best(
-    recorded: Recorded | None,
-    loaded: Mapping[str, Detector],
-    candidates: Sequence[str] | None,
-    **options: Any,
+    recorded: Recorded | None, loaded: Mapping[str, Detector], candidates: Sequence[str] | None, **options: Any
 ) -> dict[tuple[str, _Setting], tuple[Detector, str]]:
     """The best detector that is here for each language and setting that figures are of, and why.
 

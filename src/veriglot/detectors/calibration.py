@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,7 +29,6 @@ from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Self
 
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
 
@@ -223,7 +222,7 @@ class ByScript(msgspec.Struct, Generic[FittedT], frozen=True):
         return self.scripts[script] if script is not None and self.covers(tag, script) else self.default
 
 
-class Measured(Estimate, frozen=True):
+class Measured(Estimate):
     """One figure of a fit, on texts that the fit had not seen, with its 95% interval over texts.
 
     Attributes:
@@ -243,7 +242,7 @@ class Measured(Estimate, frozen=True):
     texts: int
 
 
-class Calibration(Versioned, frozen=True, kw_only=True):
+class Calibration(Versioned, kw_only=True):
     """A calibration of one detector.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -44,19 +44,9 @@ from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from veriglot.arrays import Bools, Float64s, Int32s
 
-__all__ = [
-    "Member",
-    "Mix",
-    "Stacked",
-    "Stacking",
-    "features",
-    "mean_of",
-    "read_members",
-]
+__all__ = ["Member", "Mix", "Stacked", "Stacking", "features", "mean_of", "read_members"]
 
 
 class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -84,7 +74,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         """Its detector, calibrated where it has a calibration, with the confidences of words."""
         from veriglot.detectors.registry import load_named
 
-        make: Callable[..., Detector] = partial(load_named, self.detector, **self.options)
+        make = partial(load_named, self.detector, **self.options)
         if self.calibration is not None:
             return Calibrated(make, calibration=self.calibration, threshold=threshold, words=True)
         return make(threshold=threshold, words=True)
@@ -208,7 +198,7 @@ class Stacked(Record):
     source: Source
 
 
-class Stacking(Versioned, frozen=True, kw_only=True):
+class Stacking(Versioned, kw_only=True):
     """Learned weights of an ensemble.
 
     Attributes:

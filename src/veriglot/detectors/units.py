@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.judging.base import DIGITS, has_fact_rules
 from veriglot.metrics.spans import RULE, fact_scores, sentence_scores, word_probabilities
@@ -83,7 +83,7 @@ class WithUnits:
     def _with_units(self, sample: Sample, prediction: Prediction) -> Prediction:
         made = f"{prediction.signature}|{self._made}" if prediction.signature else None
         if prediction.status is not Status.SCORED:
-            return msgspec.structs.replace(prediction, signature=made)
+            return replace(prediction, signature=made)
         units = judged_units(sample, prediction, self.level)
         notes = prediction.notes
         if units is None and self.level == "fact" and prediction.units:
@@ -93,7 +93,7 @@ class WithUnits:
         elif self.level == "fact" and not has_fact_rules(prediction.language or sample.language):
             notes = (*notes, _NOTE_SENTENCES)
         words = prediction.words if self.words else None
-        return msgspec.structs.replace(prediction, units=units, words=words, notes=notes, signature=made)
+        return replace(prediction, units=units, words=words, notes=notes, signature=made)
 
 
 def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[JudgedUnit, ...] | None:

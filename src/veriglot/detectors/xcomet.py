@@ -10,15 +10,7 @@ import numpy as np
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import agree
 from veriglot.hub.registry import offline
-from veriglot.judging.base import (
-    DIGITS,
-    BaseDetector,
-    NotScored,
-    ResolvedLanguage,
-    admit,
-    runs,
-    without_words,
-)
+from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, admit, runs, without_words
 from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Prediction, Sample, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature

@@ -60,8 +60,7 @@ def checked_address(base_url: str) -> str:
     if not usable or parts.query or parts.fragment:
         shown = base_url.partition("?")[0]  # keys are sometimes put behind it
         raise UsageError(
-            f"{shown!r} is not the address of a server.",
-            "Give one such as http://127.0.0.1:8000/v1, without a query.",
+            f"{shown!r} is not the address of a server.", "Give one such as http://127.0.0.1:8000/v1, without a query."
         )
     return base_url.rstrip("/")
 

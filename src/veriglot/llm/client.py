@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.plugins import packaged
@@ -57,13 +58,7 @@ class ModelError(VeriglotError):
     """
 
     def __init__(
-        self,
-        message: str,
-        remedy: str = "",
-        *,
-        retryable: bool = False,
-        fatal: bool = False,
-        status: int | None = None,
+        self, message: str, remedy: str = "", *, retryable: bool = False, fatal: bool = False, status: int | None = None
     ) -> None:
         super().__init__(message, remedy, retryable=retryable)
         self.fatal = fatal
@@ -220,14 +215,14 @@ class Request(Record, omit_defaults=True):
         schema = json.dumps(self.schema, ensure_ascii=False, sort_keys=True)
         wish = f"\n\nAnswer with one JSON value that follows this JSON schema, and with nothing else:\n{schema}"
         if self.prompt is not None:
-            return msgspec.structs.replace(self, prompt=f"{self.prompt}{wish}\n", schema=None)
+            return replace(self, prompt=f"{self.prompt}{wish}\n", schema=None)
         last = max((n for n, message in enumerate(self.messages) if message.role == "user"), default=-1)
         messages = list(self.messages)
         if last < 0:
             messages.append(Message("user", wish.strip()))
         else:
             messages[last] = Message("user", messages[last].content + wish)
-        return msgspec.structs.replace(self, messages=tuple(messages), schema=None)
+        return replace(self, messages=tuple(messages), schema=None)
 
 
 class Token(Record, array_like=True):

@@ -197,7 +197,7 @@ class OpenAI(Client):
     def _send(self, asked: Request) -> Reply:
         path = "completions" if asked.prompt is not None else "chat/completions"
         parameters = self._parameters(asked)
-        text: dict[str, Any] = {"prompt": asked.prompt} if asked.prompt is not None else {"messages": asked.messages}
+        text = {"prompt": asked.prompt} if asked.prompt is not None else {"messages": asked.messages}
         key = asked.key(self.signature)
         try:
             answer = self._session.post(

@@ -39,7 +39,7 @@ def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None
         MissingExtraError: its packages are not installed.
         UsageError: an option that makes no sense, or one that is missing.
     """
-    client: Client = CLIENTS.make(name, **options)
+    client = CLIENTS.make(name, **options)
     if limits is not None:
         client = Limited(client, limits)
     return client if cache is None else Cached(client, cache)

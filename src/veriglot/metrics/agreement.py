@@ -12,8 +12,8 @@ from importlib import import_module
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.errors import UsageError, needing
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
@@ -424,7 +424,7 @@ class _Work:
         estimate = estimated(draws, items=sizes[0], positives=sizes[1], clusters=clusters, why=why)
         reason = too_few(clusters)
         if estimate.value is not None and reason is not None:
-            estimate = msgspec.structs.replace(estimate, low=None, high=None, reason=reason)
+            estimate = replace(estimate, low=None, high=None, reason=reason)
         return AgreementFigure(measure, self._scope, self._language, between, pairs, estimate)
 
     def _add(self, rows: Array, places: Sequence[int]) -> Array:
@@ -461,7 +461,7 @@ class _Work:
         }
 
     def _mean(self, measure: str, cells: Sequence[tuple[Array, tuple[int, int], list[int]]]) -> AgreementFigure:
-        draws = mean_of_draws([draws for draws, _, _ in cells]) if cells else np.array([np.nan])
+        draws = mean_of_draws([draws for draws, _, _ in cells])
         sizes = sum(items for _, (items, _), _ in cells), sum(marked for _, (_, marked), _ in cells)
         defined = sum(not np.isnan(draws[0]) for draws, _, _ in cells)
         return self._figure(measure, (ALL, ALL), defined, draws, sizes, (i for *_, places in cells for i in places))

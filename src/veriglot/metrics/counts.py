@@ -41,15 +41,7 @@ if TYPE_CHECKING:
     Bounds = Int32s
     Mask = Bools
 
-__all__ = [
-    "Builder",
-    "Counts",
-    "CountsFile",
-    "Coverage",
-    "Histogram",
-    "JudgedResponse",
-    "Sums",
-]
+__all__ = ["Builder", "Counts", "CountsFile", "Coverage", "Histogram", "JudgedResponse", "Sums"]
 
 
 # Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.

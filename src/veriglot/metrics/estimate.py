@@ -146,7 +146,7 @@ def too_few(texts: int, wanted: str = "an interval") -> str | None:
     return f"too few texts for {wanted}: {texts} text{'' if texts == 1 else 's'}, and {FEWEST_TEXTS} are the fewest"
 
 
-class ClusteredEstimate(Estimate, frozen=True):
+class ClusteredEstimate(Estimate):
     """An estimate from items in clusters (texts), with its percentile interval over resampled clusters.
 
     Attributes:
@@ -199,18 +199,18 @@ def mean_of_draws(parts: Sequence[Array]) -> Array:
     """The mean over cells, draw by draw, of those that are defined in the data; NaN where none is.
 
     Args:
-        parts: one array of shape `(1 + resamples,)` a cell, at least one. A resample in which one of the cells that
-            count is undefined is undefined.
+        parts: one array of shape `(1 + resamples,)` a cell; of none the mean has one draw. A resample in which one of
+            the cells that count is undefined is undefined.
     """
     defined = [part for part in parts if not np.isnan(part[0])]
-    return np.mean(defined, axis=0) if defined else np.full(len(parts[0]), np.nan)
+    return np.mean(defined, axis=0) if defined else np.full(len(parts[0]) if parts else 1, np.nan)
 
 
 POOLED = "pooled"
 MEAN = "mean"
 
 
-class MetricResult(Estimate, frozen=True, kw_only=True, omit_defaults=True):
+class MetricResult(Estimate, kw_only=True, omit_defaults=True):
     """A metric in one language, with what it was measured on and how it was made.
 
     Attributes:

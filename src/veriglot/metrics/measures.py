@@ -267,13 +267,7 @@ def _draw(table: Sequence[Measure], sums: Sums) -> list[_Drawn]:
 
 
 def _figure(
-    unit: str,
-    signature: str,
-    measure: Measure,
-    language: str,
-    drawn: _Drawn,
-    behind: _Behind,
-    note: str | None = None,
+    unit: str, signature: str, measure: Measure, language: str, drawn: _Drawn, behind: _Behind, note: str | None = None
 ) -> MetricResult:
     value, low, high = number(drawn.values[0]), None, None
     if value is None:
@@ -377,13 +371,7 @@ def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[Re
 
 
 def unit_draws(
-    confidences: Array,
-    gold: Mask,
-    texts: Int64s,
-    *,
-    resamples: int,
-    seed: int,
-    threshold: float | Array | None = None,
+    confidences: Array, gold: Mask, texts: Int64s, *, seed: int, threshold: float | Array | None = None
 ) -> dict[str, Array]:
     """Measures of level `unit`, by name: of the data (draw 0), and of resamples of whole texts if there are several.
 
@@ -391,8 +379,7 @@ def unit_draws(
         confidences: of each unit, 0 to 1, shape `(n,)`.
         gold: whether each is unsupported, shape `(n,)`.
         texts: the text of each, shape `(n,)`.
-        resamples: how many; they hang on the seed and the texts alone.
-        seed: of the resamples.
+        seed: of the resamples, which hang on it and the texts alone.
         threshold: from which a unit is marked, for all or for each; None marks none.
     """
     keys, response = np.unique(texts, return_inverse=True)
@@ -402,7 +389,7 @@ def unit_draws(
     values = np.stack([gold, ~gold, confidences, (confidences - gold) ** 2], axis=1)
     names, histogram = tuple(map(str, keys)), Histogram(response, bin_of(confidences), values)
     counts = Counts("word", (), names, ("quality",) * len(names), names, {"unit": unit}, {"unit": histogram})
-    sums, _ = counts.sums("quality", resamples=resamples if len(names) > 1 else 0, seed=seed)
+    sums, _ = counts.sums("quality", resamples=RESAMPLES if len(names) > 1 else 0, seed=seed)
     return {measure.name: measure.value(sums) for measure in measures(()) if measure.level == "unit"}
 
 

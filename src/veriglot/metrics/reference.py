@@ -14,8 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
@@ -116,7 +116,7 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
         named = [a for a in annotations if a.annotator == annotator]
         return _single(sample, named[0]) if named else None
     annotations += [
-        msgspec.structs.replace(a, taxonomy=annotations[0].taxonomy, spans=())
+        replace(a, taxonomy=annotations[0].taxonomy, spans=())
         for a in sample.annotations
         if annotations and a not in annotations and a.ratings.get("unsupported") == 0
     ]
@@ -155,7 +155,7 @@ def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annota
         pool = [a for a in pool if a.annotator == _GOLD][:1] or pool
     if not pool:
         return None
-    by = pool[0] if len(pool) == 1 else msgspec.structs.replace(pool[0], annotator=annotator or "majority")
+    by = pool[0] if len(pool) == 1 else replace(pool[0], annotator=annotator or "majority")
     votes = sum(a.ratings["unsupported"] == 1 for a in pool)
     return by, votes > (0 if annotator == "union" else len(pool) / 2)
 
@@ -353,7 +353,7 @@ def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | N
     spans = prediction.spans or ()
     if prediction.words is None:
         remaining = tuple(span for span in spans if span.confidence is None or span.confidence >= threshold)
-        return msgspec.structs.replace(prediction, spans=remaining)
+        return replace(prediction, spans=remaining)
     cuts = _cuts(spans, sentences)
     runs: list[Span] = []
     open_run: list[float] = []
@@ -366,7 +366,7 @@ def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | N
         start = runs.pop().start if open_run else word.start
         open_run.append(word.confidence)
         runs.append(_typed(start, word.end, max(open_run), spans))
-    return msgspec.structs.replace(prediction, spans=tuple(runs))
+    return replace(prediction, spans=tuple(runs))
 
 
 def _cuts(spans: tuple[Span, ...], sentences: Int32s | None) -> Int32s:

@@ -25,17 +25,7 @@ if TYPE_CHECKING:
     Array = Float64s
     Mask = Bools
 
-__all__ = [
-    "BINS",
-    "COUNT_SCORES",
-    "EDGES",
-    "Ranked",
-    "ReliabilityBin",
-    "bin_of",
-    "coarse_bin",
-    "ratio",
-    "reliability",
-]
+__all__ = ["BINS", "COUNT_SCORES", "EDGES", "Ranked", "ReliabilityBin", "bin_of", "coarse_bin", "ratio", "reliability"]
 
 
 # Scores from counts of true and false positives and negatives: arrays whose last axis is `(tp, fp, fn, tn)`.

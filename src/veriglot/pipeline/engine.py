@@ -218,7 +218,7 @@ def failed_answer(sample: Sample, about: Description, reason: str) -> Prediction
 
 
 def _ask(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
-    answers: list[Any] = [*(maker.score(samples) if _is_scorer(maker) else maker.predict(samples))]
+    answers = [*(maker.score(samples) if _is_scorer(maker) else maker.predict(samples))]
     wanted = [sample.id for sample in samples]
     given = [answer.id for answer in answers]
     if given != wanted:
@@ -368,9 +368,7 @@ class Service:
             self.wake()
 
     def run(
-        self,
-        take: Callable[[int], Sequence[Sample] | None],
-        give: Callable[[Sequence[Sample], Sequence[Any]], None],
+        self, take: Callable[[int], Sequence[Sample] | None], give: Callable[[Sequence[Sample], Sequence[Any]], None]
     ) -> None:
         """Judge until there is no more.
 

@@ -49,7 +49,7 @@ def statistics(what: str) -> Any:
         return import_module("scipy.stats")
 
 
-class Difference(Interval, frozen=True):
+class Difference(Interval):
     """Two rates held against each other. Differences are first minus second, as shares.
 
     Attributes:
@@ -381,7 +381,7 @@ def _errors(centred: Array) -> Array:
 # Means over cells, t-tests with standardised effects, correlations, and p-values corrected for many comparisons.
 
 
-class Mean(Interval, frozen=True):
+class Mean(Interval):
     """An unweighted mean over cells, as in mFAVA's Figure 4: each language or model counts the same."""
 
     mean: float | None
@@ -423,7 +423,7 @@ def average(values: Values, draws: Array | None = None, *, confidence: float = 0
     return Mean(mean, sd, cells, left_out, low=low, high=high)
 
 
-class TTest(Interval, frozen=True):
+class TTest(Interval):
     """A test of two means. Differences are first minus second, in the unit of the data."""
 
     difference: float
@@ -493,7 +493,7 @@ _COEFFICIENTS = ("pearson", "spearman")
 _PERMUTED = 9  # up to so many points every order is tried (362,880 of them)
 
 
-class Correlated(Interval, frozen=True):
+class Correlated(Interval):
     """A correlation; for fewer than four points without an interval."""
 
     r: float

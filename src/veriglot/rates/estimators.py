@@ -438,7 +438,7 @@ DRAWS = 4000
 SEED = 0
 
 
-class RateEstimate(Estimate, frozen=True):
+class RateEstimate(Estimate):
     """A rate, between 0 and 1; its interval carries the uncertainty of study, profile and their drift together.
 
     Attributes:

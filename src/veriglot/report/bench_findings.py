@@ -137,7 +137,7 @@ def reading(view: View) -> list[str]:
     words = list(_RANKED) if view.levels else []
     words[:0] = [
         "Figures are means over a data set's languages, each measured alone, with 95% intervals over"
-        f" {results.resamples:,} resamples of whole texts; all systems share the resamples of a data set.",
+        f" {results.resamples:,} resamples of whole texts; all systems share the resamples of a data set."
     ]
     if results.answers:
         words.append(

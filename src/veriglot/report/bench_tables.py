@@ -57,12 +57,12 @@ class Board(NamedTuple):
     @property
     def ranked(self) -> list[Row]:
         """The rows with a rank: those of systems that left nothing out."""
-        return [row for row in self.rows if row.standing is not None and row.standing.best is not None]
+        return [row for row in self.rows if row.rank]
 
     @property
     def apart(self) -> list[Row]:
         """The rows of systems with figures that count, and without a rank since they left something out."""
-        return [row for row in self.rows if row.standing is not None and row.standing.best is None]
+        return [row for row in self.rows if row.standing is not None and not row.rank]
 
 
 class Row(NamedTuple):
@@ -206,7 +206,7 @@ def _group(row: Row) -> int:
     """Systems with a rank come first, then those that left something out, then those without figures that count."""
     if row.mean is None:
         return 2
-    return int(row.standing is not None and row.standing.best is None)
+    return int(row.standing is not None and not row.rank)
 
 
 # What programs read: every table as rows of plain values.
@@ -227,18 +227,20 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
     tables = {
         **{f"leaderboard_{level}": _board_rows(view.board(level)) for level in view.levels},
         "languages": _languages(view),
+        **of,
         "wins": Table(wins.title, (*wins.columns, "texts"), texts),
-        "comparisons": of["comparisons"], "pairs": of["pairs"], "answers": of["answers"],
         "correlations": _correlations(view),
         "pairwise": Table.of(
-            "How scorers go with themselves, pairwise: Pearson's correlation", view.pairwise,
+            "How scorers go with themselves, pairwise: Pearson's correlation",
+            view.pairwise,
             "system data level language value low high p items clusters reason",
             "system data level language r low high p items texts reason",
         ),
-        "type_accuracy": _type_accuracy(view), "type_confusions": _types(view), "cells": of["cells"],
-        "coverage": _coverage(view), "errors": of["errors"],
-        "thresholds": of["thresholds"], "data": _data(view), "systems": of["systems"], "figures": of["figures"],
-    }  # fmt: skip
+        "type_accuracy": _type_accuracy(view),
+        "type_confusions": _types(view),
+        "coverage": _coverage(view),
+        "data": _data(view),
+    }
     return {name: table for name, table in tables.items() if table.rows}
 
 

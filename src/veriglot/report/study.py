@@ -580,8 +580,7 @@ def study_table(results: StudyResults, format: str, *, table: str | None = None)
         name = table or "rates"
         return tables[name].to_csv() if name in tables else ""
     if format == "json":
-        data: Any = tables[table].records() if table is not None else _records(results, tables)
-        return as_json(data)
+        return as_json(_records(results, tables) if table is None else tables[table].records())
     if table is None:
         return (_markdown if format == "markdown" else _latex)(View(results))
     return tables[table].to_markdown() if format == "markdown" else tables[table].to_latex()

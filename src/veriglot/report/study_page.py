@@ -12,8 +12,8 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.metrics.reference import merged_runs
 from veriglot.metrics.spans import covered
@@ -655,7 +655,7 @@ def _visible(span: Span, text: str) -> Span:
         start -= 1
     while 0 < end < len(text) and _goes_on(text, end):
         end += 1
-    return msgspec.structs.replace(span, start=start, end=max(end, start + 1))
+    return replace(span, start=start, end=max(end, start + 1))
 
 
 def _goes_on(text: str, at: int) -> bool:

@@ -333,17 +333,17 @@ def points(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}".replace("-", MINUS)
 
 
-def signed(value: float, digits: int = 1) -> str:
+def signed(value: float) -> str:
     """A difference of shares in percentage points, with its sign: `+1.3`, `−0.4`, `0.0`."""
-    text = f"{100 * value:+.{digits}f}"
+    text = f"{100 * value:+.1f}"
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
 
 
-def interval(low: float | None, high: float | None, digits: int = 1) -> str:
+def interval(low: float | None, high: float | None) -> str:
     """Both ends in percentage points, `[6.1, 8.9]`; empty without an interval."""
     if low is None or high is None:
         return ""
-    return f"[{points(low, digits)}, {points(high, digits)}]"
+    return f"[{points(low)}, {points(high)}]"
 
 
 def by_wording(reasons: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

@@ -31,12 +31,7 @@ class _CompanionScorer(PairScorer):
     """
 
     def _open(
-        self,
-        python: str | Path,
-        engine: str | Path,
-        options: dict[str, Any],
-        about: dict[str, Any],
-        **timeouts: float,
+        self, python: str | Path, engine: str | Path, options: dict[str, Any], about: dict[str, Any], **timeouts: float
     ) -> None:
         for what, seconds in timeouts.items():
             if not seconds > 0:
@@ -106,10 +101,8 @@ class Comet(_CompanionScorer):
         accept_licence: bool = False,
     ) -> None:
         agree(model, accepted=accept_licence)
-        given = {
-            "model": model, "encoder": encoder, "device": device, "batch_size": batch_size, "offline": offline(),
-        }  # fmt: skip
         about = {"model": model, "encoder": encoder}
+        given = {**about, "device": device, "batch_size": batch_size, "offline": offline()}
         self._open(python_of("comet", python), "comet", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
@@ -195,8 +188,7 @@ class Blaser(_CompanionScorer):
             side, tag = ("source", tags[0]) if codes[0] is None else ("response", tags[1])
             reason = f"SONAR has to be told the language of the {side}, and there is no code for {tag or 'unknown'}"
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
-        row = {"source": pair.source, "response": pair.response}
-        return {**row, "source_language": codes[0], "language": codes[1]}
+        return {"source": pair.source, "response": pair.response, "source_language": codes[0], "language": codes[1]}
 
 
 class Process(_CompanionScorer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import UsageError
 from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
@@ -63,9 +63,7 @@ def _filled(sample: Sample, group: Iterable[tuple[str, int | None]]) -> Sample:
         return sample
     own = _own(sample)
     other_responses = [response for response, seed in group if (response, seed) != own]
-    return (
-        msgspec.structs.replace(sample, meta={**sample.meta, SISTERS: other_responses}) if other_responses else sample
-    )
+    return replace(sample, meta={**sample.meta, SISTERS: other_responses}) if other_responses else sample
 
 
 class Pairwise:
@@ -149,7 +147,7 @@ class Pairwise:
 
 def _against(sample: Sample, number: int, text: str) -> Sample:
     """The sample with one sister for evidence, and without what says nothing to a scorer."""
-    return msgspec.structs.replace(
+    return replace(
         sample,
         id=f"{sample.id}/{number}",
         evidence=(Evidence(text, id=f"s{number}", language=sample.language),),

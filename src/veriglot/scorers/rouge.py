@@ -23,15 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = [
-    "Overlap",
-    "Value",
-    "agreement",
-    "check_options",
-    "stop_words",
-    "tokens",
-    "tokens_with_places",
-]
+__all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
 
 
 Value = Literal["precision", "recall", "f1"]

@@ -510,7 +510,6 @@ class Checkpoint:
             UsageError: as `check`, or another process is making the output.
         """
         self._began = time.monotonic()
-        self.output.parent.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(self.output)
         try:
             self.check()

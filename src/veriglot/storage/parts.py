@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.signatures import file_sha256
@@ -111,7 +112,7 @@ class Block:
     def failed(self) -> tuple[FailedRow, ...]:
         """The rows that could not be read, each with its number."""
         numbered = enumerate(self.rows, self.start)
-        return tuple(msgspec.structs.replace(row, row=n) for n, row in numbered if isinstance(row, FailedRow))
+        return tuple(replace(row, row=n) for n, row in numbered if isinstance(row, FailedRow))
 
 
 class PartFolder:
@@ -300,4 +301,4 @@ def whole_manifest(folder: Path) -> Manifest:
     parts, manifest = finished_parts(folder), Manifest.load(folder / _LIST)
     assert manifest is not None
     tally = _tally(parts)
-    return msgspec.structs.replace(manifest, **tally.counts())
+    return replace(manifest, **tally.counts())

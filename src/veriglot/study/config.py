@@ -278,9 +278,7 @@ def _check_sources(config: Config) -> None:
             require_files(config.path.parent, entry.path, f"{field}.path")
     seeds = (0,) if queries is None else queries.seeds
     require(
-        seeds and len(set(seeds)) == len(seeds),
-        "a study needs at least one seed, and each seed once",
-        "queries.seeds",
+        seeds and len(set(seeds)) == len(seeds), "a study needs at least one seed, and each seed once", "queries.seeds"
     )
     require(
         Estimator.PPI not in config.estimators or config.labels is not None,

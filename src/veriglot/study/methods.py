@@ -9,7 +9,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from veriglot.plugins import packaged
 from veriglot.rates.estimators import ESTIMATORS
@@ -41,7 +41,7 @@ def described(results: StudyResults, config: Config, plan: Plan, estimated: Esti
         f"All figures were made with Veriglot {__version__}. Their signature is {results.signature}.",
     )
     raw = config.study.estimator is Estimator.RAW
-    return msgspec.structs.replace(
+    return replace(
         results,
         methods=tuple(filter(None, methods)),
         references=cite.references,

@@ -210,12 +210,7 @@ class Gold:
 
     @classmethod
     def of(
-        cls,
-        rows: Iterable[Sample | FailedRow],
-        *,
-        unit: str,
-        annotator: str | None = None,
-        path: str | None = None,
+        cls, rows: Iterable[Sample | FailedRow], *, unit: str, annotator: str | None = None, path: str | None = None
     ) -> Gold:
         """The labels of samples; none where there are no samples.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.responses import Budget, Respondent, budget, plan, responses
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -74,7 +75,7 @@ def rows_of(
     for path in paths:
         for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen, columns=columns):
             if isinstance(row, Sample) and row.language != (tag := tag_of(row.language)):
-                yield msgspec.structs.replace(row, language=tag)
+                yield replace(row, language=tag)
             else:
                 yield row
 
@@ -274,7 +275,7 @@ def _connect(config: Config, entry: ModelEntry, folder: Folder, limits: Limits |
         "model": _server_name(config, entry) if entry.client == "transformers" else None,
         "revision": None if entry.client == "scripted" else entry.revision,
     }
-    options: dict[str, Any] = entry.options | {name: value for name, value in stated.items() if value is not None}
+    options = entry.options | {name: value for name, value in stated.items() if value is not None}
     return connect(entry.client, cache=folder.cache, limits=limits, **options)
 
 
@@ -321,7 +322,7 @@ def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str,
         for number, row in enumerate(_given_rows(config)):
             watch.advance()
             if isinstance(row, FailedRow):
-                failures.write(encode(msgspec.structs.replace(row, row=number)) + b"\n")
+                failures.write(encode(replace(row, row=number)) + b"\n")
                 failed += 1
             elif not _is_wanted(row, config.languages):
                 left_out += 1
@@ -358,7 +359,7 @@ def _model_of(sample: Sample, declared: Collection[str]) -> str:
 # The rehearsal: what a study would take.
 
 
-class ModelCost(Budget, frozen=True, kw_only=True):
+class ModelCost(Budget, kw_only=True):
     """What one model would take; of given responses, only the languages.
 
     Attributes:
@@ -421,7 +422,7 @@ def _asked(config: Config, folder: Folder) -> list[ModelCost]:
         if entry.price_in is not None and entry.price_out is not None and needed.tokens_out is not None:
             cost = (needed.tokens_in * entry.price_in + needed.tokens_out * entry.price_out) / 1e6
         done = Progress.of(folder.responses(entry.name)).done
-        costs.append(ModelCost(**msgspec.structs.asdict(needed), model=entry.name, done=done, cost=cost))
+        costs.append(ModelCost(**asdict(needed), model=entry.name, done=done, cost=cost))
     return costs
 
 

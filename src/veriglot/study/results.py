@@ -14,21 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from veriglot.datasets.quality import Quality, QualityTally
 from veriglot.errors import MissingExtraError
 from veriglot.metrics.spans import ranges, segmenter
 from veriglot.rates.comparison import Difference, adjust, average, compare, correlate, rank_intervals, t_test
 from veriglot.rates.estimators import ESTIMATORS
-from veriglot.records import (
-    Interval,
-    Prediction,
-    Rate,
-    Reliability,
-    Sample,
-    Status,
-    encode,
-)
+from veriglot.records import Interval, Prediction, Rate, Reliability, Sample, Status, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, file_sha256, signature
 from veriglot.study.rates import Estimated, ProfileComparison, Rated, language_of
@@ -114,7 +107,7 @@ class Cell(Record):
     length: float
 
 
-class Average(Interval, frozen=True):
+class Average(Interval):
     """Mean over the cells of one model or language: unweighted, with its sample standard deviation (mFAVA, Figure 4).
 
     Attributes:
@@ -141,7 +134,7 @@ class RankInterval(Record):
     high: int
 
 
-class Comparison(Interval, frozen=True):
+class Comparison(Interval):
     """Two models held against each other in one language, or over all (`*`).
 
     Attributes:
@@ -167,7 +160,7 @@ class Comparison(Interval, frozen=True):
     method: str
 
 
-class Correlation(Interval, frozen=True):
+class Correlation(Interval):
     """A relation of rates with something else: size, declared languages, response length, resourcedness.
 
     Attributes:
@@ -290,7 +283,7 @@ class _Survey:
             cell.types[span.type or _UNTYPED] += max(0, count)
         most = max(span.confidence or 0.0 for span in spans)
         if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
-            shown = msgspec.structs.replace(prediction, words=None)
+            shown = replace(prediction, words=None)
             cell.best = (most, Example(sample, shown))
 
     def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
@@ -409,7 +402,7 @@ def correlations(
     means = {name: average.mean for name, average in by_model.items()}
     rates = {tag: average.mean for tag, average in by_language.items()}
     sizes = {model.name: model.parameters for model in models}
-    declared: dict[str, float | None] = {model.name: model.languages for model in models}
+    declared = {model.name: model.languages for model in models}
     sound = [cell for cell in cells if cell.rates[0].status is Reliability.OK]
     length, unit = f"length of the response, in units ({config.study.unit})", config.study.unit
     results = [
@@ -430,7 +423,7 @@ def _related(
     tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
     if tested is None:
         return None
-    return Correlation(name, of, **msgspec.structs.asdict(tested))
+    return Correlation(name, of, **asdict(tested))
 
 
 def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[str, float]:
@@ -621,7 +614,7 @@ def _overall(estimated: Estimated, names: Sequence[str], level: float) -> Averag
     every = [cell for cell, rated in estimated.cells.items() if any(rated.counted[0].given.values())]
     inside = [(name, tag) for name in candidates for tag in shared]
     over = _average(EVERYWHERE, inside, estimated, level)
-    return msgspec.structs.replace(over, unreliable=len(every) - len(inside))
+    return replace(over, unreliable=len(every) - len(inside))
 
 
 def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:

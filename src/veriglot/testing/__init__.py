@@ -344,12 +344,7 @@ class _Trial(ABC):
 
 
 def _try_out(
-    trial: type[_Trial],
-    load: Callable[..., Any],
-    samples: Sequence[Sample] | None,
-    *,
-    processes: bool,
-    **options: Any,
+    trial: type[_Trial], load: Callable[..., Any], samples: Sequence[Sample] | None, *, processes: bool, **options: Any
 ) -> Report:
     """Make a plug-in, which has to have all of a protocol, run all checks of its kind, and report, or raise."""
     given = ordinary_samples() if samples is None else list(samples)

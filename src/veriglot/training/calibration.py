@@ -32,7 +32,7 @@ from veriglot.detectors.ensemble import Member, Mix, Stacked, Stacking, features
 from veriglot.detectors.grounding.detector import Line
 from veriglot.errors import UsageError
 from veriglot.metrics.estimate import percentile
-from veriglot.metrics.measures import RESAMPLES, unit_draws
+from veriglot.metrics.measures import unit_draws
 from veriglot.metrics.reference import labelled, reference, require_annotator, response_label, source_of
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
@@ -54,7 +54,7 @@ def figures(
 
     Resamples hang on the seed and the texts alone, so figures of the same units can be compared draw by draw.
     """
-    drawn = unit_draws(confidences, targets, texts, resamples=RESAMPLES, seed=seed, threshold=threshold)
+    drawn = unit_draws(confidences, targets, texts, seed=seed, threshold=threshold)
     measures = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
     measures |= {} if threshold is None else {"f1": "f1"}
     return {name: drawn[measure] for name, measure in measures.items()}
@@ -254,12 +254,7 @@ class ScriptFits(Generic[F]):
         self._bases = [(row.language or "").split("-")[0] for row in rows]
         self._fewest = fewest
 
-    def fit(
-        self,
-        units: Units,
-        fitted: Fit[F],
-        mask: Bools | None = None,
-    ) -> ByScript[F]:
+    def fit(self, units: Units, fitted: Fit[F], mask: Bools | None = None) -> ByScript[F]:
         """The fit for everything, and those by script."""
         chosen = np.ones(len(self.texts), bool) if mask is None else mask
         default = fitted(chosen[units.row], None, ())
@@ -274,10 +269,7 @@ class ScriptFits(Generic[F]):
         return ByScript(default, scripts)
 
     def crossed(
-        self,
-        units: Units,
-        fitted: Fit[F],
-        confidences: Callable[[F, Bools, Bools], Float64s | np.floating[Any]],
+        self, units: Units, fitted: Fit[F], confidences: Callable[[F, Bools, Bools], Float64s | np.floating[Any]]
     ) -> Float64s:
         """The confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
         result = np.zeros(len(units.target))
@@ -656,7 +648,7 @@ def _stack_quality(
 ) -> list[Measured]:
     """Each member that gave words, their mean, and the stack, for all and for each script."""
     total = len(words.target)
-    systems: list[tuple[str, Float64s, Float64s]] = [
+    systems = [
         (name, words.given[:, index], np.full(total, thresholds[index]))
         for index, name in enumerate(names)
         if not np.isnan(words.given[:, index]).any()

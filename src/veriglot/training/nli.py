@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import torch
 import transformers
+from msgspec.structs import replace
 from torch.nn import ModuleList
 
 from veriglot.datasets.near_duplicates import text_keys, texts_of
@@ -298,7 +299,7 @@ def _network(config: NLIConfig) -> tuple[Any, Any]:
     labels = LABELS[config.labels]
     names = {"id2label": dict(enumerate(labels)), "label2id": {name: number for number, name in enumerate(labels)}}
     source = _source(config.model)
-    options: dict[str, Any] = hub_options(source)
+    options = hub_options(source)
     transformers.logging.set_verbosity_error()  # it lists the layers of the head, which are to be new
     with loading("encoder", source):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
@@ -408,7 +409,7 @@ def _job(config: NLIConfig, folder: Path) -> _Job:
             "Look at `label` and `labels` of the sets, and at max_length.",
         )
     result = _planned(config, network, rows, counts, +left_out)
-    result = msgspec.structs.replace(result, fingerprint=digest([repr(config), *map(repr, rows)])[:16])
+    result = replace(result, fingerprint=digest([repr(config), *map(repr, rows)])[:16])
     return _Job(network, tokenizer, rows, validation, result)
 
 
@@ -479,7 +480,7 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
     with whole_folder(output) as part, without_bars():
         job.network.save_pretrained(part)
         job.tokenizer.save_pretrained(part)
-        result = msgspec.structs.replace(job.result, accuracy=measure(part, job.validation, config))
+        result = replace(job.result, accuracy=measure(part, job.validation, config))
         write_json(part / "training.json", result)
         (part / "README.md").write_text(_card(config, result), "utf-8")
     shutil.rmtree(saved)

@@ -392,7 +392,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: Written) -> _
     settings.veriglot = {key: value for key, value in msgspec.to_builtins(written).items() if value}
     if config.attention is not None:
         set_attention(settings, config.attention)
-    options: dict[str, Any] = {"config": settings}
+    options = {"config": settings}
     if config.adapter == "qlora":
         options["quantization_config"] = quantised()
     loaded = load_pretrained(

@@ -22,13 +22,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from veriglot.datasets.checks.checker import CheckReport, check
 from veriglot.datasets.checks.findings import CheckedFile, checks
 from veriglot.datasets.checks.scan import DataFile, Splits, find_files
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
 from veriglot.plugins import packaged
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import languages
-from veriglot.records.settings import Record, read_toml_records
+from veriglot.records.settings import Record, errors_of, read_toml_records, require
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
 from veriglot.storage.files import beside
@@ -82,7 +82,7 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
 def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
     try:
-        account: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        account = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (FileNotFoundError, IsADirectoryError):
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
@@ -410,12 +410,10 @@ def read_given(path: Path) -> Any:
     Raises:
         InputError: it is no TOML, has a key that is not known, or a price or a time below 0.
     """
-    try:
+    with errors_of(path):
         given = read_toml_records(path, Given, "card's TOML file")
-    except InputError as error:
-        raise error.at(path=str(path)) from None
-    if min(given.cost.prompts, given.cost.replies, given.cost.seconds) < 0:
-        raise InputError("prices and seconds are at least 0", path=str(path), field="cost")
+        numbers = given.cost.prompts, given.cost.replies, given.cost.seconds
+        require(min(numbers) >= 0, "prices and seconds are at least 0", "cost")
     return given
 
 

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from veriglot.datasets.checks.findings import (
-    CheckedFile,
-    Finding,
-    LabelSet,
-    checks,
-    checks_version,
-)
+from veriglot.datasets.checks.findings import CheckedFile, Finding, LabelSet, checks, checks_version
 from veriglot.datasets.checks.rows import Fault, Index, repaired
 from veriglot.datasets.checks.scan import FirstPass, Row, Splits, Spool, find_files
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, NearIndex, equal_runs

@@ -15,15 +15,7 @@ from veriglot.records.settings import Record, StrictRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "CheckedFile",
-    "Example",
-    "Finding",
-    "LabelSet",
-    "Tally",
-    "checks",
-    "checks_version",
-]
+__all__ = ["CheckedFile", "Example", "Finding", "LabelSet", "Tally", "checks", "checks_version"]
 
 
 _Level = Literal["error", "warning", "note"]
@@ -199,13 +191,7 @@ class Tally:
             self._sums[check].of_layers[layer] += count
 
     def add(
-        self,
-        check: str,
-        example: Example,
-        count: int = 1,
-        *,
-        kind: str | None = None,
-        layer: str | None = None,
+        self, check: str, example: Example, count: int = 1, *, kind: str | None = None, layer: str | None = None
     ) -> None:
         """So many more have it, of a kind and in a layer; the first few examples of each file are kept."""
         sums = self._sums[check]

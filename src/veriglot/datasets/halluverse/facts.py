@@ -319,7 +319,7 @@ class FactSettings(StrictRecord):
         return None if reason is None else row
 
 
-class Chooser(LanguageModel, frozen=True):
+class Chooser(LanguageModel):
     """The model that chooses sentences.
 
     Attributes:
@@ -343,7 +343,7 @@ class Chooser(LanguageModel, frozen=True):
         return self.asked(prompt, attempt=attempt, answer=_Listed)
 
 
-class PageFacts(UsageFields, frozen=True):
+class PageFacts(UsageFields):
     """What became of one page, and what it cost. The row of the step.
 
     Attributes:

@@ -9,7 +9,7 @@ from math import exp, log
 from operator import attrgetter
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -154,7 +154,7 @@ def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Samp
     seeds = []
     for row in facts:
         page, reference = pages[row.id], pages[row.id].reference
-        meta: dict[str, Any] = {"group": page.group, "page": page.id}
+        meta = {"group": page.group, "page": page.id}
         if reference.meta.get("revision") is not None:
             meta["revision"] = reference.meta["revision"]
         of_page = Sample("", "", Task.BIOGRAPHY, reference.language, evidence=(reference.evidence,), meta=meta)
@@ -643,7 +643,7 @@ class Example(Record):
     edited: str
 
 
-class LanguageSummary(UsageFields, frozen=True):
+class LanguageSummary(UsageFields):
     """One language, and what it cost (in the total also what failed, which is in no language).
 
     Attributes:
@@ -718,7 +718,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
         fact_failures: pages that failed in the first step.
     """
     account, rows = load_account(output), read_facts(facts_path(output))
-    counts: dict[str, _Counts] = {tag: _Counts() for tag in sorted({row.language for row in rows})}
+    counts = {tag: _Counts() for tag in sorted({row.language for row in rows})}
     everything = _Counts()
     examples = []
     for sample in samples_of(output):

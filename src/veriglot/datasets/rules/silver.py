@@ -269,7 +269,7 @@ def _relation_error(quotation: Quotation, rng: Random) -> Edit | None:
 
     In a language whose opposites are not known, a word gives way to another one of its ending.
     """
-    ways: list[_Maker] = [_opposite if quotation.phrases is not None else _other_word, _turned]
+    ways = [_opposite if quotation.phrases is not None else _other_word, _turned]
     if rng.random() < _TURNED:
         ways.reverse()
     return next((edit for way in ways if (edit := way(quotation, rng)) is not None), None)
@@ -662,19 +662,11 @@ def _sample(
         evidence=article.passages,
         generator=Generator("rules", RULES_VERSION, settings.seed),
         annotations=(Annotation("rules", Kind.MODEL, settings.taxonomy, edited.spans),),
-        meta={
-            "group": article.id,
-            "silver": {"seed": article.id, **quotation.made(edited, f"rules@{RULES_VERSION}")},
-        },
+        meta={"group": article.id, "silver": {"seed": article.id, **quotation.made(edited, f"rules@{RULES_VERSION}")}},
     )
 
 
-def rule_silver(
-    output: Path,
-    articles: Articles,
-    settings: RuleSettings,
-    **run: Unpack[RunOptions],
-) -> Tally:
+def rule_silver(output: Path, articles: Articles, settings: RuleSettings, **run: Unpack[RunOptions]) -> Tally:
     """Make silver data by rule.
 
     Args:

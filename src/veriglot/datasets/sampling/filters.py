@@ -19,14 +19,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict, replace
 
-from veriglot.datasets.near_duplicates import (
-    BANDS,
-    SHINGLES_VERSION,
-    Buckets,
-    ShingleCache,
-    dense_table,
-    minhash,
-)
+from veriglot.datasets.near_duplicates import BANDS, SHINGLES_VERSION, Buckets, ShingleCache, dense_table, minhash
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWriter, key_of, lines_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.records.languages import same_language
@@ -46,15 +39,7 @@ if TYPE_CHECKING:
     Hashes = UInt64s
     Reasons = UInt8s
 
-__all__ = [
-    "Cleaned",
-    "Cleaning",
-    "DropReason",
-    "Shards",
-    "Stages",
-    "clean",
-    "read",
-]
+__all__ = ["Cleaned", "Cleaning", "DropReason", "Shards", "Stages", "clean", "read"]
 
 T = TypeVar("T")
 
@@ -120,7 +105,7 @@ class _ReadCounts(Record):
     translated: int
 
 
-class Cleaned(_ReadCounts, frozen=True):
+class Cleaned(_ReadCounts):
     """What became of all lines.
 
     Attributes:
@@ -421,13 +406,7 @@ def mark_repeats(store: LineStore, drop_reasons: Reasons) -> None:
 
 
 def mark_near_duplicates(
-    store: LineStore,
-    shards: Shards,
-    drop_reasons: Reasons,
-    *,
-    near: float,
-    unique: str,
-    watch: Watch,
+    store: LineStore, shards: Shards, drop_reasons: Reasons, *, near: float, unique: str, watch: Watch
 ) -> int:
     """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
     slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // _AT_ONCE))
@@ -468,11 +447,7 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
         InputError: an input does not exist, or holds no line.
     """
     files = [InputFile.of(path) for path in (*paths, *columns.targets)]
-    settings = {
-        "inputs": [(file.path, file.sha256) for file in files],
-        "unique": cleaning.unique,
-        **asdict(columns),
-    }
+    settings = {"inputs": [(file.path, file.sha256) for file in files], "unique": cleaning.unique, **asdict(columns)}
 
     def read_lines(folder: Path) -> _ReadCounts:
         watch.begin("reading", None)
@@ -555,7 +530,7 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
     if cleaning.skip:
         return stages.do("near", {"skip": True}, find_near, Cleaned, after="read")
     stages.do("repeats", {}, find_repeats, type(None), after="read")
-    settings: dict[str, Any] = {
+    settings = {
         "language": cleaning.language,
         "min_length": cleaning.min_length,
         "max_length": cleaning.max_length,

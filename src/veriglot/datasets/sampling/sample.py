@@ -30,15 +30,7 @@ from msgspec.structs import asdict, replace
 
 from veriglot.datasets.generation import apportioned
 from veriglot.datasets.near_duplicates import SHINGLES_VERSION, groups_of, mixed
-from veriglot.datasets.sampling.filters import (
-    Cleaned,
-    Cleaning,
-    DropReason,
-    Shards,
-    Stages,
-    clean,
-    read,
-)
+from veriglot.datasets.sampling.filters import Cleaned, Cleaning, DropReason, Shards, Stages, clean, read
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
@@ -245,7 +237,6 @@ def mt_sample(
         VeriglotError: a scorer cannot be made, which is tried before anything else.
     """
     watch = watch or Watch()
-    folder.mkdir(parents=True, exist_ok=True)
     labels = [*order.columns.given, *(label for label, _ in order.scorers)]
     if len(set(labels)) < len(labels):
         raise UsageError("Two scorers, or columns of scores, have the same name.", "Name each once.")
@@ -258,7 +249,7 @@ def mt_sample(
         _check(order, was_read.lines, was_read.translated)
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
-        of_sample: dict[str, Any] = {**asdict(order.sampling), "scorers": labels}
+        of_sample = {**asdict(order.sampling), "scorers": labels}
         if was_read.translated:  # a sample is not replaced by another one unasked
             stages.check("sample", of_sample, after="near")
         _clear(folder)
@@ -409,12 +400,7 @@ class _ScorerWorker:
     """Scores lines of a store whose numbers are in the file `clean_lines`."""
 
     def __init__(
-        self,
-        store: Path,
-        clean_lines: Path,
-        make: Callable[[], Any],
-        languages: tuple[str, str],
-        batch: int = _BATCH,
+        self, store: Path, clean_lines: Path, make: Callable[[], Any], languages: tuple[str, str], batch: int = _BATCH
     ) -> None:
         self._store, self._clean_lines = LineStore(store), clean_lines
         self._scorer, self._languages, self._batch = make(), languages, batch
@@ -601,11 +587,7 @@ def _name_of(line: Line, paths: Sequence[str]) -> str:
 
 
 def _samples_of(
-    order: MtSample,
-    lines: Sequence[Line],
-    choice: Choice,
-    values: dict[str, Float64s],
-    groups: Int64s,
+    order: MtSample, lines: Sequence[Line], choice: Choice, values: dict[str, Float64s], groups: Int64s
 ) -> list[Sample]:
     """The chosen lines as samples.
 
@@ -623,7 +605,7 @@ def _samples_of(
     samples = []
     for index, line in enumerate(lines):
         scores = {label: float(own[index]) if np.isfinite(own[index]) else None for label, own in values.items()}
-        sampling: dict[str, Any] = {
+        sampling = {
             "chosen_by": choice.chosen_by[index],
             "scores": scores,
             "file": Path(order.paths[line.file]).name,
@@ -637,11 +619,7 @@ def _samples_of(
 
 
 def _write_lines(
-    path: Path,
-    store: LineStore,
-    numbers: NDArray[np.integer],
-    order: MtSample,
-    drop_reasons: UInt8s | None = None,
+    path: Path, store: LineStore, numbers: NDArray[np.integer], order: MtSample, drop_reasons: UInt8s | None = None
 ) -> None:
     """Write sources with their ids as JSON lines that a translator can add to; of lines that fell out, all and why."""
     path.parent.mkdir(parents=True, exist_ok=True)

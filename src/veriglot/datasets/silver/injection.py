@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-__all__ = [
-    "Injector",
-    "Order",
-    "Task",
-    "bare",
-    "read_reply",
-    "seed_fault",
-    "tasks",
-]
+__all__ = ["Injector", "Order", "Task", "bare", "read_reply", "seed_fault", "tasks"]
 
 
 # Where an edited text differs from the original, word by word.
@@ -369,7 +361,7 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
     return None
 
 
-class Injector(LanguageModel, frozen=True, kw_only=True):
+class Injector(LanguageModel, kw_only=True):
     """The model that puts errors into passages, and how.
 
     Attributes:

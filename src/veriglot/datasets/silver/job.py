@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from msgspec.structs import asdict, replace
 
@@ -170,7 +170,7 @@ class SilverRejection(Record, omit_defaults=True):
     text: str = ""
 
 
-class Made(UsageFields, frozen=True):
+class Made(UsageFields):
     """What became of one seed, and what it cost. The row of the stage.
 
     Attributes:
@@ -276,12 +276,7 @@ class SilverJob:
         for attempt in range(1, injector.attempts + 1):
             (reply,) = yield (injector.request(self.task, edited, type_, attempt),)
             result = read_reply(
-                edited.text,
-                reply,
-                type_,
-                form=injector.form,
-                taxonomy=injector.taxonomy,
-                language=self.language,
+                edited.text, reply, type_, form=injector.form, taxonomy=injector.taxonomy, language=self.language
             )
             if not isinstance(result, Edited):
                 self._reject(id_, type_, result, reply.text, attempt)
@@ -339,7 +334,7 @@ class SilverJob:
         units = None
         if injector.per_sentence and edited.changes:
             units = (Unit(0, len(edited.text), edited.changes[0].type),)
-        made: dict[str, Any] = {
+        made = {
             "seed": seed.id,
             "passage": edited.original,
             "given": bool(seed.response.strip()),
@@ -382,7 +377,7 @@ class TypeAccount(Record):
         return self.taken / self.asked if self.asked else None
 
 
-class LanguageAccount(UsageFields, frozen=True):
+class LanguageAccount(UsageFields):
     """One language, and what it cost.
 
     Attributes:

@@ -97,7 +97,7 @@ class MarkAccount(Record):
         return self.dropped / self.asked if self.asked else None
 
 
-class TranslationLanguage(UsageFields, frozen=True):
+class TranslationLanguage(UsageFields):
     """One language, or all of them.
 
     Attributes:
@@ -160,7 +160,7 @@ class _Rejection(Record, omit_defaults=True):
     text: str = ""
 
 
-class _TranslatedRow(UsageFields, frozen=True):
+class _TranslatedRow(UsageFields):
     """What became of a task; without a sample where the row was set aside."""
 
     id: str

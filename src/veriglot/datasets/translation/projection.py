@@ -636,10 +636,7 @@ def _sentence(source: Side, target: Side, mark: Range) -> Range | None:
 
 
 def _best(
-    source: Side,
-    target: Side,
-    mark: Range,
-    candidates: Sequence[tuple[_Way, tuple[Range, ...], float]],
+    source: Side, target: Side, mark: Range, candidates: Sequence[tuple[_Way, tuple[Range, ...], float]]
 ) -> PlacedMark:
     best = PlacedMark()
     for way, parts, own in candidates:

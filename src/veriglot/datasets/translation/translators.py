@@ -239,7 +239,7 @@ class ModelTranslator:
 
     def request(self, wanted: TranslationRequest) -> Request:
         """What is asked for a text."""
-        prompt: str = load_prompts("translation")["marked" if wanted.marked else "plain"].format(
+        prompt = load_prompts("translation")["marked" if wanted.marked else "plain"].format(
             source=_named(wanted.source),
             target=_named(wanted.target),
             text=wanted.text,

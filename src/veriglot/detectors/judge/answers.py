@@ -25,16 +25,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Int64s
 
-__all__ = [
-    "Quote",
-    "excerpt",
-    "label_probabilities",
-    "list_probability",
-    "locate",
-    "read_answer",
-    "spans_of",
-    "voted",
-]
+__all__ = ["Quote", "excerpt", "label_probabilities", "list_probability", "locate", "read_answer", "spans_of", "voted"]
 
 
 Range = tuple[int, int]

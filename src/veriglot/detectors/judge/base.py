@@ -146,7 +146,7 @@ class _Asking:
 
     def generation(self, bound: int) -> Settings:
         """How the model generates; `bound` is the most tokens of a reply where the user set none."""
-        own: dict[str, Any] = {"max_tokens": self.max_tokens, "temperature": self._temperature()}
+        own = {"max_tokens": self.max_tokens, "temperature": self._temperature()}
         given = {name: value for name, value in own.items() if value is not None} | dict(self.settings)
         try:
             settings = msgspec.convert(given, Settings)
@@ -309,9 +309,9 @@ class Judge(BaseDetector[Case, _Asked]):
                     raise UsageError(f"The option {name} is no JSON object: {options[name]!r}.") from error
         self._asking = _Asking(**options)
         super().__init__(self._default_threshold() if threshold is None else threshold, words=words)
-        self._prompt: Prompt = load_prompt(self.kind.replace("-", "_"), self.fields, prompt)
+        self._prompt = load_prompt(self.kind.replace("-", "_"), self.fields, prompt)
         self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
-        self._client: Client = self._asking.connected(self._limits)
+        self._client = self._asking.connected(self._limits)
 
     def _default_threshold(self) -> float:
         """The threshold where the user sets none."""

@@ -110,7 +110,7 @@ def _covering(ranges: list[_Range], start: int, end: int) -> list[_Range]:
     return list(zip(starts, [*starts[1:], end], strict=True))
 
 
-class _Quoted(Quote, frozen=True, kw_only=True):
+class _Quoted(Quote, kw_only=True):
     type: str
 
 
@@ -216,7 +216,7 @@ class SpanJudge(_WindowedJudge):
         return voted(case.sample.response, case.resolved.tag, marks, threshold, list(self._types))
 
 
-class _Claimed(Quote, frozen=True, kw_only=True):
+class _Claimed(Quote, kw_only=True):
     claim: str
 
 
@@ -352,7 +352,7 @@ class FactJudge(_WindowedJudge):
         if len(windows) == 1:
             return windows[0]
         # Support by any window is support; of those that do not support a claim, one that contradicts it says more.
-        ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
+        ranks = ("supported", "contradicted", "unverified")
         by_claim = zip(*(window.verdicts for window in windows), strict=True)
         verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
         known = [window.probabilities for window in windows if window.probabilities is not None]
@@ -617,7 +617,7 @@ class PairJudge(Judge):
             shares = opinions[0][1] or {}
             confidence = "token_probabilities" if shares else "verdict"
         sure = round(shares[label], DIGITS) if shares else None
-        notes: tuple[str, ...] = () if NO_ERROR in self._meanings else ("verdict:type only",)
+        notes = () if NO_ERROR in self._meanings else ("verdict:type only",)
         marks = [] if label == NO_ERROR else [Span(0, len(case.sample.response), label, sure)]
         if marks and sure is not None and sure < self._threshold:
             marks, notes = [], (*notes, "spans:1 below the threshold")

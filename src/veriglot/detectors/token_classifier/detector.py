@@ -7,7 +7,7 @@ response that is longer into overlapping pieces; every piece is held against eve
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
@@ -42,8 +42,6 @@ from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
 
 __all__ = ["FORMATS", "Tokens", "prompt_for"]
@@ -315,11 +313,7 @@ class MarkedWords:
 
 
 def marked_words(
-    bounds: Int32s,
-    arranged: Arranged,
-    outputs: Sequence[TokenProbabilities],
-    labels: Labels,
-    pooling: str,
+    bounds: Int32s, arranged: Arranged, outputs: Sequence[TokenProbabilities], labels: Labels, pooling: str
 ) -> MarkedWords:
     """Pool tokens to words in each window; then each word takes the window in which it is supported best.
 

@@ -140,7 +140,7 @@ def load_network(
     if attention is not None:
         set_attention(config, attention)
     written = Written(**{key: value for key, value in getattr(config, "veriglot", {}).items() if key in _FIELDS})
-    more: dict[str, Any] = {"config": config}
+    more = {"config": config}
     if written.four_bit if four_bit is None else four_bit:
         more["quantization_config"] = quantised()
     adapter = Path(source) / _ADAPTER

@@ -152,8 +152,7 @@ def detect(options: DetectOptions) -> int:
         return _pair(options, account)
     if not options.inputs:
         raise UsageError(
-            "There is nothing to read.",
-            "Name files or folders, - for standard input, or --evidence and --response.",
+            "There is nothing to read.", "Name files or folders, - for standard input, or --evidence and --response."
         )
     texts = [name for name in options.inputs if " " in name and not Path(name).exists()]
     if texts:

@@ -151,11 +151,7 @@ class LanguageModel(StrictRecord):
 
 
 def in_waves(
-    client: Client,
-    rows: Iterable[R],
-    work: Callable[[R], Generator[tuple[Request, ...], list[Reply], T]],
-    *,
-    jobs: int,
+    client: Client, rows: Iterable[R], work: Callable[[R], Generator[tuple[Request, ...], list[Reply], T]], *, jobs: int
 ) -> Iterator[T | FailedRow]:
     """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
 

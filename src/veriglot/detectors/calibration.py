@@ -36,7 +36,6 @@ __all__ = [
     "ByScript",
     "Calibrated",
     "Calibration",
-    "Curve",
     "Isotonic",
     "Measured",
     "Platt",

@@ -22,16 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Float32s, Int64s
 
-__all__ = [
-    "ENCODERS",
-    "Encoder",
-    "Piece",
-    "Tokens",
-    "WindowEncoder",
-    "fast_tokenizer",
-    "load_encoder",
-    "without_space",
-]
+__all__ = ["ENCODERS", "Encoder", "Piece", "Tokens", "WindowEncoder", "fast_tokenizer", "load_encoder", "without_space"]
 
 
 ENCODERS = Table("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))

@@ -82,10 +82,7 @@ class SentenceTransformer(WindowEncoder):
 
     def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
         device = self._network.device
-        features = {
-            "input_ids": torch.from_numpy(ids).to(device),
-            "attention_mask": torch.from_numpy(mask).to(device),
-        }
+        features = {"input_ids": torch.from_numpy(ids).to(device), "attention_mask": torch.from_numpy(mask).to(device)}
         with torch.inference_mode():
             output = self._network(features)
         return output["sentence_embedding"].float().cpu().numpy(), output["token_embeddings"].float().cpu().numpy()

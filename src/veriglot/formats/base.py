@@ -49,9 +49,7 @@ T = TypeVar("T")
 
 _TARGETS = packaged(__package__, "formats.toml", dict[str, str])
 FORMATS = Table(
-    "format",
-    "veriglot.formats",
-    {name: Entry(f"veriglot.formats.{target}") for name, target in _TARGETS.items()},
+    "format", "veriglot.formats", {name: Entry(f"veriglot.formats.{target}") for name, target in _TARGETS.items()}
 )
 """Name of a format to its class, imported on use."""
 

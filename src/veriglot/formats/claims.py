@@ -73,12 +73,7 @@ class XsumSpans(Format):
             evidence=(Evidence(document, language="en"),) if document is not None else (),
             generator=Generator(first["system"]),
             annotations=tuple(
-                Annotation(
-                    worker,
-                    Kind.HUMAN,
-                    "support",
-                    spans=tuple(in_order(spans)),
-                )
+                Annotation(worker, Kind.HUMAN, "support", spans=tuple(in_order(spans)))
                 for worker, spans in workers.items()
             ),
             meta={"bbcid": first["bbcid"]},

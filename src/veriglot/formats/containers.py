@@ -364,9 +364,7 @@ def _from_batches(source: Source, what: str, batches: Callable[[BinaryIO], Itera
         except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
             message = str(error).splitlines()[0]
             yield _bad(
-                source,
-                0,
-                InputError(f"this is not readable as {what}: {message}", "Check that the file is complete."),
+                source, 0, InputError(f"this is not readable as {what}: {message}", "Check that the file is complete.")
             )
 
 

@@ -504,13 +504,7 @@ class Mqm(Format):
             id="-".join((reading.source.stem, *first.key)) + (f"-{met[first.key]}" if met[first.key] > 1 else ""),
             generator=Generator(system),
             annotations=tuple(
-                Annotation(
-                    rater,
-                    Kind.HUMAN,
-                    "hat",
-                    spans=tuple(in_order(spans)),
-                )
-                for rater, spans in raters.items()
+                Annotation(rater, Kind.HUMAN, "hat", spans=tuple(in_order(spans))) for rater, spans in raters.items()
             ),
             meta={"doc": doc, "segment": segment} | ({"errors": errors} if errors else {}),
         )
@@ -561,12 +555,7 @@ class TokenLabels(Format):
             id=reading.row_name,
             generator=Generator(reading.source.stem),
             annotations=(
-                Annotation(
-                    "gold",
-                    Kind.HUMAN,
-                    "hat",
-                    spans=tuple(_marked_tokens(str(data).split(), target)),
-                ),
+                Annotation("gold", Kind.HUMAN, "hat", spans=tuple(_marked_tokens(str(data).split(), target))),
             ),
             meta={"reference": reference} if reference else {},
         )

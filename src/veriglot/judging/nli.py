@@ -237,7 +237,7 @@ ENTAILMENTS = Table(
             "veriglot.judging.nli_classifier:SequenceClassifier",
             extra="local",
             summary="any sequence classifier of the transformers library that was trained on pairs with NLI labels",
-        ),
+        )
     },
 )
 

@@ -482,13 +482,7 @@ def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequ
     sizes = Counter(item.batch_id for item in items if item.role in WORK_ROLES)
     through = review.ready_batches(tx, project, project_id)
     return [
-        view(
-            BatchLine,
-            batch,
-            items=sizes[batch.id],
-            ready=batch.id in through,
-            checks=len(batch.drawn),
-        )
+        view(BatchLine, batch, items=sizes[batch.id], ready=batch.id in through, checks=len(batch.drawn))
         for batch in tx.batches(project_id)
     ]
 

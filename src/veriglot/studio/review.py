@@ -311,10 +311,7 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
     statement = (
         select(batch_row.id)
         .join(t.items, item_row.batch_id == batch_row.id)
-        .where(
-            batch_row.project_id == project_id,
-            batch_row.state.in_((BatchState.OPEN, BatchState.RETURNED)),
-        )
+        .where(batch_row.project_id == project_id, batch_row.state.in_((BatchState.OPEN, BatchState.RETURNED)))
         .group_by(batch_row.id)
         .having(func.sum(missing) == 0)
     )

@@ -76,15 +76,7 @@ if TYPE_CHECKING:
 
     from veriglot.studio.project import Project
 
-__all__ = [
-    "ReadTransaction",
-    "Store",
-    "WriteTransaction",
-    "fill_search",
-    "open_store",
-    "sha256",
-    "transactional",
-]
+__all__ = ["ReadTransaction", "Store", "WriteTransaction", "fill_search", "open_store", "sha256", "transactional"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 T = TypeVar("T")

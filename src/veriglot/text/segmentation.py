@@ -259,12 +259,7 @@ def _without_edges(starts: Int64s, ends: Int64s, kinds: UInt8s) -> tuple[Int64s,
 
 
 def _split_inside(
-    text: str,
-    codes: UInt32s,
-    kinds: UInt8s,
-    starts: Int64s,
-    ends: Int64s,
-    parting: tuple[int, ...],
+    text: str, codes: UInt32s, kinds: UInt8s, starts: Int64s, ends: Int64s, parting: tuple[int, ...]
 ) -> tuple[Int64s, Int64s]:
     """Words parted at those of the `parting` marks inside them that part; the mark is left out."""
     marks = np.logical_or.reduce([codes == mark for mark in parting])

@@ -397,12 +397,7 @@ def _has_digit(document: Document, word: int) -> bool:
     return any(map(str.isdigit, map(chr, document.codes[slice(*document.bounds[word])].tolist())))
 
 
-def word_list(
-    sample: Sample,
-    extract: Extract,
-    confidences: Float64s,
-    threshold: float,
-) -> tuple[Word, ...]:
+def word_list(sample: Sample, extract: Extract, confidences: Float64s, threshold: float) -> tuple[Word, ...]:
     """Every word with its confidence; supported words with the place in the evidence that supports them best."""
 
     def pointers(word: int) -> tuple[Pointer, ...]:

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float32s, Float64s, Int8s, Int64s, Numbers, UInt8s, UInt32s, UInt64s
 
-__all__ = [
-    "MEANING",
-    "Document",
-    "Lexicon",
-    "mixed",
-    "slots",
-]
+__all__ = ["MEANING", "Document", "Lexicon", "mixed", "slots"]
 
 
 # Rolling hashes: the hash of any stretch of a text in constant time, whole arrays at a time.

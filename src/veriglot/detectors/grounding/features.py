@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.document import (
-    MEANING,
-    Document,
-    Lexicon,
-    mixed,
-    slots,
-)
+from veriglot.detectors.grounding.document import MEANING, Document, Lexicon, mixed, slots
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import Kind, alphabet_table, code_points, text_of
 

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
-from veriglot.detectors.reader.detector import (
-    BY_WORDS,
-    RELATIONS,
-    WHOLE,
-    Join,
-    Network,
-    relation_of,
-)
+from veriglot.detectors.reader.detector import BY_WORDS, RELATIONS, WHOLE, Join, Network, relation_of
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.values import COMPUTED

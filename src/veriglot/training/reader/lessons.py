@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = [
-    "FIRST_PART",
-    "SHARES",
-    "Chunks",
-    "Material",
-    "read_material",
-]
+__all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "read_material"]
 
 ROOM = 256  # tokens of a sequence in training
 # Kinds of twins of which only the difference counts in the first part of a training: they take far longer to learn than

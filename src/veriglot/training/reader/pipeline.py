@@ -18,15 +18,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from veriglot.detectors.grounding.detector import Grounding
-from veriglot.detectors.reader.detector import (
-    ANSWERS,
-    FILES,
-    READS_WITH,
-    Manifest,
-    Network,
-    read_network,
-    save_network,
-)
+from veriglot.detectors.reader.detector import ANSWERS, FILES, READS_WITH, Manifest, Network, read_network, save_network
 from veriglot.encoders.e5 import E5File, Pair, Tokeniser, packed, trained
 from veriglot.errors import UsageError
 from veriglot.hub.registry import find

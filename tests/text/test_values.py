@@ -108,9 +108,14 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("en", "12 March 1901"), ("ru", "12 марта 1902 года, в 1901"), [1, 1, -1]),
         (("en", "13 March 1901"), ("fr", "12 mars 1901"), [-1, 1, 1]),
         (("en", "1,200"), ("en", "twelve hundred"), [1]),
-        (("de", "um halb sieben"), ("zh", "六点半起床"), [0, 1]),  # the half by itself tells nothing
-        (("fr", "à six heures et demie"), ("de", "um halb sieben"), [1, 1]),
-        (("sv", "halv åtta"), ("en", "at 7:30"), [0, 1]),
+        (("de", "um halb sieben"), ("zh", "六点半起床"), [0, COMPUTED]),  # the half by itself tells nothing
+        (("fr", "à six heures et demie"), ("de", "um halb sieben"), [COMPUTED, 1]),
+        (("sv", "halv åtta"), ("en", "at 7:30"), [0, COMPUTED]),
+        (("en", "at 16:00"), ("en", "at 4 pm"), [COMPUTED, COMPUTED]),
+        (("pl", "o 4 po południu"), ("en", "at 16:00"), [COMPUTED]),
+        (("vi", "lúc 4 giờ chiều"), ("pt", "às 16h00"), [COMPUTED]),
+        (("ru", "в 3 часа дня"), ("en", "at 15:00"), [COMPUTED]),
+        (("ru", "3 дня"), ("en", "15 days"), [-1]),
         (("it", "alle quindici"), ("zh", "下午三点"), [1]),
         (("en", "1.2 thousand"), ("de", "1.200"), [1]),
         (("en", "about 3 million"), ("hi", "29,57,301"), [1]),

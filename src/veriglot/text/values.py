@@ -199,7 +199,6 @@ _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is 
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
-_WEEKDAY = ("יום ", "thứ ")  # the second day of the week is one by its name
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级点點時时]|分(?![之衛卫音子])"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
@@ -356,7 +355,7 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
     common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
-    weekday = text[max(0, number.start - 4) : number.start].casefold() in _WEEKDAY
+    weekday = text.endswith(("יום ", "thứ ", "Thứ "), 0, number.start)  # the second day of the week has no other name
     return word in words.ambiguous or weekday or (common and number.form == "word")
 
 
@@ -515,8 +514,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    numbers = [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form]
-    hours = times_of_day(text, numbers)
+    hours = times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
@@ -600,11 +598,11 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
     """For each value of a response, whether the values of its evidence support it.
 
     Returns:
-        One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date,
-        or a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the years between two of
-        its years, the difference of two numbers that follow each other, or a ratio ("4倍"); 0 where it may be computed
-        in other ways (a sum, the rest of a percentage) or is too small to tell; -1 where it is absent. A part of a date
-        that contradicts the date of the evidence that shares most with it is absent, even if it stands by itself.
+        One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date, or
+        a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the same time of day, the
+        years between two of its years, the difference of two numbers that follow each other, or a ratio ("4倍"); 0
+        where it may be computed in other ways (a sum, the rest of a percentage) or is too small to tell; -1 where it is
+        absent, as is a part of a date that contradicts the date of the evidence that shares most with it.
     """
     evidence = _Evidence(evidence_values)
     verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
@@ -644,7 +642,9 @@ class _Evidence:
             return 1 if self._has_period(*_years_of(value)) else -1
         if value.unit in _LASTING and self._differs(value):
             return COMPUTED
-        if amount in self._likeliest or value.hour in self._hours or (amount > 12 and amount in self._hours):
+        if value.hour in self._hours and amount not in self._likeliest:
+            return COMPUTED
+        if amount in self._likeliest or (amount > 12 and amount in self._hours):
             return 1
         if amount < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
             return COMPUTED

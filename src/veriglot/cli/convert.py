@@ -181,7 +181,7 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
         if quiet_files:
             break
         tags = file.all_tags()
-        parts = [f"{count(file.samples, 'sample')}"]
+        parts = [count(file.samples, "sample")]
         if file.bad:
             parts.append(f"{count(file.bad, 'row')} that cannot be read")
         if tags.seen:

@@ -181,7 +181,7 @@ def _words_of(base: str) -> _Words:
     ])  # fmt: skip
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    sets = map(frozenset, (prefixed, own.ambiguous.split(), own.teens.split()))
+    sets = map(frozenset, ({form for form in prefixed if form[0] in "وו"}, own.ambiguous.split(), own.teens.split()))
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     return _Words(base, openings, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
 
@@ -197,11 +197,18 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
+_SCALES = re.compile(  # words that are multiplied by what comes after them in Swahili
+    r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z"
+)
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
-_WEEKDAY = ("יום ", "thứ ")  # the second day of the week is one by its name
+_GOES_ON = re.compile(r"\d{1,4}[백천만억]|(?:\d{4,}|\d{1,3}(?:,\d{3})+)(?![\d.,]|\s?년)")  # 3만 5000명, but 3만 2010년
+_WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần thứ hai` is the second time
+    r"(?i)(?:יום|(?:\A|[.,;:(]\s?|\b(?:vào|hôm|sáng|trưa|chiều|tối|đêm|từ|đến|và) )thứ) \Z"
+)
 _COUNTERS = re.compile(
-    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级点點時时]|分(?![之衛卫音子])"
+    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]"
+    "|(?:(?<=[午後后上晨]一)|(?<!一))(?:[時时]|[点點](?![〇零一二三四五六七八九](?![十刻])))|分(?![之衛卫音子])"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
@@ -356,8 +363,8 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
     common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
-    weekday = text[max(0, number.start - 4) : number.start].casefold() in _WEEKDAY
-    return word in words.ambiguous or weekday or (common and number.form == "word")
+    weekday = _WEEKDAY.search(text, number.start - 12, number.start)
+    return word in words.ambiguous or (common and number.form == "word") or weekday is not None
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
@@ -367,12 +374,11 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     first, ones = last.amounts[0], last.amounts[0] % 100
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     if number.form == "digits":
-        apart = gap and not (korean and (amount >= 1000 or text[number.end : number.end + 1] in "백천만"))
-        if apart or not amount < last.scale or first >= _LARGE:
+        if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
             return False
         last.total, last.amounts = first, (first + amount,)  # 3億2000万
     elif last.form == "digits":
-        large = max(last.amounts) >= _LARGE or amount < 100
+        large = max(last.amounts) >= _LARGE or amount < 100 + word.startswith("cent")  # 50 cents
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
@@ -384,15 +390,16 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and not between and amount < 100 and (scale := first - last.total or first) in (100, 1000):
-        last.amounts = (first + scale * (amount - 1),)  # mia nne: 400
-        last.total = last.amounts[0] if scale == 1000 else last.total
+    elif words.base == "sw" and amount < (10 if between else 100) and _SCALES.search(text, last.start, number.start):
+        scale = first - last.total or last.below
+        last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
+        last.total = last.amounts[0] if scale > 100 else last.total
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        half = amount < 1 or word == "a"  # three million and a half
         apart = last.form == "ordinal" and word not in words.prefixed
-        apart |= half or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
+        apart |= amount < 1 or word == "a"  # three million and a half
+        apart |= words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
             return False
@@ -411,7 +418,7 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
     if amount in (12, 100) and 1 <= section < (10 if amount == 12 else 100) and not between:  # dozen
         return section * amount
     if amount >= 1000:
-        scale = 1000 if amount < 1e6 else amount  # einhundertviertausend: 100 and 4000
+        scale = 1000 if amount < 1e5 else amount  # einhundertviertausend: 100 and 4000
         return (
             section * scale + amount * (amount > scale or not section) if amount < last.below and not between else None
         )
@@ -510,13 +517,12 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
-    text = text.translate(_ALIKE)
+    text = text.translate(_ALIKE).replace("שנים עשר", "שנים־עשר")  # 12, not years
     if words.base in ("uk", "be"):
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    numbers = [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form]
-    hours = times_of_day(text, numbers)
+    hours = times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]

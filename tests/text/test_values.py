@@ -167,6 +167,7 @@ def test_values_in_other_words(language: str, text: str, sign: str, other_langua
         ("he", "לפני שנים רבות"),
         ("he", "אלפים השתתפו"),
         ("az", "Mini futbol klubu"),
+        ("ar", "سيارة ألفا روميو"),
         ("hu", "Ezrek tüntettek."),
         ("lv", "Desmitiem cilvēku"),
         ("vi", "Vào thứ ba"),

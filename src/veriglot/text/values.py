@@ -181,7 +181,7 @@ def _words_of(base: str) -> _Words:
     ])  # fmt: skip
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    sets = map(frozenset, ({form for form in prefixed if form[0] in "وו"}, own.ambiguous.split(), own.teens.split()))
+    sets = map(frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split()))
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     return _Words(base, openings, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
 
@@ -197,12 +197,15 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
-_SCALES = re.compile(  # words that are multiplied by what comes after them in Swahili
+_SW = re.compile(  # words that are multiplied by what comes after them in Swahili
     r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z"
 )
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
-_GOES_ON = re.compile(r"\d{1,4}[백천만억]|(?:\d{4,}|\d{1,3}(?:,\d{3})+)(?![\d.,]|\s?년)")  # 3만 5000명, but 3만 2010년
+_GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
+    r"(?!(?<=만 )[\d,]+[백천]?[만억]|(?<=억 )[\d,]+[백천]?억|(?<=천 )[\d,]+천)"
+    r"(?:\d{1,4}[백천만억]|(?:\d{4,}|\d{1,3}(?:,\d{3})+)(?![\d.,]|\s?년))"
+)
 _WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần thứ hai` is the second time
     r"(?i)(?:יום|(?:\A|[.,;:(]\s?|\b(?:vào|hôm|sáng|trưa|chiều|tối|đêm|từ|đến|và) )thứ) \Z"
 )
@@ -390,7 +393,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and amount < (10 if between else 100) and _SCALES.search(text, last.start, number.start):
+    elif words.base == "sw" and amount < (10 if between else 100) and _SW.search(text, number.start - 30, number.start):
         scale = first - last.total or last.below
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
         last.total = last.amounts[0] if scale > 100 else last.total

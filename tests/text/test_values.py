@@ -111,6 +111,7 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("de", "um halb sieben"), ("zh", "六点半起床"), [0, COMPUTED]),  # the half by itself tells nothing
         (("fr", "à six heures et demie"), ("de", "um halb sieben"), [COMPUTED, 1]),
         (("sv", "halv åtta"), ("en", "at 7:30"), [0, COMPUTED]),
+        (("nl", "om half zeven uur"), ("en", "at 6:30"), [0, COMPUTED]),
         (("en", "at 16:00"), ("en", "at 4 pm"), [COMPUTED, COMPUTED]),
         (("pl", "o 4 po południu"), ("en", "at 16:00"), [COMPUTED]),
         (("vi", "lúc 4 giờ chiều"), ("pt", "às 16h00"), [COMPUTED]),
@@ -163,6 +164,28 @@ def test_values_in_other_words(language: str, text: str, sign: str, other_langua
     assert first
     assert second
     assert (min(support(first, second) + support(second, first)) > 0) == (sign == "=")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("he", "לפני שנים רבות"),
+        ("he", "אלפים השתתפו"),
+        ("az", "Mini futbol klubu"),
+        ("ar", "سيارة ألفا روميو"),
+        ("hu", "Ezrek tüntettek."),
+        ("lv", "Desmitiem cilvēku"),
+        ("vi", "Vào thứ ba"),
+        ("zh", "他有一点困难，百分之三点五。"),
+        ("ja", "一時的に"),
+    ],
+)
+def test_words_that_are_also_numbers_are_none(language: str, text: str) -> None:
+    assert read_values(text, language) == ()
+
+
+def test_hours_that_something_takes_are_no_time_of_day() -> None:
+    assert [value.hour for value in read_values("四時間、四時", "ja")] == [None, 4]
 
 
 @given(st.integers(0, 10**9), st.sampled_from([",", ".", "'", " ", "\u00a0", "\u202f", ""]), st.sampled_from("0٠०๐০０"))

@@ -181,7 +181,7 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
         if quiet_files:
             break
         tags = file.all_tags()
-        parts = [f"{count(file.samples, 'sample')}"]
+        parts = [count(file.samples, "sample")]
         if file.bad:
             parts.append(f"{count(file.bad, 'row')} that cannot be read")
         if tags.seen:
@@ -200,16 +200,15 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
 
 
 def _report_lines(report: Report) -> Iterator[str]:
-    total = TagReport()
-    for file in report.files.values():
+    total, files = TagReport(), report.files.values()
+    for file in files:
         yield f"{file.path}  {file.format}, {count(file.samples, 'sample')}, {count(file.bad, 'bad row')}"
         for layer, tags in file.tags.items():
             yield from _layer_lines(layer, tags)
             total.add(tags)
         if file.notes:
             yield f"  notes     {listed(file.notes)}"
-    samples = sum(file.samples for file in report.files.values())
-    yield f"all {count(len(report.files), 'file')}  {count(samples, 'sample')}"
+    yield f"all {count(len(files), 'file')}  {count(sum(file.samples for file in files), 'sample')}"
     yield from _layer_lines("total", total)
 
 

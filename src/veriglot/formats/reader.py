@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-import msgspec
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
@@ -360,8 +360,7 @@ def _label_empty_cells(rows: list[tuple[int, Sample]], reading: Reading) -> None
         if reading.container in {"csv", "tsv"} and not row.annotations and (name := row.meta.get("annotator")):
             empty[_EMPTY_COUNTS if name in marking else _EMPTY_DOES_NOT_COUNT] += 1
             if name in marking:
-                layer = Annotation(name, Kind.HUMAN, "hat", spans=())
-                rows[index] = line, msgspec.structs.replace(row, annotations=(layer,))
+                rows[index] = line, replace(row, annotations=(Annotation(name, Kind.HUMAN, "hat", spans=()),))
     for message, number in empty.items():
         _LOG.warning("%s: %s; such rows: %d", reading.source.path, message, number)
 
@@ -383,7 +382,7 @@ def _by_text(
             for layer in row.annotations:
                 layers[layer.annotator] = _with_spans(layers.get(layer.annotator, layer), layer)
             if row.annotations == () or tuple(layers.values()) != before.annotations:
-                line, row = first, msgspec.structs.replace(before, annotations=tuple(layers.values()))
+                line, row = first, replace(before, annotations=tuple(layers.values()))
             else:
                 refused = by_id or reading.labelled  # else it is another response, as far as labels do not matter
                 texts[line] = line, _labelled_before(row, first, line, reading) if refused else row
@@ -397,9 +396,9 @@ def _with_spans(before: Annotation, row: Annotation) -> Annotation:
     if not (before.spans and row.spans):
         return before
     alike = before.taxonomy == row.taxonomy
-    further = (msgspec.structs.replace(span, type=span.type if alike else None) for span in row.spans)
+    further = (replace(span, type=span.type if alike else None) for span in row.spans)
     spans = sorted(dict.fromkeys((*before.spans, *further)), key=lambda span: (span.start, span.end))
-    return msgspec.structs.replace(before, spans=tuple(spans))
+    return replace(before, spans=tuple(spans))
 
 
 def _labelled_before(row: Sample, first: int, line: int, reading: Reading) -> FailedRow:
@@ -420,7 +419,7 @@ def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow
     """A row whose id occurred before; one called after its file and line gets the name of the folder before it."""
     file = reading.source.file
     if file is not None and row.id == reading.row_name:
-        renamed = msgspec.structs.replace(row, id=f"{file.resolve().parent.name}/{row.id}")
+        renamed = replace(row, id=f"{file.resolve().parent.name}/{row.id}")
         if seen.is_new(renamed.id):
             return renamed
     return FailedRow.of(

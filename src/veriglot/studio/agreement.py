@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, agreement_figures
@@ -199,7 +200,7 @@ def _annotations(sample: Sample, unit: str) -> list[Annotation]:
     if unit == "response" and not rows and sample.meta.get("label") == "0":
         return [Annotation(_GOLD, Kind.HUMAN, "halluverse", units=())]
     rows += [
-        msgspec.structs.replace(each, spans=(Span(0, len(sample.response)),) * (each.ratings["unsupported"] == 1))
+        replace(each, spans=(Span(0, len(sample.response)),) * (each.ratings["unsupported"] == 1))
         for each in sample.annotations
         if unit == "response" and each not in rows and each.ratings.get("unsupported") in (0, 1)
     ]
@@ -207,7 +208,7 @@ def _annotations(sample: Sample, unit: str) -> list[Annotation]:
 
 
 def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
-    alone = reference(msgspec.structs.replace(sample, annotations=(annotation,)))
+    alone = reference(replace(sample, annotations=(annotation,)))
     assert alone is not None  # who labelled nothing is not among `_annotations`
     units = annotation.units if unit == "fact" and annotation.spans is None else None
     ranges = None if units is None else frozenset((each.start, each.end) for each in units)
@@ -262,7 +263,6 @@ def joined(samples: Iterable[Sample], file: Callable[[], str]) -> Iterable[Sampl
         message = "No text is marked by two annotators, or one stands twice under one name."
         raise UsageError(message, "veriglot studio agreement shows which. Or leave out --annotator.")
     layers += [(sample, []) for sample in alone if not _annotations(sample, "response")]
-    replace = msgspec.structs.replace
     return [
         replace(row, annotations=tuple(replace(a.annotation, annotator=name) for name, a in own) or row.annotations)
         for row, own in layers

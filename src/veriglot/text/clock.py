@@ -20,13 +20,15 @@ _CLOCK = re.compile(  # after `kl.`, in the second half of the day, its hour and
 
 
 _HALF_PAST = re.compile(r"(?i)\s(?:heures? et demie?|y media|e mezz[oa]|e meia)\b|[時时點点]半")
-_HALF_TO = re.compile(r"(?i)\b(?:halb|halv|fél|puoli|pool|wpół do|half(?= \w+ ?uur))\s$")
+_HALF_TO = re.compile(
+    r"(?i)(?<=\bhal[bv]\s)|(?<=\bfél\s)|(?<=\bpuoli\s)|(?<=\bpool\s)|(?<=\bwpół do\s)|(?<=\bhalf\s)(?=\w+\s?uur\b)"
+)
 _AFTER_NOON = re.compile(
     r"(?i)[\w\s]{0,14}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|del pomeriggio|de l'après-midi|du soir|nachmittags"
     r"|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|giờ (?:chiều|tối)|час\w* (?:дня|вечера))\b"
 )
-_SIGN = re.compile(r"[時时點点](?![間间間])")
-_BEFORE = re.compile(r"(?:[午下오][後午후]|晚上)\s?$")
+_BEFORE = re.compile(r"(?<=[午下오][後午후])|(?<=晚上)")
+_HOUR = re.compile(r"[時时](?![間间])|[点點]")
 
 
 def times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> dict[int, float]:
@@ -38,16 +40,15 @@ def times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> d
     """
     result: dict[int, float] = {}
     for start, end, form, amount in numbers:
-        before = text[max(0, start - 9) : start]
         if form == "digits" and (match := _CLOCK.match(text, start)):
             hour, last = int(match[3]), match.lastindex or 0
             minutes = 30 if last == 8 else int(match[last]) * (last > 3)
             time = (hour if match[2] is None else hour % 12 + 12) + minutes / 60
             result |= {match.start(3): time, match.start(last): time}
-        elif form != "ordinal" and 1 <= amount <= 24 and not amount % 1:
-            time = amount + 0.5 * (bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.search(before)))
-            if time < 12 and (_BEFORE.search(before) or _AFTER_NOON.match(text, end)):
+        elif 1 <= amount <= 24 and not amount % 1:
+            time = amount + 0.5 * (bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.match(text, start)))
+            if time < 12 and (_BEFORE.match(text, start) or _AFTER_NOON.match(text, end)):
                 result[start] = time + 12
-            elif time % 1 or (form != "digits" and _SIGN.match(text, end)):
+            elif time % 1 or (form != "digits" and _HOUR.match(text, end)):
                 result[start] = time
     return result

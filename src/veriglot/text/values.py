@@ -181,7 +181,7 @@ def _words_of(base: str) -> _Words:
     ])  # fmt: skip
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    sets = map(frozenset, (prefixed, own.ambiguous.split(), own.teens.split()))
+    sets = map(frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split()))
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     return _Words(base, openings, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
 
@@ -197,10 +197,19 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
+_SW = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
+_GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
+    r"(?!(?<=만 )[\d,]+[백천]?[만억]|(?<=억 )[\d,]+[백천]?억|(?<=천 )[\d,]+천)"
+    r"(?:\d{1,4}[백천만억]|(?:\d{4,}|\d{1,3}(?:,\d{3})+)(?![\d.,]|\s?년))"
+)
+_WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần thứ hai` is the second time
+    r"(?i)(?:יום|(?:\A|[.,;:(]\s?|\b(?:vào|hôm|sáng|trưa|chiều|tối|đêm|từ|đến|và) )thứ) \Z"
+)
 _COUNTERS = re.compile(
-    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级点點時时]|分(?![之衛卫音子])"
+    "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]"
+    "|(?:(?<=[午後后上晨]一)|(?<!一))(?:[時时]|[点點](?![〇零一二三四五六七八九](?![十刻])))|分(?![之衛卫音子])"
     "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
@@ -339,12 +348,9 @@ def _digits(piece: str, start: int, index: int, base: str) -> list[_Item]:
         symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
     elif readings := _readings(piece, base):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
-    return [
-        _Item(
-            start + part.start(), start + part.end(), index, index, "digits", (_whole(part.group()),), symbol, meaning
-        )
-        for part, symbol in zip(parts, symbols or [""] * len(parts), strict=True)
-    ]
+    kinds = zip(parts, symbols or [""] * len(parts), strict=True)
+    spans = [(start + part.start(), start + part.end(), _whole(part.group()), symbol) for part, symbol in kinds]
+    return [_Item(a, b, index, index, "digits", (amount,), symbol, meaning) for a, b, amount, symbol in spans]
 
 
 def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
@@ -355,8 +361,8 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
     common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
-    weekday = text.endswith(("יום ", "thứ ", "Thứ "), 0, number.start)  # the second day of the week has no other name
-    return word in words.ambiguous or weekday or (common and number.form == "word")
+    weekday = _WEEKDAY.search(text, number.start - 12, number.start)
+    return word in words.ambiguous or (common and number.form == "word") or weekday is not None
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
@@ -366,12 +372,11 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     first, ones = last.amounts[0], last.amounts[0] % 100
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     if number.form == "digits":
-        apart = gap and not (korean and (amount >= 1000 or text[number.end : number.end + 1] in "백천만"))
-        if apart or not amount < last.scale or first >= _LARGE:
+        if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
             return False
         last.total, last.amounts = first, (first + amount,)  # 3億2000万
     elif last.form == "digits":
-        large = max(last.amounts) >= _LARGE or amount < 100
+        large = max(last.amounts) >= _LARGE or amount < 100 + word.startswith("cent")  # 50 cents
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
@@ -383,15 +388,15 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and not between and amount < 100 and (scale := first - last.total or first) in (100, 1000):
-        last.amounts = (first + scale * (amount - 1),)  # mia nne: 400
-        last.total = last.amounts[0] if scale == 1000 else last.total
+    elif words.base == "sw" and amount < (10 if between else 100) and _SW.search(text, number.start - 30, number.start):
+        scale = first - last.total or last.below
+        last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
+        last.total = last.amounts[0] if scale > 100 else last.total
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        half = amount < 1 or word == "a"  # three million and a half
         apart = last.form == "ordinal" and word not in words.prefixed
-        apart |= half or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
+        apart |= amount < 1 or word == "a" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
             return False
@@ -410,10 +415,9 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
     if amount in (12, 100) and 1 <= section < (10 if amount == 12 else 100) and not between:  # dozen
         return section * amount
     if amount >= 1000:
-        scale = 1000 if amount < 1e6 else amount  # einhundertviertausend: 100 and 4000
-        return (
-            section * scale + amount * (amount > scale or not section) if amount < last.below and not between else None
-        )
+        scale = 1000 if amount < 1e5 else amount  # einhundertviertausend: 100 and 4000
+        valid = amount < last.below and not between
+        return section * scale + amount * (amount > scale or not section) if valid else None
     goes_on = amount < (10 if tail else 100 if section else 1000) and tail % 10 == 0  # two hundred five
     goes_on |= amount < 20 and tail in (60, 80) and between in ("", "et")  # soixante et onze
     if amount < last.below and (goes_on or (prefixed and tail < 20 <= amount < 100)):
@@ -509,7 +513,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
-    text = text.translate(_ALIKE)
+    text = text.translate(_ALIKE).replace("שנים עשר", "שנים־עשר")  # 12, not years
     if words.base in ("uk", "be"):
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
@@ -537,11 +541,8 @@ def _date(items: Sequence[_Item]) -> list[Value]:
     amounts = {kind: int(item.amounts[0] if item.form else item.meaning) for kind, item in kinds.items()}
     date = (amounts.get("year", 0), amounts.get("month", 0), amounts.get("day", 0))
     swapped = (date[0], date[2], date[1]) if "either" in [item.meaning for item in kinds.values()] else None
-    values = [
-        Value(item.start, item.end, kind, (float(amounts[kind]),), "", date, False, swapped)
-        for kind, item in kinds.items()
-    ]
-    return values if date[1] <= 12 else []
+    parts = [(item.start, item.end, kind, (float(amounts[kind]),)) for kind, item in kinds.items()]
+    return [Value(*part, "", date, False, swapped) for part in parts] if date[1] <= 12 else []
 
 
 def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
@@ -581,8 +582,6 @@ _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 
 
 COMPUTED = 2  # verdict on a value that can be computed from others
-
-
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value

@@ -113,7 +113,7 @@ class _Words(NamedTuple):
     compound: re.Pattern[str]  # parts a word into the number words that it is made of
     signs: frozenset[str]  # that numerals begin with
     eras: Mapping[str, float]  # what is added to years after the name of an era
-    prefixed: frozenset[str]  # forms with a conjunction before them, as in Arabic
+    prefixed: frozenset[str]  # forms with `and` before them, in Arabic and Hebrew
     ambiguous: frozenset[str]  # number words that alone are more often another word
     teens: frozenset[str]  # words for ten that are added to what stands before, not multiplied
 
@@ -350,7 +350,7 @@ def _digits(piece: str, start: int, index: int, base: str) -> list[_Item]:
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
     kinds = zip(parts, symbols or [""] * len(parts), strict=True)
     spans = [(start + part.start(), start + part.end(), _whole(part.group()), symbol) for part, symbol in kinds]
-    return [_Item(a, b, index, index, "digits", (amount,), symbol, meaning) for a, b, amount, symbol in spans]
+    return [_Item(at, end, index, index, "digits", (n,), symbol, meaning) for at, end, n, symbol in spans]
 
 
 def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:

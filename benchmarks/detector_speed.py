@@ -192,7 +192,7 @@ def _second_half(name: str, source: Path, half: int, *, words: bool) -> float:
 
 def _detect(name: str, source: Path, processes: int, *, words: bool) -> float:
     """CPU seconds of one `veriglot detect` and the processes that it starts."""
-    command = [sys.executable, "-c", DETECT, "detect", source, "-o", source.with_suffix(".predictions.jsonl")]
+    command = [sys.executable, "-c", DETECT, "detect", str(source), "-o", str(source.with_suffix(".predictions.jsonl"))]
     command += ["--detector", name, "--processes", str(processes), "--overwrite", *(["--words"] if words else [])]
     running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(running.pid, 0)

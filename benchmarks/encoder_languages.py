@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str
     files = translations(options.udhr)
     english = paragraphs(files.pop("en").read_text("utf-8"))
     wikipedia = of_xquad(options.xquad)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for tag, path in files.items():
         pairs = aligned(english, paragraphs(path.read_text("utf-8")))
         if len(pairs) < FEWEST:

@@ -123,7 +123,7 @@ def row(name: str, rule: Rule, found: list[Unit], threshold: float) -> dict[str,
     wrong = np.array([unit.unsupported for unit in found])
     place = histogram.bin_of(scores)
     bad, good = (np.bincount(place[side], minlength=histogram.BINS).astype(float) for side in (wrong, ~wrong))
-    sums = np.bincount(place, weights=scores, minlength=histogram.BINS)
+    sums = np.bincount(place, weights=scores, minlength=histogram.BINS).astype(float)
     over = scores >= threshold
     safe = np.clip(scores, 1e-4, 1 - 1e-4)
     return {

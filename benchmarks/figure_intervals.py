@@ -74,7 +74,7 @@ def covered(texts: int, studies: int, resamples: int, truth: dict[str, float]) -
             found[name, kind] += low is not None and high is not None and low <= truth[name] <= high
         both = Contender(drawn.first, CUT), Contender(drawn.second, CUT)
         blank = BenchComparison("", "response", TESTED, None, "", "")
-        told += (difference(*both, over["texts"], blank).p or 1.0) < 0.05
+        told += (difference(*both, over["texts"], blank).row.p or 1.0) < 0.05
     return [
         {
             "texts": texts,

@@ -94,7 +94,7 @@ def _axis(
 ) -> Iterator[Finding]:  # fmt: skip
     low, high = figure.mean_bounds(axis)
     slack = figure.sd_slack(axis)
-    whole = figure.printed.all(axis)
+    whole = np.all(figure.printed, axis)
     for index, (name, found, (mean, sd)) in enumerate(zip(names, means, paper, strict=True)):
         fits = low[index] <= mean <= high[index] and abs((found.sd or 0) - sd) <= slack[index]
         verdict = (MATCHES if whole[index] else BOUNDS) if fits else OTHER
@@ -251,8 +251,8 @@ def _bounded_correlation(figure: Figure4, folder: Path) -> tuple[Correlated, Cor
 
 def sizes(figure: Figure4, said: dict[str, float]) -> Iterator[Finding]:
     """Smaller against larger models."""
-    for family, (small, large) in SIZES.items():
-        test = t_test(figure.of(small)[:, 0], figure.of(large)[:, 0], "paired")
+    for family, (smaller, larger) in SIZES.items():
+        test = t_test(figure.of(smaller)[:, 0], figure.of(larger)[:, 0], "paired")
         assert test is not None
         here = f"{test.difference:+.2f}, p = {test.p:.1g}, d = {test.d:+.2f}"
         yield Finding(f"{family}: smaller minus larger", SAID[family], here, verdict_of(test, SAID[family]))

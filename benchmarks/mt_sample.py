@@ -32,6 +32,7 @@ from mt_sample_lines import SCORERS, generate
 from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
 from veriglot.datasets.sampling.sample import Account, MtSample, SampleAccount, Sampling, mt_sample
+from veriglot.pipeline.progress import Watch
 from veriglot.records import Direction
 
 if TYPE_CHECKING:
@@ -72,22 +73,17 @@ def _resident(process: int) -> int:
         return 0
 
 
-class Clock:
+class Clock(Watch):
     """Takes the time of every stage."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.steps: list[tuple[str, float]] = []
 
     def begin(self, step: str, total: int | None) -> None:  # noqa: ARG002
         """A stage begins."""
         self.steps.append((step, time.monotonic()))
         print(f"{time.strftime('%H:%M:%S')} {step}", file=sys.stderr, flush=True)
-
-    def advance(self) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
     def seconds(self) -> dict[str, float]:
         """Seconds of each stage."""

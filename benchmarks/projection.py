@@ -44,7 +44,7 @@ DRAWS = 1000
 GRID: dict[str, tuple[float, ...]] = {
     "temperature": (0.05, 0.07, 0.1, 0.15),
     "form": (0.0, 0.5, 0.7, 1.0),
-    "place": (0.0, 0.3, 0.6, 1.0),
+    "distance": (0.0, 0.3, 0.6, 1.0),
     "spread": (0.1, 0.2, 0.4),
     "reach": (4.0, 8.0, 15.0),
     "rounds": (0, 1, 2, 3),
@@ -185,7 +185,7 @@ def grid(data: dict[str, list[Pair]], encoder: Encoder) -> list[dict[str, Any]]:
     rows = []
     for name, values in GRID.items():
         for value in values:
-            weighing = AlignmentWeights()._replace(**{name: value})
+            weighing = AlignmentWeights()._replace(**{name: value})  # type: ignore[arg-type]
             means = [came(pairs, VectorAligner(encoder, weighing)).figures() for pairs in data.values()]
             row = {key: round(float(np.mean([one[key] for one in means])), 3) for key in means[0]}
             rows.append(

@@ -130,8 +130,8 @@ class World:
 def _student(freedom: int) -> Array:
     """Student's t at the grid, by its density; 9 standard deviations hold nearly all of it."""
     density = (1.0 + _GRID**2 / freedom) ** (-(freedom + 1) / 2)
-    below: Array = np.cumsum(density) - density / 2.0
-    return below / density.sum()
+    below: Array = (np.cumsum(density) - density / 2.0) / density.sum()
+    return below
 
 
 @dataclass(frozen=True)

@@ -115,9 +115,10 @@ class Nodes:
 def children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """A process's children, theirs included; none where it has ended."""
     try:
-        return psutil.Process(process.pid).children(recursive=True)
+        found: list[psutil.Process] = psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+    return found
 
 
 def is_judge(process: psutil.Process) -> bool:

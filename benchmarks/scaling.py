@@ -56,7 +56,7 @@ def time_by_evidence(name: str, sizes: list[int]) -> tuple[list[dict[str, Any]],
     pool = [text[start:end] for text in passages for start, end in sentences(text, "en")]
     detector = veriglot.load_detector(name)
     detector.predict(samples)  # loads the weights
-    rows = []
+    rows: list[dict[str, Any]] = []
     for size in sizes:
         taken = []
         for run in range(RUNS):
@@ -123,13 +123,13 @@ def memory_by_rows(name: str, counts: list[int]) -> tuple[list[dict[str, Any]], 
 def run_detect(name: str, source: Path, target: Path) -> tuple[float, float]:
     """Seconds and peak bytes of one `veriglot detect` in one process."""
     program = Path(sys.executable).with_name("veriglot")
-    command = [program, "detect", source, "-o", target, "--processes", "1", "--detector", name]
+    command = [str(program), "detect", str(source), "-o", str(target), "--processes", "1", "--detector", name]
     start = perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))} left with {process.returncode}")
+        raise SystemExit(f"{' '.join(command)} left with {process.returncode}")
     unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux kibibytes
     return perf_counter() - start, usage.ru_maxrss * unit
 

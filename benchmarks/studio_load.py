@@ -187,7 +187,7 @@ def annotate_before(studio: Studio, people: Sequence[Person], annotations: int) 
             bounds = words.setdefault(sample.response, word_bounds(sample.response, sample.language).tolist())
             places = sorted(chance.sample(bounds, min(6, len(bounds))))
             for turn in range(2 if number < len(shared) else 1):
-                spans = [LayerSpan(f"s{k}", *ends, "entity") for k, ends in enumerate(places[turn:])]
+                spans = [LayerSpan(f"s{k}", start, end, "entity") for k, (start, end) in enumerate(places[turn:])]
                 values = {"project_id": studio.id, "item_id": item.id, "purpose": Purpose.ANNOTATE, "round": 0}
                 values |= {"person_id": people[(number + turn) % len(people)].id, "version": 1, "seconds": 60.0}
                 values |= {"state": State.SUBMITTED, "layer": Layer(spans=tuple(spans)).to_data()}
@@ -237,12 +237,12 @@ async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> No
             {"id": f"s{k}", "start": words[k][0], "end": words[k][1], "type": "entity", "note": f"note {turn}"}
             for k in range(min(turn % 12, len(words)))
         ]
-        layer = {"spans": spans, "comment": f"{one.name} {turn}"}
-        event = {"event_id": str(uuid.uuid4()), "base_version": version, "kind": "save", "layer": layer, "seconds": 1}
+        comment = f"{one.name} {turn}"
+        layer = {"spans": spans, "comment": comment}
         is_last = turn % HANDED_IN_AFTER == 0
-        if is_last:
-            event["kind"] = "submit"
-        sent.saves[event["event_id"]] = (number, layer["comment"])
+        kind, event_id = "submit" if is_last else "save", str(uuid.uuid4())
+        event = {"event_id": event_id, "base_version": version, "kind": kind, "layer": layer, "seconds": 1}
+        sent.saves[event_id] = (number, comment)
         version = await save(one.client, f"/api/assignments/{number}/events", event, one.headers, sent) or version
         if is_last:
             number, version, words = await next_item(one, sent)
@@ -407,7 +407,8 @@ async def measure(
         annotate_before(studio, [invitation.person for invitation in people], given.annotations)
     server = Server(project.path, database)
     await server.start()
-    sent, gone = Sent(), []
+    sent = Sent()
+    gone: list[float] = []
     clients = [httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=30) for _ in (*people, *leads)]
     began = time.monotonic()
     entries = [(client, invitation.token) for client, invitation in zip(clients, (*people, *leads), strict=True)]

@@ -30,6 +30,7 @@ import inputs
 from veriglot import load_detector
 from veriglot.cli.detectors import detector_recipe
 from veriglot.cli.study import measure, render
+from veriglot.pipeline.progress import Watch
 from veriglot.records import Generator, Sample, encode
 from veriglot.study.config import Folder, load
 from veriglot.study.run import Tools, run
@@ -65,10 +66,11 @@ def responses(count: int) -> Iterator[Sample]:
         )
 
 
-class Clock:
+class Clock(Watch):
     """CPU seconds of each step of a study."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.steps: dict[str, float] = {}
         self._step, self._since = "", process_time()
 
@@ -78,12 +80,6 @@ class Clock:
         if self._step:
             self.steps[self._step] = self.steps.get(self._step, 0.0) + now - self._since
         self._step, self._since = step, now
-
-    def advance(self) -> None:
-        """Nothing: rows are not timed one by one."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 def bare(count: int) -> float:

@@ -280,8 +280,8 @@ def table_10(out: Path, facts: Path, grid: Sequence[Cell]) -> list[dict[str, Any
                 own = dict(zip(names, map(mean_and_deviation, zip(*runs, strict=True)), strict=True))
                 rows.append({"language": tag, "system": f"{cell.model} {cell.attention}", **own})
         for system in BASELINES:
-            own = figures_of(out / "figures" / system / f"{tag}.json", "unit", names)
-            rows.append({"language": tag, "system": system} | {n: f"{v:.1f}" for n, v in zip(names, own, strict=True)})
+            bare = figures_of(out / "figures" / system / f"{tag}.json", "unit", names)
+            rows.append({"language": tag, "system": system} | {n: f"{v:.1f}" for n, v in zip(names, bare, strict=True)})
     return rows
 
 

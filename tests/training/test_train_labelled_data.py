@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from training_data import article_samples, silver
 
 from veriglot.errors import InputError
 from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
-from veriglot.training.grounding.examples import Labelled, read_labelled
+from veriglot.training.grounding.examples import Example, Labelled, labels_of, read_labelled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,3 +140,9 @@ def test_several_files_make_one(tmp_path: Path) -> None:
         write([sample], tmp_path / f"{name}.jsonl")
     found = read_labelled(str(tmp_path / f"{name}.jsonl") for name in "ab")
     assert [len(example.marks) for example in found.examples] == [0, 1]
+
+
+def test_a_token_without_text_has_a_label_too() -> None:
+    example = Example("natural", "votes", "g", "en", "Roma .", (), shares=((0, 4, 0.5),))
+    labels = labels_of(example, np.array([[0, 4], [5, 5], [5, 6]]), np.zeros(3, bool))
+    assert labels.target.tolist() == [0.5, 0.0, 0.0]

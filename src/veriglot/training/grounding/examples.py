@@ -388,8 +388,8 @@ def labels_of(example: Example, bounds: Int64s, markup: Bools) -> Labels:
         for start, end, share in example.shares:
             by_place[start:end] = share
         sums = np.concatenate([[0.0], np.cumsum(by_place)])
-        mean = (sums[bounds[:, 1]] - sums[bounds[:, 0]]) / (bounds[:, 1] - bounds[:, 0])
-        target = np.asarray(mean, np.float32)
+        lengths = np.maximum(bounds[:, 1] - bounds[:, 0], 1)  # a token of nothing but a space has none
+        target = np.asarray((sums[bounds[:, 1]] - sums[bounds[:, 0]]) / lengths, np.float32)
     weight[markup] = 0
     for start, end in example.ignored:
         weight[(bounds[:, 0] < end) & (bounds[:, 1] > start)] = 0

@@ -635,7 +635,7 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
-        if error.field == "response":
+        if error.field == "response" or not dict(flat).get(_proposed(row, columns)["response"]):
             _refuse_failed(row)
         raise _unreadable(row, error, columns) from error
 

@@ -86,7 +86,7 @@ def failure_in(row: Any) -> str:
     """Why a request to a model failed, as the row of its response says; empty where it says no such thing."""
     failed = False
     while isinstance(row, dict):
-        key = next((key for key in ("error", *["message"] * failed, "response", "body", "result") if row.get(key)), "")
+        key = next(filter(row.get, ("error", *["message", "code"] * failed, "response", "body", "result")), "")
         failed, row = failed or key == "error", row.get(key)
     return row if failed and isinstance(row, str) else ""
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
@@ -589,16 +590,23 @@ def is_conversation(value: Any) -> bool:
 
 
 def _messages(value: Any) -> list[Any]:
-    chosen = False
-    for key, kind in (("body", dict), ("output", list), ("choices", list)):  # of a batch, and of what is in it
+    chosen, said = "", None
+    kinds = {"body": dict, "message": dict, "output": list, "choices": list, "candidates": list}
+    for key, kind in kinds.items():  # of a batch, and of what is in it
         if isinstance(value, Mapping) and isinstance(value.get(key), kind):
-            value, chosen = value[key], key == "choices"
+            value, chosen = value[key], key
             if key == "output":  # with reasoning and calls of tools
                 value = [each for each in value if isinstance(each, Mapping) and "role" in each]
     if isinstance(value, list) and value and isinstance(first := value[0], Mapping):  # the first choice counts
-        if "text" in first and (chosen or "finish_reason" in first):  # of a completion without messages
-            return [{"role": "assistant", "content": first["text"]}]
-        value = first.get("message", value)
+        if chosen == "choices" or "finish_reason" in first:
+            said = first.get("text")  # of a completion without messages
+        elif chosen == "candidates":
+            with suppress(LookupError, TypeError, AttributeError):  # it was blocked
+                parts = first["content"]["parts"]
+                said = [{"type": "text", **part} for part in parts if not part.get("thought")]
+        elif isinstance(said := first.get("generated_text"), list):  # with what was asked
+            return said
+        value = first.get("message", value) if said is None else {"role": "assistant", "content": said}
     return value if isinstance(value, list) else [value]
 
 
@@ -634,7 +642,7 @@ def cell_text(value: Any, part: str) -> str | None:
     if isinstance(value, Mapping) and "content" in value:
         value = value["content"]
     if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
-        return "".join(str(each.get("text", "")) for each in value)
+        return "".join(str(each.get("text") or "") for each in value)
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
     if isinstance(text, str):
         return text

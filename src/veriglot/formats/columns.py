@@ -229,6 +229,8 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
 def _name(key: str) -> str:
     """The normalized name of a column; empty for a key of an object that holds no columns."""
     outer, _, inner = key.rpartition(".")
+    if inner == "text" and _normalized(outer) in _table().names["response"][0]:
+        return "output_text"  # {"response": {"text": ...}} is no evidence
     return _normalized(inner) if not outer or _normalized(outer) in _table().objects["holders"] else ""
 
 

@@ -170,8 +170,13 @@ def test_spans_of_several_rows_are_in_the_order_of_their_places(marked: list[tup
 
 
 @pytest.mark.parametrize(
-    ("evidence", "response"), [("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।")]
-)
+    ("evidence", "response"),
+    [
+        ("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।"), ("సందర్భం", "సమాధానం"),
+        ("ఆధారం", "జవాబు"), ("زمینه", "پاسخ"), ("根拠", "答え"), ("ushahidi", "jibu"), ("bối cảnh", "trả lời"),
+        ("Kontekst", "Odpowiedz"), ("πλαίσιο", "απάντηση"), ("சூழல்", "பதில்"), ("근거", "응답"), ("证据", "回复"),
+    ],
+)  # fmt: skip
 def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, tmp_path: Path) -> None:
     (sample,) = read(_table(tmp_path / "a.csv", [{evidence: "Silta avattiin.", response: "Silta suljettiin."}]))
     assert (sample.evidence_text, sample.response) == ("Silta avattiin.", "Silta suljettiin.")
@@ -205,3 +210,12 @@ def test_an_empty_cell_beside_a_name_is_nothing_wrong_where_its_person_marks_oth
     ]
     assert found == expected
     assert said in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("false", "true"), [("FALSCH", "WAHR"), ("FAŁSZ", "PRAWDA"), ("YANLIŞ", "DOĞRU"), ("కాదు", "అవును")]
+)
+def test_a_truth_in_the_language_of_the_spreadsheet_is_a_label(false: str, true: str, tmp_path: Path) -> None:
+    rows = [{**_ROW, "id": word, "is_wrong": word} for word in (false, true)]
+    labels = [sample.annotations[0].ratings for sample in read(_table(tmp_path / "a.csv", rows))]
+    assert labels == [{"unsupported": 0.0}, {"unsupported": 1.0}]

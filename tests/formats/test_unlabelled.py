@@ -97,6 +97,14 @@ def test_rows_of_one_span_each_are_one_response(cells: list[dict[str, Any]], lef
     assert sample.annotations[0].spans == (Span(0, 5, "hallucination"), Span(22, 26, "hallucination"))
 
 
+@pytest.mark.parametrize("cells", [["1879", ""], ["", "1879"]])
+def test_a_mark_and_an_empty_cell_of_one_person_for_one_answer_are_refused(cells: list[str], tmp_path: Path) -> None:
+    """They were two samples, one marked and one clean."""
+    rows = [{"context": _ROW["context"], "answer": _ROW["answer"], "annotator": "jana", "span": cell} for cell in cells]
+    with pytest.raises(InputError, match="line 3, field annotator: 'jana' labels the response of line 2 again"):
+        list(read(_table(tmp_path / "a.csv", rows)))
+
+
 def test_spans_with_ids_of_their_own_are_told_how_to_join(tmp_path: Path) -> None:
     path = _table(tmp_path / "a.csv", [{**_ROW, "start": 0, "end": 5}, {**_ROW, "id": "b", "start": 22, "end": 26}])
     with pytest.raises(InputError, match="Join them with --map id="):

@@ -591,9 +591,8 @@ def is_conversation(value: Any) -> bool:
 
 def _messages(value: Any) -> list[Any]:
     chosen, said = "", None
-    kinds = {"body": dict, "message": dict, "output": list, "choices": list, "candidates": list}
-    for key, kind in kinds.items():  # of a batch, and of what is in it
-        if isinstance(value, Mapping) and isinstance(value.get(key), kind):
+    for key in ("body", "message", "output", "choices", "candidates"):  # of a batch, and of what is in it
+        if isinstance(value, Mapping) and isinstance(value.get(key), dict | list):
             value, chosen = value[key], key
             if key == "output":  # with reasoning and calls of tools
                 value = [each for each in value if isinstance(each, Mapping) and "role" in each]

@@ -97,6 +97,17 @@ def test_rows_of_one_span_each_are_one_response(cells: list[dict[str, Any]], lef
     assert sample.annotations[0].spans == (Span(0, 5, "hallucination"), Span(22, 26, "hallucination"))
 
 
+@pytest.mark.parametrize("word", ["ei", "no", "0", "correct"])
+def test_a_quoted_word_that_labels_could_be_is_marked_and_not_its_answer_called_right(
+    word: str, tmp_path: Path
+) -> None:
+    row = {**_ROW, "answer": f"Silta: {word} auki.", "hallucinated_span": word}
+    (sample,) = read(_table(tmp_path / "a.csv", [row]))
+    assert sample.annotations[0].spans == (Span(7, 7 + len(word), "hallucination"),)
+    (flag,) = read(_table(tmp_path / "b.csv", [{**row, "answer": "Silta tunnetaan nimellä Noro."}]), columns={"id": ""})
+    assert not any(layer.spans for layer in flag.annotations)
+
+
 @pytest.mark.parametrize("cells", [["1879", ""], ["", "1879"]])
 def test_a_mark_and_an_empty_cell_of_one_person_for_one_answer_are_refused(cells: list[str], tmp_path: Path) -> None:
     """They were two samples, one marked and one clean."""

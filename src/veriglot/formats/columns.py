@@ -515,11 +515,14 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
 
 def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading) -> Any:
     """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
-    value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
+    column = next(iter(plan.parts.get("spans", ())), "")
+    value = decoded_value(flat.get(column))
     if isinstance(value, list | tuple):
         return value
     quoted = isinstance(value, str) and (value in response or value.strip().lower() not in _EMPTY)
-    text = value if quoted and value.strip() and not _is_label(value) else ""
+    if quoted and _is_label(value):  # a word `no` of the response is quoted, unless the column is one of labels
+        quoted = "label" not in column.lower() and bool(re.search(rf"\b{re.escape(value)}\b", response))
+    text = value if quoted and value.strip() else ""
     edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
     if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
         if not text and int(edges[1]) > len(response) + 1:  # they may be times

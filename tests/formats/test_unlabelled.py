@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import pytest
 
@@ -196,8 +197,10 @@ def test_spans_of_several_rows_are_in_the_order_of_their_places(marked: list[tup
         ("Kontekst", "Odpowiedz"), ("πλαίσιο", "απάντηση"), ("சூழல்", "பதில்"), ("근거", "응답"), ("证据", "回复"),
     ],
 )  # fmt: skip
-def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, tmp_path: Path) -> None:
-    (sample,) = read(_table(tmp_path / "a.csv", [{evidence: "Silta avattiin.", response: "Silta suljettiin."}]))
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, form: Any, tmp_path: Path) -> None:
+    row = {normalize(form, evidence): "Silta avattiin.", normalize(form, response): "Silta suljettiin."}
+    (sample,) = read(_table(tmp_path / "a.csv", [row]))
     assert (sample.evidence_text, sample.response) == ("Silta avattiin.", "Silta suljettiin.")
 
 

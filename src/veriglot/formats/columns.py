@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -90,10 +91,8 @@ _PARTS = (
     "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "start", "end",
     "label", "annotator"
 )  # fmt: skip
-_SENSES, LABEL_PARTS = (
-    {"supported": 0, "unsupported": 1},
-    ("unsupported", "supported", "spans", "start", "end", "label"),
-)
+_SENSES = {"supported": 0, "unsupported": 1}
+LABEL_PARTS = ("unsupported", "supported", "spans", "start", "end", "label")
 _TEXTS = ("id", "question", "language", "model", "annotator")
 _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
@@ -151,7 +150,7 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 10)
 def _normalized(name: str) -> str:
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name.strip()))
     return ("_" if apart.startswith("_") else "") + _BETWEEN_WORDS.sub("_", apart).strip("_").lower()
 
 
@@ -795,6 +794,5 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):
-            keys = ", ".join(_flat(row))
-            raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
+            raise InputError(f"there is no column {columns[part]!r}: its keys are {', '.join(_flat(row))}", field=part)
     return plan

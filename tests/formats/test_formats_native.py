@@ -222,6 +222,9 @@ def test_what_other_services_answered_is_the_response(answer: dict[str, object],
     path.write_text(json.dumps({**answer, "context": "Silta avattiin vuonna 1897."}) + "\n")
     (sample,) = read(path)
     assert (sample.response, sample.evidence_text) == ("Silta avattiin vuonna 1879.", "Silta avattiin vuonna 1897.")
+    if "response" in answer:  # with our own keys, in memory
+        (prediction,) = veriglot.detect_many([{**answer, "evidence": "Silta avattiin vuonna 1897."}])
+        assert prediction.verdict == "unsupported"
 
 
 def test_the_text_of_a_response_is_no_evidence_for_it() -> None:

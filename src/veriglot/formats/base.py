@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError, InputTypeError, UsageError
 from veriglot.plugins import Entry, Table, packaged
 from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
 from veriglot.records.languages import find_language, same_language
@@ -638,8 +638,8 @@ def cell_text(value: Any, part: str) -> str | None:
         value = messages[-1].get("content") if messages else None
     if value is None:
         return None
-    if isinstance(value, Mapping) and "content" in value:
-        value = value["content"]
+    if isinstance(value, Mapping):
+        value = value.get("content", value.get("text", value))
     if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
         return "".join(str(each.get("text") or "") for each in value)
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
@@ -648,7 +648,7 @@ def cell_text(value: Any, part: str) -> str | None:
     if isinstance(text, int | float) and not isinstance(text, bool):
         return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
+    raise InputTypeError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
 def is_native(key: str, value: Any) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 from veriglot import records
 from veriglot.detectors.registry import as_detector, load_detector
 from veriglot.errors import InputError, InputTypeError, NotChecked, UsageError
-from veriglot.formats.base import Reading, cell_text, is_conversation, language_tag, plain_value
+from veriglot.formats.base import Reading, cell_text, language_tag, plain_value
 from veriglot.formats.columns import object_passages, read_row, rows_reading
 from veriglot.formats.reader import say_in_python
 from veriglot.pipeline.engine import Engine
@@ -266,8 +266,7 @@ def detect_many(
         )
     if on_error not in ("stop", "skip"):
         raise UsageError(f"on_error is 'stop' or 'skip', and not {on_error!r}.")
-    make = partial(_loaded, detector, threshold, words, strictness)
-    engine = Engine(make, jobs=processes, batch_size=batch_size)
+    engine = Engine(partial(_loaded, detector, threshold, words, strictness), jobs=processes, batch_size=batch_size)
     failing = engine.description.name if on_error == "skip" else None
     samples = _samples(rows, _named(language), rows_reading(columns), failing)
     total = len(rows) if isinstance(rows, Sized) else None
@@ -302,11 +301,11 @@ def _samples(
                 if failing is None:
                     error.remedy = error.remedy or 'Correct the row, or say on_error="skip" to have it as not_checked.'
                     raise
-                name = str(_id_of(row, str(number)))
-                yield records.Prediction(name, Status.FAILED, failing, reason=str(error))
+                yield records.Prediction(str(_id_of(row, str(number))), Status.FAILED, failing, reason=str(error))
                 continue
-            tagged = language is not None and sample.language is None
-            yield msgspec.structs.replace(sample, language=language) if tagged else sample
+            if language and sample.language is None:
+                sample = msgspec.structs.replace(sample, language=language)
+            yield sample
     except Exception as error:
         yield error
 
@@ -378,7 +377,7 @@ def sample_from_row(
             texts = {
                 part: cell_text(given[part], part)
                 for part in ("response", "question")
-                if is_conversation(given.get(part))
+                if isinstance(given.get(part), Mapping | list)
             }
             return sample_from({
                 **given,

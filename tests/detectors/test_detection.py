@@ -116,6 +116,8 @@ def test_rows_are_dictionaries_samples_or_a_table() -> None:
     ("row", "message"),
     [
         ({"evidence": FACT, "response": 3}, r"rows\[1\], field response"),
+        ({"evidence": FACT, "response": [WRONG, WRONG]}, r"rows\[1\], field response: .* list of 2"),
+        ({"evidence": FACT, "response": {"of": WRONG}}, r"rows\[1\], field response: .* dict"),
         ({"evidence": 3, "response": WRONG}, r"rows\[1\], field evidence"),
         ({"evidence": [FACT, 3], "response": WRONG}, r"rows\[1\], field evidence\[1\]\.text"),
         ((FACT, WRONG), r"rows\[1\]: a dictionary or a Sample"),

@@ -425,6 +425,41 @@ def test_a_request_that_failed_says_why_and_the_rest_of_its_batch_is_read(tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"custom_id": "a", "response": None, "error": {"message": "Za dużo zapytań."}}, "Za dużo zapytań"),
+        ({"custom_id": "a", "response": None, "error": {"code": "batch_expired"}}, "batch_expired"),
+        ({"question": "Kiedy?", "answer": "", "error": "no connection"}, "no connection"),
+        ({"custom_id": "a", "result": {"type": "expired"}}, "expired"),
+        ({"key": "a", "response": {"promptFeedback": {"blockReason": "SAFETY"}, "usage": {}}}, "SAFETY"),
+    ],
+)
+def test_a_batch_that_failed_as_a_whole_says_why_though_it_holds_no_evidence(
+    tmp_path: Path, row: dict[str, object], why: str
+) -> None:
+    """It asked for the column of the evidence."""
+    with pytest.raises(InputError, match=f"the request to the model failed: {why}"):
+        rows(tmp_path / "all.jsonl", json.dumps(row).encode())
+
+
+def test_a_batch_is_known_by_an_answer_though_its_first_request_failed(tmp_path: Path) -> None:
+    answered = {"type": "succeeded", "message": {"role": "assistant", "content": "Most otwarto w 1897 roku."}}
+    results = [{"type": "canceled"}, {"type": "errored", "error": {"error": {"message": "no"}}}, answered]
+    lines = [json.dumps({"context": "Most otwarto w 1897 roku.", "result": result}).encode() for result in results]
+    read = rows(tmp_path / "a.jsonl", b"\n".join(lines))
+    assert [isinstance(row, Sample) for row in read] == [False, False, True]
+
+
+def test_an_error_that_is_marked_beside_a_response_is_no_failed_request(tmp_path: Path) -> None:
+    row = {"context": "Most otwarto w 1897 roku.", "answer": "Most otwarto w 1879 roku."}
+    lines = [json.dumps({**row, "error": error}).encode() for error in (True, "entity")]
+    assert [isinstance(read, Sample) for read in rows(tmp_path / "a.jsonl", b"\n".join(lines))] == [True, True]
+    for error in (True, "entity"):
+        with pytest.raises(InputError, match="no column is known to hold the evidence"):
+            rows(tmp_path / "b.jsonl", json.dumps({"answer": row["answer"], "error": error}).encode())
+
+
+@pytest.mark.parametrize(
     ("lines", "read", "said"),
     [
         (['1,rain,"rain', "2,rain,rain", "3,r,r"], [], "2: a quote is left open, so that the row goes on to line 4."),

@@ -190,7 +190,13 @@ _PARTS = [{"type": "output_text", "text": "Silta avattiin vuonna 1879."}]
 _OUTPUT = {"output": [{"type": "reasoning"}, {"type": "message", "role": "assistant", "content": _PARTS}]}
 
 
-@pytest.mark.parametrize("answer", [_COMPLETION, _OUTPUT], ids=["completion", "output"])
+_THOUGHT = {"text": "Year?", "thought": True}
+_CANDIDATES = {
+    "candidates": [{"content": {"parts": [_THOUGHT, {"text": "Silta avattiin "}, {"text": "vuonna 1879."}]}}]
+}
+
+
+@pytest.mark.parametrize("answer", [_COMPLETION, _OUTPUT, _CANDIDATES], ids=["completion", "output", "candidates"])
 @pytest.mark.parametrize("evidence", ["evidence", "context"])
 def test_what_a_batch_answered_is_the_response(answer: dict[str, object], evidence: str, tmp_path: Path) -> None:
     row = {"id": "batch-1", "custom_id": "a", "response": {"status_code": 200, "body": answer}, "error": None}
@@ -201,6 +207,38 @@ def test_what_a_batch_answered_is_the_response(answer: dict[str, object], eviden
     assert prediction.verdict == "unsupported"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"response": _CANDIDATES},
+        {"response": [{"generated_text": "Silta avattiin vuonna 1879."}]},
+        {"output": [{"generated_text": [{"role": "user", "content": "Milloin?"}, *_OUTPUT["output"][1:]]}]},
+        {"response": {"text": "Silta avattiin vuonna 1879.", "seconds": 0.3}},
+        {"result": {"type": "succeeded", "message": {"role": "assistant", "content": _PARTS}}},
+    ],
+)
+def test_what_other_services_answered_is_the_response(answer: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({**answer, "context": "Silta avattiin vuonna 1897."}) + "\n")
+    (sample,) = read(path)
+    assert (sample.response, sample.evidence_text) == ("Silta avattiin vuonna 1879.", "Silta avattiin vuonna 1897.")
+    if "response" in answer:  # with our own keys, in memory
+        (prediction,) = veriglot.detect_many([{**answer, "evidence": "Silta avattiin vuonna 1897."}])
+        assert prediction.verdict == "unsupported"
+
+
+def test_the_text_of_a_response_is_no_evidence_for_it() -> None:
+    """`output.text` was, and every such answer supported."""
+    with pytest.raises(InputError, match=r"could be in answer or output\.text"):
+        read_row({"answer": "Silta avattiin vuonna 1879.", "output": {"text": "Silta avattiin vuonna 1879."}})
+
+
+def test_an_answer_that_is_no_text_is_not_called_none() -> None:
+    candidate = {"content": {"parts": [{"text": None}]}}
+    for answer in {"candidates": [candidate]}, {"role": "model", "content": [{"type": "text", "text": None}]}:
+        assert read_row({"response": answer, "context": "Silta."}).response == ""
+
+
 def test_a_completion_with_evidence_in_it_is_a_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({"id": "a", **_COMPLETION, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
@@ -209,11 +247,11 @@ def test_a_completion_with_evidence_in_it_is_a_row(tmp_path: Path) -> None:
 
 def test_an_object_in_place_of_a_response_is_told_of_paths(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    response = {"candidates": [{"content": {"parts": _PARTS}}]}
+    response = {"answers": [{"content": {"parts": _PARTS}}]}
     path.write_text(json.dumps({"id": "a", "response": response, "evidence": "Silta avattiin vuonna 1897."}) + "\n")
     with pytest.raises(InputError, match="leads into objects and lists"):
         list(read(path))
-    columns = {"response": "response.candidates.0.content.parts.0.text", "evidence": "evidence"}
+    columns = {"response": "response.answers.0.content.parts.0.text", "evidence": "evidence"}
     assert [sample.response for sample in read(path, columns=columns)] == ["Silta avattiin vuonna 1879."]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import pytest
 
@@ -97,6 +98,25 @@ def test_rows_of_one_span_each_are_one_response(cells: list[dict[str, Any]], lef
     assert sample.annotations[0].spans == (Span(0, 5, "hallucination"), Span(22, 26, "hallucination"))
 
 
+@pytest.mark.parametrize("word", ["ei", "no", "0", "correct"])
+def test_a_quoted_word_that_labels_could_be_is_marked_and_not_its_answer_called_right(
+    word: str, tmp_path: Path
+) -> None:
+    row = {**_ROW, "answer": f"Silta: {word} auki.", "hallucinated_span": word}
+    (sample,) = read(_table(tmp_path / "a.csv", [row]))
+    assert sample.annotations[0].spans == (Span(7, 7 + len(word), "hallucination"),)
+    (flag,) = read(_table(tmp_path / "b.csv", [{**row, "answer": "Silta tunnetaan nimellä Noro."}]), columns={"id": ""})
+    assert not any(layer.spans for layer in flag.annotations)
+
+
+@pytest.mark.parametrize("cells", [["1879", ""], ["", "1879"]])
+def test_a_mark_and_an_empty_cell_of_one_person_for_one_answer_are_refused(cells: list[str], tmp_path: Path) -> None:
+    """They were two samples, one marked and one clean."""
+    rows = [{"context": _ROW["context"], "answer": _ROW["answer"], "annotator": "jana", "span": cell} for cell in cells]
+    with pytest.raises(InputError, match="line 3, field annotator: 'jana' labels the response of line 2 again"):
+        list(read(_table(tmp_path / "a.csv", rows)))
+
+
 def test_spans_with_ids_of_their_own_are_told_how_to_join(tmp_path: Path) -> None:
     path = _table(tmp_path / "a.csv", [{**_ROW, "start": 0, "end": 5}, {**_ROW, "id": "b", "start": 22, "end": 26}])
     with pytest.raises(InputError, match="Join them with --map id="):
@@ -170,10 +190,17 @@ def test_spans_of_several_rows_are_in_the_order_of_their_places(marked: list[tup
 
 
 @pytest.mark.parametrize(
-    ("evidence", "response"), [("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।")]
-)
-def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, tmp_path: Path) -> None:
-    (sample,) = read(_table(tmp_path / "a.csv", [{evidence: "Silta avattiin.", response: "Silta suljettiin."}]))
+    ("evidence", "response"),
+    [
+        ("প্রসঙ্গ", "উত্তর"), ("संदर्भ", "उत्तर"), ("บริบท", "คำตอบ"), ("संदर्भ:", "जवाब।"), ("సందర్భం", "సమాధానం"),
+        ("ఆధారం", "జవాబు"), ("زمینه", "پاسخ"), ("根拠", "答え"), ("ushahidi", "jibu"), ("bối cảnh", "trả lời"),
+        ("Kontekst", "Odpowiedz"), ("πλαίσιο", "απάντηση"), ("சூழல்", "பதில்"), ("근거", "응답"), ("证据", "回复"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_names_with_signs_of_vowels_are_known(evidence: str, response: str, form: Any, tmp_path: Path) -> None:
+    row = {normalize(form, evidence): "Silta avattiin.", normalize(form, response): "Silta suljettiin."}
+    (sample,) = read(_table(tmp_path / "a.csv", [row]))
     assert (sample.evidence_text, sample.response) == ("Silta avattiin.", "Silta suljettiin.")
 
 
@@ -205,3 +232,12 @@ def test_an_empty_cell_beside_a_name_is_nothing_wrong_where_its_person_marks_oth
     ]
     assert found == expected
     assert said in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("false", "true"), [("FALSCH", "WAHR"), ("FAŁSZ", "PRAWDA"), ("YANLIŞ", "DOĞRU"), ("కాదు", "అవును")]
+)
+def test_a_truth_in_the_language_of_the_spreadsheet_is_a_label(false: str, true: str, tmp_path: Path) -> None:
+    rows = [{**_ROW, "id": word, "is_wrong": word} for word in (false, true)]
+    labels = [sample.annotations[0].ratings for sample in read(_table(tmp_path / "a.csv", rows))]
+    assert labels == [{"unsupported": 0.0}, {"unsupported": 1.0}]

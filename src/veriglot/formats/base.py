@@ -6,13 +6,14 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError, InputTypeError, UsageError
 from veriglot.plugins import Entry, Table, packaged
 from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
 from veriglot.records.languages import find_language, same_language
@@ -589,16 +590,22 @@ def is_conversation(value: Any) -> bool:
 
 
 def _messages(value: Any) -> list[Any]:
-    chosen = False
-    for key, kind in (("body", dict), ("output", list), ("choices", list)):  # of a batch, and of what is in it
-        if isinstance(value, Mapping) and isinstance(value.get(key), kind):
-            value, chosen = value[key], key == "choices"
+    chosen, said = "", None
+    for key in ("body", "message", "output", "choices", "candidates"):  # of a batch, and of what is in it
+        if isinstance(value, Mapping) and isinstance(value.get(key), dict | list):
+            value, chosen = value[key], key
             if key == "output":  # with reasoning and calls of tools
                 value = [each for each in value if isinstance(each, Mapping) and "role" in each]
     if isinstance(value, list) and value and isinstance(first := value[0], Mapping):  # the first choice counts
-        if "text" in first and (chosen or "finish_reason" in first):  # of a completion without messages
-            return [{"role": "assistant", "content": first["text"]}]
-        value = first.get("message", value)
+        if chosen == "choices" or "finish_reason" in first:
+            said = first.get("text")  # of a completion without messages
+        elif chosen == "candidates":
+            with suppress(LookupError, TypeError, AttributeError):  # it was blocked
+                parts = first["content"]["parts"]
+                said = [{"type": "text", **part} for part in parts if not part.get("thought")]
+        elif isinstance(said := first.get("generated_text"), list):  # with what was asked
+            return said
+        value = first.get("message", value) if said is None else {"role": "assistant", "content": said}
     return value if isinstance(value, list) else [value]
 
 
@@ -631,17 +638,17 @@ def cell_text(value: Any, part: str) -> str | None:
         value = messages[-1].get("content") if messages else None
     if value is None:
         return None
-    if isinstance(value, Mapping) and "content" in value:
-        value = value["content"]
+    if isinstance(value, Mapping):
+        value = value.get("content", value.get("text", value))
     if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
-        return "".join(str(each.get("text", "")) for each in value)
+        return "".join(str(each.get("text") or "") for each in value)
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
     if isinstance(text, str):
         return text
     if isinstance(text, int | float) and not isinstance(text, bool):
         return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-    raise InputError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
+    raise InputTypeError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
 def is_native(key: str, value: Any) -> bool:

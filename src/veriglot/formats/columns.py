@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -90,10 +91,8 @@ _PARTS = (
     "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "start", "end",
     "label", "annotator"
 )  # fmt: skip
-_SENSES, LABEL_PARTS = (
-    {"supported": 0, "unsupported": 1},
-    ("unsupported", "supported", "spans", "start", "end", "label"),
-)
+_SENSES = {"supported": 0, "unsupported": 1}
+LABEL_PARTS = ("unsupported", "supported", "spans", "start", "end", "label")
 _TEXTS = ("id", "question", "language", "model", "annotator")
 _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
@@ -151,7 +150,7 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 10)
 def _normalized(name: str) -> str:
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name.strip()))
     return ("_" if apart.startswith("_") else "") + _BETWEEN_WORDS.sub("_", apart).strip("_").lower()
 
 
@@ -229,6 +228,8 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
 def _name(key: str) -> str:
     """The normalized name of a column; empty for a key of an object that holds no columns."""
     outer, _, inner = key.rpartition(".")
+    if inner == "text" and _normalized(outer) in _table().names["response"][0]:
+        return "output_text"  # {"response": {"text": ...}} is no evidence
     return _normalized(inner) if not outer or _normalized(outer) in _table().objects["holders"] else ""
 
 
@@ -513,11 +514,14 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
 
 def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading) -> Any:
     """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
-    value = decoded_value(flat.get(next(iter(plan.parts.get("spans", ())), "")))
+    column = next(iter(plan.parts.get("spans", ())), "")
+    value = decoded_value(flat.get(column))
     if isinstance(value, list | tuple):
         return value
     quoted = isinstance(value, str) and (value in response or value.strip().lower() not in _EMPTY)
-    text = value if quoted and value.strip() and not _is_label(value) else ""
+    if quoted and _is_label(value):  # a word `no` of the response is quoted, unless the column is one of labels
+        quoted = "label" not in column.lower() and bool(re.search(rf"\b{re.escape(value)}\b", response))
+    text = value if quoted and value.strip() else ""
     edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
     if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
         if not text and int(edges[1]) > len(response) + 1:  # they may be times
@@ -635,7 +639,7 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
-        if error.field == "response":
+        if error.field == "response" or not dict(flat).get(_proposed(row, columns)["response"]):
             _refuse_failed(row)
         raise _unreadable(row, error, columns) from error
 
@@ -790,6 +794,5 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):
-            keys = ", ".join(_flat(row))
-            raise InputError(f"there is no column {columns[part]!r}: its keys are {keys}", field=part)
+            raise InputError(f"there is no column {columns[part]!r}: its keys are {', '.join(_flat(row))}", field=part)
     return plan

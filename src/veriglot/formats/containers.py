@@ -86,9 +86,10 @@ def failure_in(row: Any) -> str:
     """Why a request to a model failed, as the row of its response says; empty where it says no such thing."""
     failed = False
     while isinstance(row, dict):
-        key = next((key for key in ("error", *["message"] * failed, "response", "body", "result") if row.get(key)), "")
-        failed, row = failed or key == "error", row.get(key)
-    return row if failed and isinstance(row, str) else ""
+        why = ["message", "code", "blockReason"] * failed
+        key = next(filter(row.get, ("error", "promptFeedback", *why, "response", "body", "result", "type")), "")
+        failed, row = failed or key in {"error", "promptFeedback"}, row.get(key)
+    return row if isinstance(row, str) and (failed or row in {"expired", "canceled"}) else ""
 
 
 def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head:

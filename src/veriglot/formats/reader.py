@@ -384,7 +384,8 @@ def _by_text(
             if row.annotations == () or tuple(layers.values()) != before.annotations:
                 line, row = first, replace(before, annotations=tuple(layers.values()))
             else:
-                refused = by_id or reading.labelled  # else it is another response, as far as labels do not matter
+                refused = by_id or reading.labelled or row.annotations[0] not in before.annotations
+                # Else it is another response, as far as labels do not matter.
                 texts[line] = line, _labelled_before(row, first, line, reading) if refused else row
                 continue
         texts[key] = line, row

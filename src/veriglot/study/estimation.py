@@ -64,17 +64,16 @@ def estimate(
     if isinstance(profile, str | Path):
         profile = read_profile(Path(profile))
     labelled = list(labels)
-    names = () if estimator is None else (estimator,)
     estimation = Estimation(
-        names, profile, unit, bool(labelled), confidence=confidence, seed=seed, draws=draws, pooled=pooled
-    )
+        () if estimator is None else (estimator,), profile, unit, bool(labelled),
+        confidence=confidence, seed=seed, draws=draws, pooled=pooled,
+    )  # fmt: skip
     gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
     tallying = Tallying(estimation.study.unit, ids=bool(gold))
     records = estimation.watch(getattr(prediction, "record", prediction) for prediction in predictions)
     for sample, prediction in joined(samples, records):
         if sample is None:
-            stranger = prediction.id if prediction is not None else ""
-            raise InputError(f"the prediction {stranger!r} belongs to no sample", field="id")
+            raise InputError(f"the prediction {getattr(prediction, 'id', '')!r} belongs to no sample", field="id")
         tallying.add(sample, prediction)
     return [cell_rates([cell], (estimation.study.estimator,))[0].rate for cell in estimation.cells(tallying, gold)]
 

@@ -262,3 +262,22 @@ def test_a_question_and_its_answer_are_read_where_the_work_is(place: Place) -> N
     lead.page.locator(".card .written").nth(1).wait_for()
     assert lead.page.locator(".comments b").all_inner_texts() == ["Kim", "Rev"]
     assert desk.trouble == judge.trouble == lead.trouble == []
+
+
+def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
+    desk = place.sit("spans").ready()
+    at_hand = "document.activeElement.ariaLabel || document.activeElement.textContent"
+    for name in ("My items", "Keys and help"):
+        desk.page.locator(".top").get_by_role("button", name=name, exact=True).focus()
+        desk.press("Enter")
+        desk.page.wait_for_selector("dialog[open]")
+        desk.press("Escape")
+        desk.page.wait_for_selector("dialog", state="detached")
+        assert desk.page.evaluate(at_hand) == name
+    desk.page.get_by_role("button", name="Leave out…", exact=True).focus()
+    desk.press("Enter")
+    desk.page.get_by_role("button", name="Unreadable").wait_for()
+    assert desk.page.evaluate(at_hand) == "Leave out…"
+    desk.press("Enter")
+    desk.page.get_by_role("button", name="Unreadable").wait_for(state="detached")
+    assert desk.page.evaluate(at_hand) == "Leave out…"

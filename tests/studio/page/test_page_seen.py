@@ -281,3 +281,12 @@ def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
     desk.press("Enter")
     desk.page.get_by_role("button", name="Unreadable").wait_for(state="detached")
     assert desk.page.evaluate(at_hand) == "Leave out…"
+
+
+def test_a_phone_shows_what_was_done_in_whole_words(place: Place) -> None:
+    desk = place.sit("spans", viewport={"width": 390, "height": 800}).ready()
+    desk.press("Home", "1")
+    said = desk.page.locator(".said")
+    assert said.inner_text() == "Marked as Entity: Ada"
+    assert said.evaluate("(line) => line.scrollWidth <= line.clientWidth")
+    assert desk.page.evaluate("document.documentElement.scrollWidth") <= 390

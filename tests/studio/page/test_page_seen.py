@@ -290,3 +290,17 @@ def test_a_phone_shows_what_was_done_in_whole_words(place: Place) -> None:
     assert said.inner_text() == "Marked as Entity: Ada"
     assert said.evaluate("(line) => line.scrollWidth <= line.clientWidth")
     assert desk.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_long_title_of_evidence_stays_in_its_pane(browser: Browser, tmp_path: Path) -> None:
+    path = write(tmp_path, "spans")
+    row = {
+        "id": "x",
+        "language": "en",
+        "response": "Ada.",
+        "evidence": [{"id": "p0", "text": "Ada.", "title": "x" * 200}],
+    }
+    (tmp_path / "spans.jsonl").write_text(json.dumps(row), "utf-8")
+    with served([path], str(tmp_path / "studio.sqlite"), browser) as place:
+        desk = place.sit("spans").ready()
+        assert desk.page.locator(".proof").evaluate("(pane) => pane.scrollWidth <= pane.clientWidth")

@@ -205,6 +205,11 @@ def test_no_report_is_wider_than_a_telephone(
     tab = visit(made(tmp_path), PHONE)
     tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") == PHONE
+    outside = "[...document.querySelectorAll('main ul')].filter((list) => !list.className).map((list) => "
+    outside += (
+        "getComputedStyle(list)).filter((style) => style.listStyleType === 'disc' && style.paddingLeft === '0px')"
+    )
+    assert tab.evaluate(f"{outside}.length") == 0, "the dots of a list lie in the page"
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])

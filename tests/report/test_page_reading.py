@@ -210,6 +210,8 @@ def test_no_report_is_wider_than_a_telephone(
         "getComputedStyle(list)).filter((style) => style.listStyleType === 'disc' && style.paddingLeft === '0px')"
     )
     assert tab.evaluate(f"{outside}.length") == 0, "the dots of a list lie in the page"
+    heads = "[...document.querySelectorAll('.plain:not(.board) tbody th')].filter((e) => e.textContent.length > 24)"
+    assert all(width >= 120 for width in tab.evaluate(f"{heads}.map((e) => e.getBoundingClientRect().width)"))
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])

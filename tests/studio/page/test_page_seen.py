@@ -292,6 +292,7 @@ def test_a_phone_shows_what_was_done_in_whole_words(place: Place) -> None:
     assert said.inner_text() == "Marked as Entity: Ada"
     assert said.evaluate("(line) => line.scrollWidth <= line.clientWidth")
     assert desk.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert desk.page.locator("#evidence-search").evaluate("(e) => getComputedStyle(e).textOverflow") == "ellipsis"
 
 
 def test_a_long_title_of_evidence_stays_in_its_pane(browser: Browser, tmp_path: Path) -> None:

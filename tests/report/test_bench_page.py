@@ -104,6 +104,13 @@ def results() -> BenchResults:
     )  # fmt: skip
 
 
+def test_no_mark_of_markdown_stands_on_the_page(results: BenchResults, tmp_path: Path) -> None:
+    write_bench(results, tmp_path / "page.html")
+    sections = re.findall(r"<section.*?</section>", (tmp_path / "page.html").read_text("utf-8"), re.DOTALL)
+    assert "held against themselves" in "".join(sections)
+    assert "`" not in "".join(sections)
+
+
 def test_the_greatest_mean_stands_first_and_seen_data_is_in_no_mean(results: BenchResults) -> None:
     rows = View(results).board("response").rows
     assert [row.system.name for row in rows] == ["good", "poor", HOSTILE]

@@ -13,6 +13,7 @@ from study_figures import study_figures
 
 from veriglot.cli import main
 from veriglot.formats.writer import write
+from veriglot.records import Evidence, Prediction, Sample, Status
 from veriglot.report.bench import write_bench
 from veriglot.report.pages import write_html
 from veriglot.report.study_page import write_study
@@ -160,7 +161,12 @@ def test_no_codes_stand_in_for_words(samples: Path, visit: Callable[..., Tab]) -
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_wider_than_a_telephone(visit: Callable[..., Tab], tmp_path: Path, scheme: str) -> None:
-    pairs = [*every_kind(), judged("x" * 90, "ar", arabic()[0].evidence[0].text.split("،"), "س" * 300, [], words=False)]
+    titled = Sample("t", "Ada.", evidence=(Evidence("Ada.", id="p0", title="x" * 200),))
+    pairs = [
+        *every_kind(),
+        (titled, Prediction("t", Status.SCORED, "d", 0.0, ())),
+        judged("x" * 90, "ar", arabic()[0].evidence[0].text.split("،"), "س" * 300, [], words=False),
+    ]
     write_html(pairs, tmp_path / "page.html", title="t" * 120)
     tab = visit(tmp_path / "page.html", PHONE, color_scheme=scheme)
     tab.click("#samples-toggle")
@@ -199,6 +205,13 @@ def test_no_report_is_wider_than_a_telephone(
     tab = visit(made(tmp_path), PHONE)
     tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") == PHONE
+    outside = "[...document.querySelectorAll('main ul')].filter((list) => !list.className).map((list) => "
+    outside += (
+        "getComputedStyle(list)).filter((style) => style.listStyleType === 'disc' && style.paddingLeft === '0px')"
+    )
+    assert tab.evaluate(f"{outside}.length") == 0, "the dots of a list lie in the page"
+    heads = "[...document.querySelectorAll('.plain:not(.board) tbody th')].filter((e) => e.textContent.length > 24)"
+    assert all(width >= 120 for width in tab.evaluate(f"{heads}.map((e) => e.getBoundingClientRect().width)"))
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])

@@ -143,6 +143,12 @@ def test_the_same_runs_give_the_same_bytes_and_pages_of_others_stay(study: Study
     assert (tmp_path / "six-small-models-on-questions-about-articles" / "index.html").is_file()
 
 
+def test_a_study_whose_tests_show_nothing_says_so_with_a_dash(study: StudyResults, tmp_path: Path) -> None:
+    write_site([msgspec.structs.replace(study, ranks=(), comparisons=())], tmp_path)
+    row = (tmp_path / "index.html").read_text("utf-8").split("<tbody>")[1].split("</tr>")[0]
+    assert re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)[0].strip() == "–"
+
+
 def test_no_runs_make_no_site(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs the results"):
         write_site([], tmp_path)
@@ -159,9 +165,11 @@ field.dispatchEvent(new Event("input"));
 const board = document.querySelectorAll("table.spread")[0];
 board.tHead.rows[0].cells[3].querySelector("button").click();
 const sorted = Array.from(board.tBodies[0].rows).map((row) => row.cells[3].dataset.value);
+const over = [document.querySelector(".board").rows[0].cells[1], document.querySelector(".board tbody td")];
+const starts = over.map((cell) => getComputedStyle(cell).textAlign);
 document.body.replaceChildren();
 const pre = document.body.appendChild(document.createElement("pre"));
-pre.textContent = JSON.stringify({ names, sorted });
+pre.textContent = JSON.stringify({ names, sorted, starts });
 """
 
 
@@ -175,6 +183,7 @@ def test_a_reader_filters_and_sorts(chromium: str, site: Path, tmp_path: Path) -
     assert not console
     used = json.loads(re.findall(r"<pre>(.*?)</pre>", dom, re.DOTALL)[-1])
     assert used["names"] == ["heron-7b-instruct"] * 2
+    assert used["starts"] == ["start", "start"]  # a heading of sentences, as the sentences
     numbers = [float(value) if value else None for value in used["sorted"]]
     known = [value for value in numbers if value is not None]
     assert known == sorted(known, reverse=True)

@@ -195,6 +195,12 @@ def test_one_model_in_one_language(tmp_path: Path) -> None:
     assert len(page.root.all("div", "view")[0].all("td", "cell")) == 1
 
 
+def test_models_that_no_test_compares_say_so(tmp_path: Path) -> None:
+    said, results = "No test compares models: it takes two with reliable rates in one language.", study_figures()
+    assert said not in page_of(results, tmp_path).text
+    assert said in page_of(msgspec.structs.replace(results, comparisons=(), ranks=()), tmp_path).text
+
+
 @pytest.mark.parametrize("languages", [LANGUAGES, ("de", "fr", "zh-Hans")], ids=["unlike means", "alike means"])
 def test_no_superlative_without_the_data_for_it(languages: tuple[str, ...], tmp_path: Path) -> None:
     results = study_figures(MODELS, languages)

@@ -368,7 +368,7 @@ def _correlation_cell(value: float | None, cells: int) -> Cell:
 _HOW_TO_READ = (
     "Each row is a type of the labels, each column what the detector called it, at its own threshold. Where each"
     " response has one type, responses are counted; else marks of the labels, each by the type that covers most of it."
-    " `none`: the detector did not mark it. `other type`: the labels have no such type. Shares are of the row."
+    " 'none': the detector did not mark it. 'other type': the labels have no such type. Shares are of the row."
 )
 
 
@@ -497,7 +497,7 @@ def _figures(view: View, *, markup: bool) -> Iterator[Section]:
         intro = (
             "How the numbers of two systems go together on the same items, greater being worse in both, and how far"
             " their verdicts agree beyond chance (kappa); the mean over languages of data sets. Scorers that are in"
-            " the bench as `pairwise:` too are held against themselves, by language. Dark grounds are strong relations"
+            " the bench as 'pairwise:' too are held against themselves, by language. Dark grounds are strong relations"
             " of either sign."
         )
         levels = {matrix.level for matrix in results.correlations}

@@ -148,7 +148,7 @@ def _overview(boards: Sequence[Board]) -> Section:
             levels = tuple(f"{level.capitalize()}s: " for level in bench_tables.View(results).levels)
             leads = [text for text in _leads(board) if text.startswith(levels)]
         link = _html("board_link", board.address, results.title)
-        rows.append((link, Markup(" ").join(leads), board.kind, who, what))
+        rows.append((link, Markup(" ").join(leads) or "–", board.kind, who, what))
     parts: list[Part] = [
         _html("filter"),
         Table("Boards", ("board", "what its tests show", "kind", "of", "on"), rows, look=_BOARD),

@@ -31,6 +31,16 @@ def _worked(house: House) -> Visitor:
     return house.person("Ines", "lead")
 
 
+def test_figures_of_an_exam_stand_in_whole_words_on_a_phone(house: House) -> None:
+    house.person("Ali")
+    page = house.person("Ines", "lead", viewport={"width": 390, "height": 844}).go("/lead/people", ".people")
+    cell = page.locator("tr", has_text="Ali").locator("td").nth(1)
+    wide = "(cell) => [...cell.querySelectorAll('*')].every((e) => e.scrollWidth <= cell.clientWidth)"
+    assert "precision" in cell.inner_text()
+    assert cell.evaluate("(cell) => cell.clientWidth") >= 130
+    assert cell.evaluate(wide)
+
+
 def test_a_lead_comes_to_the_progress(house: House) -> None:
     lead = _worked(house)
     page = lead.go("/", ".tiles")

@@ -262,3 +262,48 @@ def test_a_question_and_its_answer_are_read_where_the_work_is(place: Place) -> N
     lead.page.locator(".card .written").nth(1).wait_for()
     assert lead.page.locator(".comments b").all_inner_texts() == ["Kim", "Rev"]
     assert desk.trouble == judge.trouble == lead.trouble == []
+
+
+def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
+    desk = place.sit("spans").ready()
+    at_hand = "document.activeElement.ariaLabel || document.activeElement.textContent"
+    for name in ("My items", "Keys and help"):
+        desk.page.locator(".top").get_by_role("button", name=name, exact=True).focus()
+        desk.press("Enter")
+        desk.page.wait_for_selector("dialog[open]")
+        if name == "My items":
+            assert desk.page.locator(".item-go").first.inner_text().split() == ["1", "Annotate", "German", "open"]
+        desk.press("Escape")
+        desk.page.wait_for_selector("dialog", state="detached")
+        assert desk.page.evaluate(at_hand) == name
+    desk.page.get_by_role("button", name="Leave out…", exact=True).focus()
+    desk.press("Enter")
+    desk.page.get_by_role("button", name="Unreadable").wait_for()
+    assert desk.page.evaluate(at_hand) == "Leave out…"
+    desk.press("Enter")
+    desk.page.get_by_role("button", name="Unreadable").wait_for(state="detached")
+    assert desk.page.evaluate(at_hand) == "Leave out…"
+
+
+def test_a_phone_shows_what_was_done_in_whole_words(place: Place) -> None:
+    desk = place.sit("spans", viewport={"width": 390, "height": 800}).ready()
+    desk.press("Home", "1")
+    said = desk.page.locator(".said")
+    assert said.inner_text() == "Marked as Entity: Ada"
+    assert said.evaluate("(line) => line.scrollWidth <= line.clientWidth")
+    assert desk.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert desk.page.locator("#evidence-search").evaluate("(e) => getComputedStyle(e).textOverflow") == "ellipsis"
+
+
+def test_a_long_title_of_evidence_stays_in_its_pane(browser: Browser, tmp_path: Path) -> None:
+    path = write(tmp_path, "spans")
+    row = {
+        "id": "x",
+        "language": "en",
+        "response": "Ada.",
+        "evidence": [{"id": "p0", "text": "Ada.", "title": "x" * 200}],
+    }
+    (tmp_path / "spans.jsonl").write_text(json.dumps(row), "utf-8")
+    with served([path], str(tmp_path / "studio.sqlite"), browser) as place:
+        desk = place.sit("spans").ready()
+        assert desk.page.locator(".proof").evaluate("(pane) => pane.scrollWidth <= pane.clientWidth")

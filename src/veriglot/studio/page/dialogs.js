@@ -8,9 +8,9 @@ import { html, useEffect, useRef } from "./view.js";
 const useDialog = (onClose) => {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
-    const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    dialog.current?.showModal();
-    return () => before?.focus?.();
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close(); // brings focus back; before, what is beneath takes none
   }, []);
   const events = {
     onCancel: (/** @type {Event} */ event) => {

@@ -45,11 +45,10 @@ const Flags = ({ editor, list, known, title, none, onNone }) => html`
 export const Skip = ({ reasons, onSkip }) => {
   const [open, setOpen] = useState(false);
   if (!reasons.length) return null;
-  if (!open) return html`<button class="small" onClick=${() => setOpen(true)}>${t("skip.open")}</button>`;
   return html`
     <div class="skip" role="group" aria-label=${t("skip.open")}>
-      <span class="fine">${t("skip.why")}</span>
-      ${reasons.map((reason) => html`<button key=${reason} class="small" onClick=${() => onSkip(reason)}>${named("skip", reason)}</button>`)}
-      <button class="small" onClick=${() => setOpen(false)}>${t("cancel")}</button>
+      <button class="small" aria-expanded=${open} onClick=${() => setOpen(!open)}>${t("skip.open")}</button>
+      ${open ? html`<span class="fine">${t("skip.why")}</span>
+      ${reasons.map((reason) => html`<button key=${reason} class="small" onClick=${() => onSkip(reason)}>${named("skip", reason)}</button>`)}` : null}
     </div>`;
 };

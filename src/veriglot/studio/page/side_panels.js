@@ -2,6 +2,7 @@
 
 import { call, wordsOf } from "./api.js";
 import { Drawer } from "./dialogs.js";
+import { languageName } from "./lead/figures.js";
 import { has, number, t } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
 
@@ -43,7 +44,7 @@ export const Items = ({ current, onOpen, onClose }) => {
         <li key=${line.id}><button class=${`item-go ${line.state}`} aria-current=${line.id === current} onClick=${() => onOpen(line.id)}>
           <span class="nr">${number(index + 1)}</span>
           <span>${has(`purpose.${line.purpose}`) ? t(`purpose.${line.purpose}`) : line.purpose}</span>
-          <span class="fine">${line.language ?? ""}</span>
+          <span class="fine">${languageName(line.language)}</span>
           ${line.unread ? html`<b class="unread">${t("items.unread", { count: line.unread })}</b>` : null}
           <span class=${`state ${line.state}`}>${t(`state.${line.state}`)}</span>
           ${line.message ? html`<bdi class="fine noted">${line.message}</bdi>` : null}

@@ -281,3 +281,12 @@ def test_a_name_that_the_texts_contradict_is_not_believed(tmp_path: Path, name: 
     source = "cs" if name == "csen" else "de"
     assert (sample.evidence[0].language, sample.language) == (source, "en")
     assert next(iter(read(path, language="nl"))).language == "nl"
+
+
+def test_a_table_states_the_language_of_its_sources(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("src\tmt\tsrc_lang\ttgt_lang\nNi.\tNie.\tuk\tpol\n", encoding="utf-8")
+    sample = one_of(tmp_path / "a.tsv")
+    assert (sample.language, sample.evidence[0].language, dict(sample.meta)) == ("pl", "uk", {})
+    (tmp_path / "b.tsv").write_text("context\tanswer\tsource_lang\nAlt.\tSo alt.\ten\n", encoding="utf-8")
+    other = one_of(tmp_path / "b.tsv")  # the language of what both were translated from, as far as anybody knows
+    assert (other.evidence[0].language, dict(other.meta)) == (None, {"source_lang": "en"})

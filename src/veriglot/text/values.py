@@ -395,7 +395,8 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        apart = last.form == "ordinal" and word not in words.prefixed
+        ordinal = last.form == "ordinal" and word not in words.prefixed
+        apart = ordinal and bool(first % 10 or between or number.form == "word")  # vigésimo primero is one
         apart |= amount < 1 or word == "a" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
@@ -449,7 +450,6 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
-
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 

@@ -749,17 +749,17 @@ class _Evidence:
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        digits = _digits_of(value.amounts[0])
+        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
         counts = value.kind == "number" and value.counted != "" and len(digits) >= _TELLING
-        return counts and not self._by_digits[digits] <= {value.counted}
+        wrong = {10 * amount, amount / 10} if amount > 1000 else set()  # 12万人 are not 12,000 people
+        return counts and any(x not in wrong and thing != value.counted for x, thing in self._by_digits[digits])
 
     @cached_property
-    def _by_digits(self) -> dict[str, set[str]]:
-        """What numbers with the same digits count."""
-        result: dict[str, set[str]] = defaultdict(set)
+    def _by_digits(self) -> dict[str, set[tuple[float, str]]]:  # numbers, and what they count
+        result = defaultdict[str, set[tuple[float, str]]](set)
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add(value.counted)
+                result[_digits_of(value.amounts[0])].add((value.amounts[0], value.counted))
         return result
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -281,3 +282,29 @@ def test_a_name_that_the_texts_contradict_is_not_believed(tmp_path: Path, name: 
     source = "cs" if name == "csen" else "de"
     assert (sample.evidence[0].language, sample.language) == (source, "en")
     assert next(iter(read(path, language="nl"))).language == "nl"
+
+
+def test_a_table_states_the_language_of_its_sources(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("src\tmt\tsrc_lang\ttgt_lang\nNi.\tNie.\tuk\tpol\n", encoding="utf-8")
+    sample = one_of(tmp_path / "a.tsv")
+    assert (sample.language, sample.evidence[0].language, dict(sample.meta)) == ("pl", "uk", {})
+    (tmp_path / "b.tsv").write_text("context\tanswer\tsource_lang\nAlt.\tSo alt.\ten\n", encoding="utf-8")
+    other = one_of(tmp_path / "b.tsv")  # the language of what both were translated from, as far as anybody knows
+    assert (other.evidence[0].language, dict(other.meta)) == (None, {"source_lang": "en"})
+
+
+def test_the_rows_of_several_people_are_one_translation(tmp_path: Path) -> None:
+    row = {"srcLocale": "de", "tgtLocale": "en", "id": "1", "source": GERMAN, "target": ENGLISH}
+    error = {"category": "Hallucination", "spans": [{"start": 0, "end": 3, "text": "The"}]}
+    people = [row | {"annotatorID": "anna", "errors": [error]}, row | {"annotatorID": "ben", "errors": []}]
+    alike = [each | {"id": "2"} for each in people]  # a translation that recurs is another one
+    (tmp_path / "hat.json").write_text(json.dumps([*people, *alike, people[1]]), encoding="utf-8")
+    first, second, again = rows(tmp_path / "hat.json", labelled=True)
+    assert isinstance(first, Sample)
+    assert isinstance(second, Sample)
+    assert isinstance(again, FailedRow)
+    assert [(each.annotator, len(each.spans or ())) for each in first.annotations] == [("anna", 1), ("ben", 0)]
+    assert (second.id, second.annotations) == ("2", first.annotations)
+    assert "labels the response of line 1 again" in again.message
+    (tmp_path / "one.json").write_text(json.dumps([people[0], people[0] | {"id": "2"}]), encoding="utf-8")
+    assert kinds(rows(tmp_path / "one.json", labelled=True)) == ["1", "2"]

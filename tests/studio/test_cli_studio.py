@@ -181,7 +181,9 @@ def test_agreement_takes_a_column_of_names_and_labels_of_whole_responses(tmp_pat
     votes = {"ada": (1, 0, 1, 1), "bea": (1, 0, 0, 1)}
     rows = [f"r{i},It rains {i}.,Rain.,{wrong},{who}" for who in votes for i, wrong in enumerate(votes[who])]
     path.write_text("\n".join(["id,response,evidence,unsupported,name", *rows]), "utf-8")
-    assert "--map annotator=COLUMN" in veriglot("agreement", path, code=1).stderr
+    said = veriglot("agreement", path, code=1).stderr
+    assert "--map annotator=COLUMN" in said
+    assert "4 rows could not be read: left out of every figure; the first: " in said  # which is why
     done = veriglot("agreement", path, "--map", "annotator=name", "--unit", "response", "--resamples", "0", "--json")
     report = json.loads(done.stdout)
     assert (report["annotators"], report["shared"]) == ({"ada": 4, "bea": 4}, 4)

@@ -385,24 +385,25 @@ def agreement(
                     places.append((source.path, number, row.id))
                     yield row
 
-    report = measured(
-        samples(),
-        unit=unit,
-        resamples=resamples,
-        seed=seed,
-        gamma=gamma,
-        where=lambda number: "{}, row {} (id {!r})".format(*places[number]),
-        file=lambda number: places[number][0],
-    )
+    try:
+        report = measured(
+            samples(),
+            unit=unit,
+            resamples=resamples,
+            seed=seed,
+            gamma=gamma,
+            where=lambda number: "{}, row {} (id {!r})".format(*places[number]),
+            file=lambda number: places[number][0],
+        )
+    finally:  # where nothing can be compared, this may be why
+        if bad:
+            say(
+                f"{len(bad):,} row{'s' * (len(bad) > 1)} could not be read: left out of every figure; "
+                f"the first: {bad[0]}"
+            )
     _warn(report)
-    if json:
-        print_json(report)
-    else:
-        _show_agreement(report)
-    if bad:
-        say(f"{len(bad):,} row{'s' * (len(bad) > 1)} could not be read: left out of every figure; the first: {bad[0]}")
-        return EXIT_ROWS_FAILED
-    return 0
+    (print_json if json else _show_agreement)(report)
+    return EXIT_ROWS_FAILED if bad else 0
 
 
 _MOST_REPEATS = 5  # that are named on standard error; the report has all

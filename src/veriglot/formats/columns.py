@@ -88,12 +88,12 @@ def presets() -> tuple[Preset, ...]:
 
 
 _PARTS = (
-    "unsupported", "supported", "id", "response", "evidence", "question", "language", "model", "spans", "start", "end",
-    "label", "annotator"
+    "unsupported", "supported", "id", "response", "evidence", "question", "language", "source_language", "model",
+    "spans", "start", "end", "label", "annotator"
 )  # fmt: skip
 _SENSES = {"supported": 0, "unsupported": 1}
 LABEL_PARTS = ("unsupported", "supported", "spans", "start", "end", "label")
-_TEXTS = ("id", "question", "language", "model", "annotator")
+_TEXTS = ("id", "question", "language", "source_language", "model", "annotator")
 _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
 _SENSE = re.compile(
@@ -188,6 +188,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     for part in _PARTS:
         if part in parts or (part in LABEL_PARTS and labelled):
             continue
+        if part == "source_language" and (preset is None or preset.task != Task.TRANSLATION):
+            continue  # of what was translated to make the data
         if part == "annotator" and not any(map(parts.get, LABEL_PARTS)):
             break  # of labels that there are not
         possible = names if part in {"evidence", "spans"} else texts
@@ -676,12 +678,13 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         else:
             data["meta"][key] = value
     stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
-    language = stated.get("language")
+    tags = map(stated.get, ("language", "source_language"))
+    language, of_source = (tag and (language_tag(tag) or tag) for tag in tags)
     data |= {
         "id": stated.get("id") or id_,
         "question": stated.get("question"),
-        "language": (language_tag(language) or language) if language else reading.language,
-        "evidence": _evidence(plan, flat),
+        "language": language or reading.language,
+        "evidence": [{"language": of_source} | passage for passage in _evidence(plan, flat)],
     }
     if stated.get("model"):
         data["generator"] = {"name": stated["model"]}

@@ -341,7 +341,8 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
             yield row
     _label_empty_cells(shared, reading)
     texts = _by_text(shared, by_id, reading)
-    if reading.labelled and len(texts) == len(shared) > len(_by_text(shared, False, reading)):
+    columns = reading.labelled and reading.report.format == "columns"
+    if columns and len(texts) == len(shared) > len(_by_text(shared, False, reading)):
         raise InputError(
             "several rows label the same response, but each of them has an id of its own",
             "Join them with --map id=, or add --map annotator= if each row is a response.",

@@ -45,8 +45,8 @@ class Hat(Format):
     A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`. Each error has a
     `category` and `spans` with start, end and text. The paper does not spell these three keys, so
     `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text tells
-    whether the end is inclusive. Labels of the source stay in `meta`, and become flags of the taxonomy `hat` where they
-    match one. A row is not annotated yet if it has no annotator and its `errors` are null.
+    whether the end is inclusive. People's rows are joined by id. Labels of the source stay in `meta`, and become flags
+    where they match one. A row is not annotated yet if annotator and `errors` are null.
     """
 
     summary = "HAT JSON, hallucinated spans in translations"
@@ -69,7 +69,8 @@ class Hat(Format):
         meta |= {key: value for key, value in data.items() if key not in self._known and value not in (None, [], {})}
         labels = str({key: value for key, value in meta.items() if value}).lower()  # a label of false is not set
         spans = tuple(self._spans(optional(data, "errors", list) or [], response, reading))
-        if data.get("errors", []) is not None or data.get("annotatorID") is not None:
+        reading.shared = data.get("annotatorID") is not None
+        if data.get("errors", []) is not None or reading.shared:
             yield Annotation(
                 str(data.get("annotatorID") or "annotator"),
                 Kind.HUMAN,

@@ -395,7 +395,8 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
-        apart = last.form == "ordinal" and word not in words.prefixed
+        ordinal = last.form == "ordinal" and word not in words.prefixed
+        apart = ordinal and bool(first % 10 or between or number.form == "word")  # vigésimo primero is one
         apart |= amount < 1 or word == "a" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
@@ -449,7 +450,6 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
-
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
@@ -749,17 +749,17 @@ class _Evidence:
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        digits = _digits_of(value.amounts[0])
+        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
         counts = value.kind == "number" and value.counted != "" and len(digits) >= _TELLING
-        return counts and not self._by_digits[digits] <= {value.counted}
+        wrong = {10 * amount, amount / 10} if amount > 1000 else set()  # 12万人 are not 12,000 people
+        return counts and any(x not in wrong and thing != value.counted for x, thing in self._by_digits[digits])
 
     @cached_property
-    def _by_digits(self) -> dict[str, set[str]]:
-        """What numbers with the same digits count."""
-        result: dict[str, set[str]] = defaultdict(set)
+    def _by_digits(self) -> dict[str, set[tuple[float, str]]]:  # numbers, and what they count
+        result = defaultdict[str, set[tuple[float, str]]](set)
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add(value.counted)
+                result[_digits_of(value.amounts[0])].add((value.amounts[0], value.counted))
         return result
 
     @cached_property

@@ -50,13 +50,14 @@ _SOFT = " \t\n\"'*_()-"  # may stand inside an opening
 _SPACE = r"[\s,'-]"  # between the words of a phrase
 _REST = r"[^\s,.;:!?)\"]*"  # of a word
 _PART = r"[^\s,.;:!?)\"'-]+"  # shares no sign with what parts words, so that there is one way only to match
+_MARKS = r"!-/:-@\[-`{-~।॥。、「」『』（）【】！？：；，"  # that end a clause or what is in brackets
+_NUMBER = r"\d{1,3}(?![\d%]|[.,:/]\d)"  # of a source; "according to the text 12 men" has none
 _FEW = 4  # letters
 _SORRY = 4  # words before a denial that claim nothing: "I am sorry"
 _AFTER = 3  # words after one: "or his wife"
 _WRITTEN = 2.5  # code points that make a word where words are not parted
 _CLAUSE = re.compile(r"[,،、;؛:()](?!\d)|\s[-–—]+\s|[.!?।۔。](?=\s)")
 _NEAR = 12  # code points between a year and what compares with it, or between "more than" and its number
-_CLASSES = ("source", "info", "lead", "fill", "intro")
 
 
 class _Wording(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,6 +88,8 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     condition: str = ""  # a closing that begins so
     offer: str = ""  # must hold one of these: "If you need a visa, apply early" is none
     copula: str = ""  # words that only make a sentence of what stands before them
+    number: str = ""  # what may stand between a source and its number, or before both: "no."
+    verb_second: bool = False  # so that a number behind a source is never a claim: "Laut Dokument 2 brannte sie"
     clitics: str = ""  # what may be written together with the next word
     inverted: bool = False  # whether the verb may stand before its negation
     listing: str = ""  # words on either side of which the order tells nothing: "and"
@@ -105,11 +108,20 @@ class Patterns:
         self._before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
         self._after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
-        every = self._any_of([self._word(word) for name in _CLASSES for word in getattr(wording, name).split()])
+        source, according, number = (
+            self._any_of(self._listed(words), "") for words in (wording.source, wording.according, wording.number)
+        )
+        alone = "" if wording.verb_second else rf"(?=\s*(?:$|[{_MARKS}]))"
+        numbered = (
+            rf"{source}[\s#]*(?:{number}\s*{_NUMBER}|{_NUMBER}(?:[\s']*(?:[^\s\d]{{1,4}}\s)??{according}|{alone}))"
+            rf"|(?:{number}\s?{_NUMBER}|\d\d?\.)\s*{source}"
+        )
+        named = [numbered, *self._listed(wording.source, wording.info)]
+        every = self._any_of([*named, *self._listed(wording.lead, wording.fill, wording.intro)])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
         self.lead = self._words(wording.lead)
         self.source = self._words(wording.source)
-        self.referent = self._words(wording.source, wording.info)
+        self.referent = self._any(named)
         self.intro = self._words(wording.lead, wording.intro, wording.source)
         self.answers = self._words(wording.answers)
         self.closings = self._any([self._phrase(f"{phrase}*") for phrase in wording.closings])
@@ -125,7 +137,7 @@ class Patterns:
         self.negation = self._words(wording.negation)
         self.listing, self.inflected = {*wording.listing.split()}, wording.inflected
         self._moves, self._fall = self._words(wording.rise, wording.fall), self._words(wording.fall)
-        than = self._any_of(list(map(self._word, wording.than.split())), "")
+        than = self._any_of(self._listed(wording.than), "")
         near = rf"\D{{0,{_NEAR}}}"
         self._than = re.compile(rf"(\d{{4}}){near}{than}" if wording.than_after else rf"{than}{near}(\d{{4}})")
         self.openers = self._openers(wording.openers)
@@ -152,7 +164,10 @@ class Patterns:
         return re.compile(self._before + self._any_of(expressions), re.MULTILINE)
 
     def _words(self, *words: str) -> re.Pattern[str]:
-        return self._any([self._word(word) for word in " ".join(words).split()])
+        return self._any(self._listed(*words))
+
+    def _listed(self, *words: str) -> list[str]:
+        return list(map(self._word, " ".join(words).split()))
 
     def _openers(self, phrases: list[str]) -> re.Pattern[str]:
         """Those of one word, or of few letters where words are not parted, need a mark after them."""
@@ -164,9 +179,8 @@ class Patterns:
     def _denials(self, wording: _Wording) -> re.Pattern[str]:
         """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
         expressions = list(map(self._phrase, wording.denials))
-        negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
-        if negations:
-            negation, say = (self._any_of(list(map(self._word, words))) for words in (negations, says))
+        if wording.negation:
+            negation, say = map(self._any_of, (self._listed(wording.negation), self._listed(wording.say, wording.info)))
             expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
             if wording.inverted:
                 that = f"(?!{self.that.pattern})"

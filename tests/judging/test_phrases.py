@@ -107,6 +107,26 @@ def test_the_number_of_a_source_is_no_claim(language: str, cited: str, claim: st
     assert "1" not in left_over.replace("12", "")
 
 
+@pytest.mark.parametrize(
+    ("language", "heads", "name"),
+    [
+        ("en", "Category | Details", "Keller"),
+        ("de", "Kategorie | Angabe", "Keller"),
+        ("pt", "Categoria | Detalhes", "Keller"),
+        ("id", "Kategori | Keterangan", "Keller"),
+        ("fi", "Kohde | Tiedot", "Keller"),
+        ("th", "หัวข้อ | รายละเอียด", "เคลเลอร์"),
+        ("ar", "البند | التفاصيل", "كيلر"),
+        ("zh", "项目 | 内容", "凯勒"),
+    ],
+)
+def test_headers_of_tables_claim_nothing_unless_they_name_something(language: str, heads: str, name: str) -> None:
+    row = f"| {name} | 1874 |"
+    assert left(f"| {heads} |\n|---|---|\n{row}", language) == left(row, language)
+    assert left(f"| {name} | {heads} |\n|---|---|\n{row}", language) == left(f"{name} {row}", language)
+    assert len(left(f"| {heads} |\n{row}", language)) > len(left(row, language)), "a row that is no header"
+
+
 def test_a_number_behind_a_source_is_a_claim_without_a_mark() -> None:
     assert left("According to the text 12 men died.", "en") == "12 men died"
     assert left("According to the text, 12 men died.", "en") == "12 men died"

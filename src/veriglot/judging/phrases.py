@@ -45,6 +45,7 @@ _GAP = (
 )
 _LEADING = re.compile(rf"(?:\[?[\d, ]{{1,9}}\]|\d{{1,3}}[.)](?=\s)|[{_GAP}])*")
 _BRACKETS = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,80})[)\]）】]")
+_HEADER = re.compile(r"^[ \t]*\|([^\n]+)\n[ \t]*\|[\s:|-]*--", re.MULTILINE)  # the first row of a table
 _NOTHING = re.compile(rf"(?:[{_GAP}]|(?<!\d)\d{{1,3}}(?!\d))*")
 _SOFT = " \t\n\"'*_()-"  # may stand inside an opening
 _SPACE = r"[\s,'-]"  # between the words of a phrase
@@ -89,9 +90,8 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     offer: str = ""  # must hold one of these: "If you need a visa, apply early" is none
     copula: str = ""  # words that only make a sentence of what stands before them
     number: str = ""  # what may stand between a source and its number, or before both: "no."
-    verb_second: bool = False  # so that a number behind a source is never a claim: "Laut Dokument 2 brannte sie"
     clitics: str = ""  # what may be written together with the next word
-    inverted: bool = False  # whether the verb may stand before its negation
+    inverted: bool = False  # whether the verb stands second: before its negation, behind a source with its number
     listing: str = ""  # words on either side of which the order tells nothing: "and"
     rise: str = ""  # what says that there came to be more
     fall: str = ""
@@ -111,7 +111,7 @@ class Patterns:
         source, according, number = (
             self._any_of(self._listed(words), "") for words in (wording.source, wording.according, wording.number)
         )
-        alone = "" if wording.verb_second else rf"(?=\s*(?:$|[{_MARKS}]))"
+        alone = "" if wording.inverted else rf"(?=\s*(?:$|[{_MARKS}]))"
         numbered = (
             rf"{source}[\s#]*(?:{number}\s*{_NUMBER}|{_NUMBER}(?:[\s']*(?:[^\s\d]{{1,4}}\s)??{according}|{alone}))"
             rf"|(?:{number}\s?{_NUMBER}|\d\d?\.)\s*{source}"
@@ -192,16 +192,14 @@ class Patterns:
         if opener := self.openers.match(text, start, end):
             return opener.end()
         last = self.run_end(text, start, end)
-        if last == start:
-            return start
         named = bool(self.lead.search(text, start, last) and self.referent.search(text, start, last))
         if named and re.match(r"[\s*_]*[,;]" if self.spaced else r"\s|[*_]*[,;]", text[last:end]):
             return last
         after = last  # of all that is parted by commas only: "Here is, in short, what the text says:"
-        while (comma := re.compile(r", *").match(text, after, end)) and self.run_end(
-            text, comma.end(), end
-        ) > after + 2:
-            after = self.run_end(text, comma.end(), end)
+        while comma := re.match(r", *", text[after:end]):
+            if (further := self.run_end(text, after + comma.end(), end)) <= after + 2:
+                break
+            after = further
         closed = whole and _NOTHING.fullmatch(text, after, end)
         if (closed or re.match(r"[\s*_]*:", text[after:end])) and self.intro.search(text, start, after):
             return after
@@ -266,8 +264,8 @@ def _compiled(base: str) -> Patterns | None:
 def harmless_words(response: str, bounds: Bounds, language: str | None, question: str | None = None) -> Bools:
     """The words that need no support because they claim nothing; `yes` and `no` are claims, and so are refusals here.
 
-    List numbers, citation marks, tags; openings ("According to the text,"), closings ("I hope this helps"), and the
-    lines that announce a list, which may take up words of the question.
+    List numbers, citation marks, tags, headers such as "Details"; openings ("According to the text,"), closings ("I
+    hope this helps"), and the lines that announce a list, which may take up words of the question.
 
     Args:
         response: the response.
@@ -278,14 +276,15 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     Returns:
         Shape (n,).
     """
-    ranges = [match.span() for match in _MARKUP.finditer(response)]
-    ranges.extend(_list_numbers(response))
+    ranges = [*(match.span() for match in _MARKUP.finditer(response)), *_list_numbers(response)]
     patterns = patterns_of(language)
     normal = normalise(response, spaces=False)
     folded = fold(normal.text)
     stretches: list[Range] = []
-    for known in {id(p): p for p in (patterns, _compiled("en")) if p}.values():
+    for known in filter(None, {patterns, _compiled("en")}):
         stretches.extend(m.span() for m in _BRACKETS.finditer(folded) if known.cites(m[1]))
+        for header in _HEADER.finditer(folded):
+            stretches.extend(map(re.Match.span, known.run.finditer(folded, *header.span(1))))
     if patterns:
         asked = {word[:_STEM] for word in folded_words(question or "", language)}
         at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
@@ -294,8 +293,7 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
     harmless = np.zeros(len(bounds), bool)
     for start, end in ranges:
-        low, high = np.searchsorted(bounds[:, 0], start), np.searchsorted(bounds[:, 1], end, side="right")
-        harmless[low:high] = True
+        harmless[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
     return harmless
 
 
@@ -340,10 +338,10 @@ def _framing(patterns: Patterns, text: str, spans: list[list[int]], asked: set[s
 
 
 def _closes(patterns: Patterns, text: str, start: int, end: int) -> bool:
-    start = _LEADING.match(text, start, end).end()  # type: ignore[union-attr]
-    if not patterns.closings.match(text, start, end) or re.search(r"\d", text[start:end]):
+    sentence = text[_LEADING.match(text, start, end).end() : end]  # type: ignore[union-attr]
+    if not patterns.closings.match(sentence) or re.search(r"\d", sentence):
         return False
-    return not patterns.condition.match(text, start, end) or bool(patterns.offer.search(text, start, end))
+    return not patterns.condition.match(sentence) or bool(patterns.offer.search(sentence))
 
 
 def _announces(patterns: Patterns, line: str, asked: set[str]) -> bool:

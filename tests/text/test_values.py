@@ -180,6 +180,7 @@ def test_values_in_other_words(language: str, text: str, sign: str, other_langua
         ("vi", "Vào thứ ba"),
         ("zh", "他有一点困难，百分之三点五。"),
         ("ja", "一時的に"),
+        ("uk", "Марія Сорока"),
     ],
 )
 def test_words_that_are_also_numbers_are_none(language: str, text: str) -> None:

@@ -40,7 +40,7 @@ from veriglot.http.server import (
     server_of,
 )
 from veriglot.plugins import packaged
-from veriglot.records import Prediction, Sample, Status, Verdict, from_mapping, sample_from
+from veriglot.records import Prediction, Record, Sample, Status, Verdict, from_mapping, sample_from
 from veriglot.records.languages import get_language, languages
 from veriglot.report.pages import sample_blocks, sample_page
 from veriglot.server.batches import Batcher, Call, Offer, choice
@@ -83,7 +83,7 @@ _TOO_DEEP = "nested too deeply"
 # Rows in, predictions out.
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _Asked(Record):
     """What a call asks for its rows that do not say it themselves."""
 
     detector: str | None = None
@@ -628,7 +628,7 @@ def _resident() -> int:
 # OpenAPI: the table beside this file, and the records that it leads to.
 
 
-class LettuceRequest(msgspec.Struct, frozen=True):
+class LettuceRequest(Record):
     """What LettuceDetect's clients send."""
 
     contexts: list[str]
@@ -672,7 +672,7 @@ def page_files(path: str, offers: Sequence[Offer]) -> PageFiles:
     return PageFiles(contents, path)
 
 
-class Viewed(msgspec.Struct, frozen=True):
+class Viewed(Record):
     """What the page asks to be shown."""
 
     sample: Any

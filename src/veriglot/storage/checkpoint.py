@@ -23,6 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.records import Record
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import Lock, beside, partial_path, write_json
 
@@ -55,7 +56,7 @@ _SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest
 _RESTART = "Type the command again with --overwrite to make it anew, or name another output."
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(Record):
     """What asking models cost.
 
     Attributes:
@@ -142,7 +143,7 @@ class JsonLines:
             self._file = None
 
 
-class InputFile(msgspec.Struct, frozen=True):
+class InputFile(Record):
     """What an input was when the run began.
 
     Attributes:
@@ -259,7 +260,7 @@ def differing_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> lis
     return [f"{name} was {shown(before.get(name))} and is now {shown(now.get(name))}" for name in names]
 
 
-class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
+class FailedRow(Record, omit_defaults=True):
     """One row that could not be read or done: where it stands, what is wrong, what to do, and its raw text.
 
     Attributes:
@@ -389,7 +390,7 @@ class Row(Protocol):
         """Unique among the rows of the stage."""
 
 
-class Progress(msgspec.Struct, frozen=True):
+class Progress(Record):
     """How far an output is: rows done, rows that failed, and whether it is finished."""
 
     done: int

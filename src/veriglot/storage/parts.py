@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.records import Record
 from veriglot.signatures import file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Manifest, Option, Row, Tally
 from veriglot.storage.files import Lock, write_whole
@@ -61,7 +62,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return cls(dict(sorted(tally.statuses.items())), tally.by_language, dict(reasons))
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(Record):
     """One file of a folder: the rows `[start, end)` of the input.
 
     Attributes:

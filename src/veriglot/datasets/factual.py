@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from veriglot.wikipedia.api import AnswerCache, Wikipedia
 
+    Articles = dict[str, Reference | str]  # that of a person, or why there is none
+
 __all__ = [
     "ArticleSource",
     "ArticleStore",
@@ -58,7 +60,7 @@ _BATCH = 20  # people who are looked up together; a Wikipedia gives so many page
 _VERSION = 1  # of the manifest
 
 
-ArticleSource = Callable[[Sequence[NamedPerson], str], "dict[str, Reference | str]"]
+ArticleSource = Callable[[Sequence[NamedPerson], str], "Articles"]
 """By id of the person: the article in a language, or why there is none (such as `missing`)."""
 
 
@@ -99,7 +101,7 @@ def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> A
     """
     wiki = cache(wiki)
 
-    def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
+    def articles_of(people: Sequence[NamedPerson], tag: str) -> Articles:
         asked = {
             person.id: person.titles.get(tag) or person.titles.get(tag.partition("-")[0]) or "" for person in people
         }
@@ -107,7 +109,7 @@ def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> A
         rows = list(wiki(tag).titles(possible)) if possible else []
         by_item = {row.item: row for row in rows if isinstance(row, Article) and row.item is not None}
         by_title = {row.title: row for row in rows}
-        articles: dict[str, Reference | str] = {}
+        articles: Articles = {}
         for person, title in asked.items():
             if title not in possible:
                 articles[person] = "invalid title" if title else "no title"
@@ -149,8 +151,8 @@ def given_articles(
         else:
             shelf.put(named.id, msgspec.json.encode(named))
 
-    def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
-        articles: dict[str, Reference | str] = {}
+    def articles_of(people: Sequence[NamedPerson], tag: str) -> Articles:
+        articles: Articles = {}
         for person in people:
             ids = (f"{person.id}-{each}" for each in (tag, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
             encoded = next(filter(None, map(shelf.get, ids)), None)

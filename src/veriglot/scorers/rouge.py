@@ -22,6 +22,8 @@ from veriglot.text.segmentation import sentences, word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    Parts = Sequence[Sequence[str]]  # of a text, as words
+
 
 __all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
 
@@ -287,7 +289,7 @@ class _Rouge(SampleScorer):
         return [self._words(text, language, without)]
 
     @abstractmethod
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         """The overlap of parts with those of passages that count as one reference."""
 
 
@@ -311,7 +313,7 @@ class Rouge1(_Rouge):
     stopwords_by_default = True
     _n: ClassVar[int] = 1
 
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses passages."""
         response_counts = Counter(_n_grams(response[0], self._n))
         evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, self._n))
@@ -338,7 +340,7 @@ class RougeL(_Rouge):
 
     name = "rouge-l@1"
 
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         joined = [word for passage in evidence for word in passage]
         return Overlap(longest_common_subsequence(response[0], joined), len(response[0]), len(joined))
 
@@ -356,7 +358,7 @@ class RougeLsum(_Rouge):
     def _parts(self, text: str, language: str | None, without: frozenset[str] | None) -> list[tuple[str, ...]]:
         return [self._words(text[start:end], language, without) for start, end in sentences(text, language)]
 
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         of_response, of_evidence = (Counter(word for part in parts for word in part) for parts in (response, evidence))
         sizes = of_response.total(), of_evidence.total()
         matched = 0

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    Answer = asyncio.Future[Prediction] | dict[str, Any]
+    Json = dict[str, Any]
+    Answer = asyncio.Future[Prediction] | Json
 
 __all__ = ["Serving", "serve"]
 
@@ -129,7 +130,7 @@ def _check_size(data: Any) -> None:
         raise InputError(f"a response has at most {_MOST_RESPONSE:,} characters", "Send it in parts.", field="response")
 
 
-def _unread(data: Any, number: int, error: VeriglotError) -> dict[str, Any]:
+def _unread(data: Any, number: int, error: VeriglotError) -> Json:
     """What stands in the place of a row that cannot be read: it is not checked."""
     name = data.get("id") if isinstance(data, dict) else None
     return {
@@ -234,7 +235,7 @@ class _Calls:
 
     def _asked(self, request: Request) -> _Asked:
         """What the query asks for, for all rows."""
-        query: dict[str, Any] = dict(request.query_params)
+        query: Json = dict(request.query_params)
         known = _Asked.__struct_fields__
         unknown = sorted(query.keys() - set(known))
         if unknown:
@@ -259,7 +260,7 @@ class _Calls:
         self.batcher.check("streams" if body.lstrip()[:1] == b"[" else "queue")
         return _decoded(body)
 
-    async def _one(self, data: Any, asked: _Asked) -> dict[str, Any]:
+    async def _one(self, data: Any, asked: _Asked) -> Json:
         sample = _row(data, 1, asked, self.batcher.offers)
         with self.batcher.accept("queue") as call:
             return await self.finished(self.batcher.submit(call, sample))
@@ -283,9 +284,9 @@ class _Calls:
         except RecursionError:
             return _unread(data, number, InputError(_TOO_DEEP))
 
-    async def finished(self, answer: Answer) -> dict[str, Any]:
+    async def finished(self, answer: Answer) -> Json:
         """The record's JSON."""
-        plain: dict[str, Any] = answer if isinstance(answer, dict) else msgspec.to_builtins(await answer)
+        plain: Json = answer if isinstance(answer, dict) else msgspec.to_builtins(await answer)
         self.tally.rows[plain["status"], plain["verdict"]] += 1
         return plain
 
@@ -636,7 +637,7 @@ class LettuceRequest(Record):
     question: str | None = None
 
 
-def open_api(offers: Sequence[Offer]) -> dict[str, Any]:
+def open_api(offers: Sequence[Offer]) -> Json:
     """The calls described, for the detectors that can be asked for."""
     document = packaged("veriglot.server", "openapi.json", dict[str, Any])
     kinds = (Prediction, ErrorAnswer, Offer)

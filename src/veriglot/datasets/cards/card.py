@@ -47,6 +47,8 @@ __all__ = ["blank", "card", "card_page", "read_given"]
 # that says nothing of a file is not told of it.
 
 
+Json = dict[str, Any]
+
 _UP = 3  # folders above a file in which the account of its whole folder may lie
 _FIRST = 100  # rows of a file among which one says that it was checked
 _FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candidates.jsonl"})  # beside those it names
@@ -79,10 +81,10 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
     return None
 
 
-def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
+def _account_in(path: Path, damaged: list[str]) -> Json | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
     try:
-        account = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        account = msgspec.json.decode(path.read_bytes(), type=Json)
     except (FileNotFoundError, IsADirectoryError):
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
@@ -91,13 +93,13 @@ def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
     return account
 
 
-def _of_sample(account: dict[str, Any], path: PurePath) -> bool:
+def _of_sample(account: Json, path: PurePath) -> bool:
     sample = account.get("sample")
     parts = _names(sample.get("parts")) if isinstance(sample, dict) else set()
     return path.as_posix() in {"clean.jsonl", *(f"{part}{kind}" for part in parts for kind in (".jsonl", ".hat.json"))}
 
 
-_KINDS: dict[str, tuple[set[str], Callable[[dict[str, Any], PurePath], bool]]] = {  # keys by which one is known as ours
+_KINDS: dict[str, tuple[set[str], Callable[[Json, PurePath], bool]]] = {  # keys by which one is known as ours
     "manifest.json": (
         {"made_by", "made_from"},
         lambda account, path: (
@@ -132,13 +134,13 @@ _NOT_SAID = "not said"
 _OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Json]:
     """Every line; an empty mapping for one that cannot be read."""
     with path.open("rb") as file:
         for line in file:
-            row: dict[str, Any] = {}
+            row: Json = {}
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                row = msgspec.json.decode(line, type=dict[str, Any])
+                row = msgspec.json.decode(line, type=Json)
             yield row
 
 
@@ -160,7 +162,7 @@ class Step(msgspec.Struct):
 
     output: str
     signature: str | None = None
-    settings: dict[str, Any] = {}
+    settings: Json = {}
     sources: tuple[_Source, ...] = ()
     rows: int | None = None
     failed: int | None = None
@@ -169,7 +171,7 @@ class Step(msgspec.Struct):
     rejected: dict[str, int] = {}
     rejected_rows: int | None = None
     tries: dict[str, int] = {}
-    accounts: dict[str, Any] = {}
+    accounts: Json = {}
     damaged: list[str] = []
 
     def add_rejections(self, path: Path, output: Path | None = None) -> None:
@@ -272,7 +274,7 @@ class _Generated(Record):
 
     name: str
     revision: str | None
-    settings: dict[str, Any]
+    settings: Json
     rows: int
     seeds: int
     repeated: int
@@ -394,7 +396,7 @@ def blank() -> str:
     return files(__package__).joinpath("given.toml").read_text("utf-8")
 
 
-def _record_of(name: str, table: dict[str, Any]) -> Any:
+def _record_of(name: str, table: Json) -> Any:
     """A table of the file as a record of its keys; what is empty, or 0, is unknown."""
     kinds = {key: _record_of(key, value) if isinstance(value, dict) else type(value) for key, value in table.items()}
     fields = [(key, kind, kind()) for key, kind in kinds.items()]
@@ -578,7 +580,7 @@ def _share(part: int, whole: int) -> str:
     return f"{percent} ({part:,} of {whole:,})"
 
 
-def _front_matter(card: Card) -> dict[str, Any]:
+def _front_matter(card: Card) -> Json:
     """What the Hub reads, as JSON, which YAML holds. What is not known is empty, but for the licence: `unknown`."""
     tags = sorted({tag.partition("-")[0] for tag, _ in card.contents.cells if tag})
     rows = card.contents.totals["rows"]
@@ -597,7 +599,7 @@ def _front_matter(card: Card) -> dict[str, Any]:
     }
 
 
-def _configs(card: Card) -> list[dict[str, Any]]:
+def _configs(card: Card) -> list[Json]:
     """Which file is which split, where each is one of the Hub's three and in the native format."""
     by_split: dict[str, list[str]] = defaultdict(list)
     for file in card.files:
@@ -681,7 +683,7 @@ def _costs(card: Card) -> Iterator[tuple[str, ...]]:
             yield name, *(f"{count:,}" for count in counts), _money(money, currency)
 
 
-def _tokens(step: Step, total: dict[str, Any]) -> int | None:
+def _tokens(step: Step, total: Json) -> int | None:
     """The tokens of an account; None where it has none because nobody counted them.
 
     Clients and rules count, so that their 0 is one; a translator of another kind may just have told nothing.

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from msgspec.structs import asdict, replace
 
 from veriglot.bench.results import Level
@@ -74,7 +73,7 @@ class BenchEntry(StrictRecord):
     errors: int = 20
 
 
-class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DataEntry(StrictRecord):
     """`[[data]]`: one labelled data set.
 
     Attributes:
@@ -116,7 +115,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str | None = None
 
 
-class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SystemEntry(StrictRecord):
     """`[[systems]]`: one detector, one scorer, or predictions made elsewhere.
 
     Attributes:
@@ -162,7 +161,7 @@ class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not self.data or data in self.data
 
 
-class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Entries(StrictRecord):
     """A bench file. `groups` are further groups of languages by name, such as `nordic = ["sv", "fi"]`."""
 
     bench: BenchEntry = BenchEntry()
@@ -263,7 +262,7 @@ _OF_RESPONSES = (
 )  # fmt: skip
 
 
-class Config(Entries, frozen=True, kw_only=True):
+class Config(Entries, kw_only=True):
     """A bench file with its place; of data without a file, their place."""
 
     path: Path

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from veriglot.records import Estimate, Interval
 from veriglot.records.settings import Record, read_json_record
 
@@ -69,7 +67,7 @@ At = Literal["tuned", "own"]
 SCHEMA = 1
 
 
-class BenchData(msgspec.Struct, frozen=True):
+class BenchData(Record):
     """A data set as it was used.
 
     Attributes:
@@ -109,7 +107,7 @@ class BenchData(msgspec.Struct, frozen=True):
     labelled: bool = True
 
 
-class BenchSystem(msgspec.Struct, frozen=True):
+class BenchSystem(Record):
     """A system.
 
     Attributes:
@@ -160,7 +158,7 @@ class Cost(Record):
         return self.rows / self.wall if self.rows and self.wall > 0 else None
 
 
-class BenchCell(msgspec.Struct, frozen=True):
+class BenchCell(Record):
     """One system on one data set at one level.
 
     Attributes:
@@ -469,7 +467,7 @@ class BenchResults(Record):
     confusions: tuple[BenchConfusion, ...] = ()
     answers: tuple[BenchAnswers, ...] = ()
     errors: tuple[BenchError, ...] = ()
-    ranking: dict[str, str] = {}  # noqa: RUF012
+    ranking: dict[str, str] = {}
     pairs: tuple[BenchComparison, ...] = ()
     standings: tuple[BenchStanding, ...] = ()
 

@@ -170,7 +170,7 @@ def _named(reference: Reference, person: str, tag: str) -> Reference:
     return replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
 
 
-class RejectedPerson(msgspec.Struct, frozen=True, omit_defaults=True):
+class RejectedPerson(Record, omit_defaults=True):
     """A person who was looked up and not taken, or an article that is not there or cannot be used.
 
     Attributes:

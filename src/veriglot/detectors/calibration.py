@@ -205,7 +205,7 @@ class _Fitted(Protocol):
 FittedT = TypeVar("FittedT", bound=_Fitted)
 
 
-class ByScript(msgspec.Struct, Generic[FittedT], frozen=True):
+class ByScript(Record, Generic[FittedT]):
     """What was fitted by script, and the default for everything else."""
 
     default: FittedT

@@ -419,7 +419,7 @@ def _stack(cells: Sequence[tuple[int, Int64s, Array]]) -> Histogram:
     return Histogram(*map(np.concatenate, columns))
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class Coverage(Record):
     """What became of the samples of one language, or of all.
 
     Attributes:

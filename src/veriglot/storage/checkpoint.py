@@ -169,7 +169,7 @@ class InputFile(Record):
         return cls(path, state.st_size, state.st_mtime_ns, file_sha256(path))
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class Manifest(Record):
     """What an output is made from, and how far it is.
 
     Attributes:

@@ -37,7 +37,7 @@ _MOST_BYTES = 8 << 20  # of text, so that long rows do not multiply in memory
 _REASONS = 20  # different reasons that a part keeps apart
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(Record):
     """What became of some samples.
 
     Attributes:

@@ -12,7 +12,6 @@ from itertools import chain, combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec.structs import asdict, replace
 
@@ -49,7 +48,7 @@ __all__ = [
 ]
 
 
-class Model(msgspec.Struct, frozen=True, omit_defaults=True):
+class Model(Record, omit_defaults=True):
     """One model of the study and what the study file declares of it.
 
     Attributes:

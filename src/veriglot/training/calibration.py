@@ -36,7 +36,7 @@ from veriglot.metrics.measures import unit_draws
 from veriglot.metrics.reference import labelled, reference, require_annotator, response_label, source_of
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
-from veriglot.records import DataSource, Detector, Kind, Prediction, Sample, Status, encode
+from veriglot.records import DataSource, Detector, Kind, Prediction, Record, Sample, Status, encode
 from veriglot.records.languages import find_language
 from veriglot.signatures import __version__, digest, signature
 from veriglot.text.segmentation import word_bounds
@@ -102,8 +102,7 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     return np.asarray(fold[texts])
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Record):
     """One labelled response."""
 
     keys: list[str]
@@ -213,8 +212,7 @@ Fit = Callable[[Bools, F | None, tuple[str, ...]], F]  # of some units, the defa
 ALL = "all"  # scripts together
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(Record):
     """Words or responses with what each of m detectors says of them."""
 
     given: Float64s

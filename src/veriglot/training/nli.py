@@ -15,7 +15,6 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 import transformers
@@ -92,9 +91,9 @@ class DataEntry(StrictRecord):
     name: str
     path: str | tuple[str, ...]
     licence: str
-    columns: dict[str, str] = msgspec.field(default_factory=dict)
+    columns: dict[str, str] = {}
     label: str | None = None
-    labels: dict[str, Label] = msgspec.field(default_factory=dict)
+    labels: dict[str, Label] = {}
     annotator: str | None = None
     language: str | None = None
     use: Literal["training", "validation"] | None = None
@@ -131,7 +130,7 @@ class NLIConfig(StrictRecord):
     device: str | None = None
     licence: str | None = None
     accept_licence: bool = False
-    training: dict[str, Any] = msgspec.field(default_factory=dict)
+    training: dict[str, Any] = {}
 
 
 class Pair(NamedTuple):
@@ -196,7 +195,7 @@ class Result(Record):
     trained: int
     memory: int
     fingerprint: str = ""
-    accuracy: list[Accuracy] = msgspec.field(default_factory=list)
+    accuracy: list[Accuracy] = []
 
 
 def read_config(path: Path) -> NLIConfig:

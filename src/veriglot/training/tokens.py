@@ -142,8 +142,8 @@ class TokensConfig(StrictRecord):
     device: str | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
     accept_licence: bool = False
-    training: dict[str, Any] = msgspec.field(default_factory=dict)
-    lora: dict[str, Any] = msgspec.field(default_factory=dict)
+    training: dict[str, Any] = {}
+    lora: dict[str, Any] = {}
 
 
 def read_config(path: Path) -> TokensConfig:

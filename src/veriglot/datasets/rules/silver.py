@@ -32,7 +32,7 @@ from veriglot.datasets.silver.check import Change, Edited, Violation, check
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
-from veriglot.records.settings import Record, check_ranges
+from veriglot.records.settings import Record, StrictRecord, check_ranges
 from veriglot.records.taxonomy import taxonomy
 from veriglot.text.facts import rules_of
 from veriglot.text.segmentation import folded_words, words
@@ -466,7 +466,7 @@ _TAXONOMIES = ("fava", "halluverse")
 _NEED_PHRASES = frozenset({"contradictory", "subjective", "unverifiable"})
 
 
-class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RuleSettings(StrictRecord):
     """What silver data is made by rule.
 
     Attributes:

@@ -66,7 +66,7 @@ class _Files(StrictRecord):
         return [(path, self.language or _in_name(self.language_in_name, path)) for path in sorted(paths)]
 
 
-class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Pairs(_Files, kw_only=True):
     """A set of sentence pairs: its fields and labels; `symmetric` where either sentence can be the evidence."""
 
     format: Literal["tsv", "csv", "jsonl", "json"]
@@ -83,7 +83,7 @@ class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
     calibrates: bool = False  # trains nothing: `Example.kind` says so
 
 
-class _Questions(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Questions(_Files, kw_only=True):
     passage_language_in_name: str | None = None
 
 

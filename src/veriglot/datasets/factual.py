@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby, islice, permutations
 from operator import attrgetter
@@ -190,8 +189,7 @@ class RejectedPerson(Record, omit_defaults=True):
     detail: str = ""
 
 
-@dataclass
-class ChoiceAccount:
+class ChoiceAccount(msgspec.Struct):
     """The account of a choice, filled while it goes on.
 
     Attributes:
@@ -203,8 +201,8 @@ class ChoiceAccount:
 
     looked_up: int = 0
     chosen: int = 0
-    set_aside: list[RejectedPerson] = field(default_factory=list)
-    lacking: dict[str, Counter[str]] = field(default_factory=dict)
+    set_aside: list[RejectedPerson] = []
+    lacking: dict[str, Counter[str]] = {}
 
 
 def choose(
@@ -358,18 +356,17 @@ class Labels:
         return counts | {"of_no_row": given - len(self._used)}
 
 
-@dataclass
-class _SetJob:
+class _SetJob(msgspec.Struct):
     """The sets in the making; see `write_sets`."""
 
     shelf: ArticleStore
     languages: Sequence[str]
     cross: str | None
     labels: Labels
-    writers: dict[str, BinaryIO] = field(default_factory=dict)
-    rows: Counter[str] = field(default_factory=Counter)
+    writers: dict[str, BinaryIO] = {}
+    rows: Counter[str] = msgspec.field(default_factory=Counter)
     without_cross: int = 0
-    tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = field(default_factory=dict)
+    tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = {}
 
     def _write(self, name: str, record: msgspec.Struct) -> None:
         self.writers[name].write(encode(record) + b"\n")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
 import numpy as np
 
 from veriglot.arrays import Bools, Float64s, Int64s, Numbers
@@ -116,8 +116,7 @@ class Row(Record):
     spans_alone: tuple[bool, ...]
 
 
-@dataclass
-class Rows:
+class Rows(msgspec.Struct):
     """Collects labelled responses; memory grows with their words, not with the texts.
 
     Attributes:
@@ -127,11 +126,11 @@ class Rows:
     """
 
     annotator: str | None = None
-    rows: list[Row] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-    _hashes: list[str] = field(default_factory=list)
-    _kinds: set[Kind] = field(default_factory=set)
-    _seen: set[str] = field(default_factory=set)
+    rows: list[Row] = []
+    left_out: Counter[str] = msgspec.field(default_factory=Counter)
+    _hashes: list[str] = []
+    _kinds: set[Kind] = set()
+    _seen: set[str] = set()
 
     def add(self, sample: Sample, predictions: Sequence[Prediction | None], readings: Sequence[Reading] = ()) -> None:
         """Take one response.
@@ -575,7 +574,7 @@ def train_stacking(
     return fit_stacking(rows, members, detectors, seed=seed), rows
 
 
-def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 0) -> Stacking:
+def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int) -> Stacking:
     """Weights from labelled responses that every member scored.
 
     Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five

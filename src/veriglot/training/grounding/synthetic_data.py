@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from veriglot.datasets.rules.material import quotable, without_brackets
@@ -47,13 +48,12 @@ _RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is mi
 _COMMAS = re.compile(r"(?<=[,،，、;])\s*")
 
 
-@dataclass
-class Pool:
+class Pool(msgspec.Struct):
     """Words of other articles in one language, to put in place of an article's own."""
 
-    names: list[str] = field(default_factory=list)
-    rare: list[str] = field(default_factory=list)
-    middle: list[str] = field(default_factory=list)
+    names: list[str] = []
+    rare: list[str] = []
+    middle: list[str] = []
 
     def add(self, sentence: str, language: str, commonness: Commonness) -> None:
         """Sort the words of a sentence into the pool."""

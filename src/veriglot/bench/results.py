@@ -61,6 +61,7 @@ class BenchAnswers(Record, omit_defaults=True, kw_only=True):
     signature: str = ""
 
 
+Names = tuple[str, ...]
 Level = Literal["word", "fact", "sentence", "response"]
 At = Literal["tuned", "own"]
 
@@ -92,7 +93,7 @@ class BenchData(Record):
     name: str
     levels: tuple[Level, ...]
     languages: dict[str, tuple[int, int]]
-    pairs: dict[str, tuple[str, ...]]
+    pairs: dict[str, Names]
     dev: int
     bad_rows: int
     unlabelled: int
@@ -100,7 +101,7 @@ class BenchData(Record):
     nonfactual: dict[str, int]
     license: str | None
     split: str
-    seen: tuple[str, ...]
+    seen: Names
     sha256: str
     note: str | None = None
     statistics: dict[str, float] = {}
@@ -345,7 +346,7 @@ class BenchCorrelations(Record):
 
     level: Level
     method: str
-    systems: tuple[str, ...]
+    systems: Names
     r: tuple[tuple[float | None, ...], ...]
     cells: tuple[tuple[int, ...], ...]
     largest_p: tuple[tuple[float | None, ...], ...]
@@ -374,8 +375,8 @@ class BenchConfusion(Record, omit_defaults=True, kw_only=True):
     language: str
     of: Literal["response", "mark"]
     taxonomy: str | None = None
-    classes: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
+    classes: Names = ()
+    answers: Names = ()
     counts: tuple[tuple[int, ...], ...] = ()
     left_out: int = 0
     seen: bool = False
@@ -412,8 +413,8 @@ class BenchError(Record, omit_defaults=True, kw_only=True):
     source: str
     response: str
     question: str | None = None
-    labelled: tuple[str, ...] = ()
-    marked: tuple[str, ...] = ()
+    labelled: Names = ()
+    marked: Names = ()
     score: float
     threshold: float | None = None
     notes: tuple[str, ...] = ()
@@ -445,7 +446,7 @@ class BenchResults(Record):
     """
 
     title: str
-    measures: dict[str, tuple[str, ...]]
+    measures: dict[str, Names]
     rank_by: str
     baseline: str | None
     seed: int
@@ -459,7 +460,7 @@ class BenchResults(Record):
     wins: tuple[BenchWin, ...]
     comparisons: tuple[BenchComparison, ...]
     correlations: tuple[BenchCorrelations, ...]
-    groups: dict[str, tuple[str, ...]]
+    groups: dict[str, Names]
     notes: tuple[str, ...]
     signature: str
     version: str

@@ -22,7 +22,8 @@ from veriglot.text.segmentation import sentences, word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Parts = Sequence[Sequence[str]]  # of a text, as words
+    Words = Sequence[str]
+    Parts = Sequence[Words]  # of a text, as words
 
 
 __all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
@@ -66,11 +67,11 @@ class Overlap(NamedTuple):
         return shares | {name: float(count) for name, count in self._asdict().items()}
 
 
-def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+def _n_grams(words: Words, n: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(n)), strict=False)
 
 
-def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
+def longest_common_subsequence(first: Words, second: Words) -> int:
     """The length of the longest common subsequence of words."""
     shorter, longer = sorted((first, second), key=len)
     last = (1 << len(shorter)) - 1
@@ -79,7 +80,7 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
     return len(shorter) - last.bit_count()
 
 
-def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
+def _lcs_rows(first: Words, second: Words) -> Iterator[int]:
     """The rows of the table of dynamic programming, one a word of `second`.
 
     A row is one integer with a bit a word of `first` (Hyyrö 2004), zero where the length grows, so that a step costs an
@@ -97,7 +98,7 @@ def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
         yield row
 
 
-def _common_words(response: Sequence[str], evidence: Sequence[str]) -> set[int]:
+def _common_words(response: Words, evidence: Words) -> set[int]:
     """Indices in `evidence` of a longest common subsequence: of several, the one that `rouge-score` reads out."""
     if set(response).isdisjoint(evidence):
         return set()
@@ -240,7 +241,7 @@ class _Rouge(SampleScorer):
         self,
         value: Value = "precision",
         mode: Mode = "unicode",
-        stopwords: bool | Sequence[str] | None = None,
+        stopwords: bool | Words | None = None,
         passages: Passages = "joined",
     ) -> None:
         for option, given, choices in (("value", value, Value), ("mode", mode, Mode), ("passages", passages, Passages)):

@@ -309,7 +309,7 @@ class Reading:
     source: Source
 
 
-def predicted_language(sample: Sample, prediction: Prediction | None = None) -> tuple[str | None, str | None]:
+def predicted_language(sample: Sample, prediction: Prediction | None) -> tuple[str | None, str | None]:
     """The BCP 47 tag and the script of a response: as the detector said, as given, or told from the text; or None."""
     tag = (prediction.language if prediction is not None else None) or sample.language
     resolved = resolve_language(replace(sample, language=tag))

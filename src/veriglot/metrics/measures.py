@@ -371,7 +371,7 @@ def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[Re
 
 
 def unit_draws(
-    confidences: Array, gold: Mask, texts: Int64s, *, seed: int, threshold: float | Array | None = None
+    confidences: Array, gold: Mask, texts: Int64s, *, seed: int, threshold: float | Array | None
 ) -> dict[str, Array]:
     """Measures of level `unit`, by name: of the data (draw 0), and of resamples of whole texts if there are several.
 

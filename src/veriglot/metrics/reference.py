@@ -138,7 +138,7 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
     return _combined(sample, pool, "majority")
 
 
-def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annotation, bool] | None:
+def response_label(sample: Sample, annotator: str | None) -> tuple[Annotation, bool] | None:
     """Who labelled a response as a whole, and whether as unsupported (the rating `unsupported`); None where nobody did.
 
     Args:

@@ -256,7 +256,7 @@ def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Say) 
     return learned
 
 
-def first_stage(rows: Sequence[Row], seed: int, say: Say, epochs: int = 6) -> Network:
+def first_stage(rows: Sequence[Row], seed: int, say: Say, epochs: int) -> Network:
     """Train on every row that is neither held out nor a natural answer."""
     chosen = [row for row in rows if not row.is_answer and not is_held_out(row)]
     if not chosen:

@@ -23,7 +23,6 @@ import msgspec
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError, VeriglotError
-from veriglot.records import Record
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import Lock, beside, partial_path, write_json
 
@@ -56,7 +55,7 @@ _SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest
 _RESTART = "Type the command again with --overwrite to make it anew, or name another output."
 
 
-class Usage(Record):
+class Usage(msgspec.Struct, frozen=True):
     """What asking models cost.
 
     Attributes:
@@ -143,7 +142,7 @@ class JsonLines:
             self._file = None
 
 
-class InputFile(Record):
+class InputFile(msgspec.Struct, frozen=True):
     """What an input was when the run began.
 
     Attributes:
@@ -169,7 +168,7 @@ class InputFile(Record):
         return cls(path, state.st_size, state.st_mtime_ns, file_sha256(path))
 
 
-class Manifest(Record):
+class Manifest(msgspec.Struct, frozen=True):
     """What an output is made from, and how far it is.
 
     Attributes:
@@ -260,7 +259,7 @@ def differing_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> lis
     return [f"{name} was {shown(before.get(name))} and is now {shown(now.get(name))}" for name in names]
 
 
-class FailedRow(Record, omit_defaults=True):
+class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row that could not be read or done: where it stands, what is wrong, what to do, and its raw text.
 
     Attributes:
@@ -390,7 +389,7 @@ class Row(Protocol):
         """Unique among the rows of the stage."""
 
 
-class Progress(Record):
+class Progress(msgspec.Struct, frozen=True):
     """How far an output is: rows done, rows that failed, and whether it is finished."""
 
     done: int

@@ -17,7 +17,6 @@ import msgspec
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UsageError, VeriglotError
-from veriglot.records import Record
 from veriglot.signatures import file_sha256
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Manifest, Option, Row, Tally
 from veriglot.storage.files import Lock, write_whole
@@ -37,7 +36,7 @@ _MOST_BYTES = 8 << 20  # of text, so that long rows do not multiply in memory
 _REASONS = 20  # different reasons that a part keeps apart
 
 
-class Outcome(Record):
+class Outcome(msgspec.Struct, frozen=True):
     """What became of some samples.
 
     Attributes:
@@ -62,7 +61,7 @@ class Outcome(Record):
         return cls(dict(sorted(tally.statuses.items())), tally.by_language, dict(reasons))
 
 
-class Part(Record):
+class Part(msgspec.Struct, frozen=True):
     """One file of a folder: the rows `[start, end)` of the input.
 
     Attributes:

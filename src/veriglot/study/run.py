@@ -202,7 +202,7 @@ def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Des
 # How far a study is, from the files of its folder alone; another process may be writing them.
 
 
-class Step(Progress, kw_only=True):
+class Step(Progress, frozen=True, kw_only=True):
     """How far one output of a run is; what failed is tried again by the next run.
 
     Attributes:

@@ -6,10 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from msgspec.structs import asdict, replace
 
-from veriglot.bench.results import Level
+from veriglot.bench.results import Level, Names
 from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
@@ -39,7 +38,7 @@ __all__ = ["ALL", "Config", "DataEntry", "SystemEntry", "load", "scopes"]
 # The tables of a bench file, as records: what may stand in it, with its defaults.
 
 
-Paths = str | tuple[str, ...]
+Paths = str | Names
 
 
 class BenchEntry(StrictRecord):
@@ -62,19 +61,19 @@ class BenchEntry(StrictRecord):
     """
 
     title: str | None = None
-    measures: tuple[str, ...] = ()
+    measures: Names = ()
     rank_by: str | None = None
     baseline: str | None = None
     thresholds: Literal["data", "language"] = "data"
     correction: Literal["romano-wolf", "holm", "bh"] = "romano-wolf"
-    groups: tuple[str, ...] = ("latin", "resources")
+    groups: Names = ("latin", "resources")
     seed: int = SEED
     resamples: int = RESAMPLES
     unit: str = "word"
     errors: int = 20
 
 
-class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DataEntry(StrictRecord):
     """`[[data]]`: one labelled data set.
 
     Attributes:
@@ -105,18 +104,18 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str | None = None
     language: str | None = None
     columns: dict[str, str] = {}
-    languages: tuple[str, ...] = ()
+    languages: Names = ()
     levels: tuple[Level, ...] = ("response",)
     annotator: str | None = None
-    drop_flags: tuple[str, ...] = ()
+    drop_flags: Names = ()
     limit: int | None = None
     dev_limit: int | None = None
     license: str | None = None
-    seen: tuple[str, ...] = ()
+    seen: Names = ()
     note: str | None = None
 
 
-class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SystemEntry(StrictRecord):
     """`[[systems]]`: one detector, one scorer, or predictions made elsewhere.
 
     Attributes:
@@ -136,7 +135,7 @@ class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scorer: str | None = None
     predictions: Paths | None = None
     label: str | None = None
-    data: tuple[str, ...] = ()
+    data: Names = ()
     options: dict[str, Any] = {}
     threshold: float | None = None
     price_in: float | None = None
@@ -162,13 +161,13 @@ class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not self.data or data in self.data
 
 
-class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Entries(StrictRecord):
     """A bench file. `groups` are further groups of languages by name, such as `nordic = ["sv", "fi"]`."""
 
     bench: BenchEntry = BenchEntry()
     data: tuple[DataEntry, ...] = ()
     systems: tuple[SystemEntry, ...] = ()
-    groups: dict[str, tuple[str, ...]] = {}
+    groups: dict[str, Names] = {}
 
 
 # Groups of languages that figures are averaged and win rates counted within: by script, family and resourcedness.
@@ -183,7 +182,7 @@ LATIN, NON_LATIN = "latin", "non_latin"
 
 
 @cache
-def resource_groups() -> dict[str, tuple[str, ...]]:
+def resource_groups() -> dict[str, Names]:
     """Kang et al.'s groups to primary subtags, the richest group first."""
     groups = packaged(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
     return {name: tuple(tags) for name, tags in groups.items()}
@@ -222,7 +221,7 @@ def scopes(
     cells: Mapping[str, Sequence[str]],
     by: Sequence[str] = ("latin", "resources"),
     own: Mapping[str, Collection[str]] | None = None,
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, Names]:
     """Group to its cells, for `leaderboard.win_rates` and `leaderboard.scope_means`.
 
     Args:
@@ -238,7 +237,7 @@ def scopes(
     Raises:
         UnknownNameError: no such grouping, or no such language in `own`.
     """
-    result: dict[str, tuple[str, ...]] = {ALL: tuple(cells)}
+    result: dict[str, Names] = {ALL: tuple(cells)}
     for name in by:
         _require_known("grouping of languages", name, GROUPINGS)
         members: dict[str, list[str]] = {}
@@ -263,7 +262,7 @@ _OF_RESPONSES = (
 )  # fmt: skip
 
 
-class Config(Entries, frozen=True, kw_only=True):
+class Config(Entries, kw_only=True):
     """A bench file with its place; of data without a file, their place."""
 
     path: Path
@@ -273,7 +272,7 @@ class Config(Entries, frozen=True, kw_only=True):
         """The title, or the file's name without its suffix."""
         return self.bench.title or self.path.stem
 
-    def measures(self, level: str) -> tuple[str, ...]:
+    def measures(self, level: str) -> Names:
         """The measures at a level; the one that systems are sorted by is always among them."""
         rank_by = self.rank_by(level)
         names = self.bench.measures or (_OF_WORDS if level == "word" else _OF_RESPONSES)

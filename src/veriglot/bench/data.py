@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +30,7 @@ from veriglot.metrics.reference import (
 )
 from veriglot.metrics.spans import covered, segmenter
 from veriglot.plugins import packaged
-from veriglot.records import Kind, Sample, Span, Unit, encode
+from veriglot.records import Kind, Record, Sample, Span, Unit, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 
@@ -49,8 +48,7 @@ __all__ = ["DataSet", "statistics_by_language"]
 _DEV, _TEST = "dev", "test"
 
 
-@dataclass(frozen=True)
-class DataSet:
+class DataSet(Record):
     """A data set as it is used.
 
     Attributes:

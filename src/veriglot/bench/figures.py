@@ -141,9 +141,7 @@ _LONGEST_SOURCE = 2000  # code points of the evidence that an error shows
 _ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
 
 
-def bench_draws(
-    name: str, items: Items, resampling: Resampling, *, cut: float | Array | None = None
-) -> tuple[Array, bool]:
+def bench_draws(name: str, items: Items, resampling: Resampling, *, cut: float | Array | None) -> tuple[Array, bool]:
     """The draws of a measure, and whether the rule above made the value of the data itself.
 
     Arguments and errors are those of `metrics.measures.draws`; the draws have shape `(1 + resamples,)`.

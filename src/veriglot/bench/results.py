@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from veriglot.records import Estimate, Interval
 from veriglot.records.settings import Record, read_json_record
 
@@ -63,13 +61,14 @@ class BenchAnswers(Record, omit_defaults=True, kw_only=True):
     signature: str = ""
 
 
+Names = tuple[str, ...]
 Level = Literal["word", "fact", "sentence", "response"]
 At = Literal["tuned", "own"]
 
 SCHEMA = 1
 
 
-class BenchData(msgspec.Struct, frozen=True):
+class BenchData(Record):
     """A data set as it was used.
 
     Attributes:
@@ -94,7 +93,7 @@ class BenchData(msgspec.Struct, frozen=True):
     name: str
     levels: tuple[Level, ...]
     languages: dict[str, tuple[int, int]]
-    pairs: dict[str, tuple[str, ...]]
+    pairs: dict[str, Names]
     dev: int
     bad_rows: int
     unlabelled: int
@@ -102,14 +101,14 @@ class BenchData(msgspec.Struct, frozen=True):
     nonfactual: dict[str, int]
     license: str | None
     split: str
-    seen: tuple[str, ...]
+    seen: Names
     sha256: str
     note: str | None = None
     statistics: dict[str, float] = {}
     labelled: bool = True
 
 
-class BenchSystem(msgspec.Struct, frozen=True):
+class BenchSystem(Record):
     """A system.
 
     Attributes:
@@ -160,7 +159,7 @@ class Cost(Record):
         return self.rows / self.wall if self.rows and self.wall > 0 else None
 
 
-class BenchCell(msgspec.Struct, frozen=True):
+class BenchCell(Record):
     """One system on one data set at one level.
 
     Attributes:
@@ -347,7 +346,7 @@ class BenchCorrelations(Record):
 
     level: Level
     method: str
-    systems: tuple[str, ...]
+    systems: Names
     r: tuple[tuple[float | None, ...], ...]
     cells: tuple[tuple[int, ...], ...]
     largest_p: tuple[tuple[float | None, ...], ...]
@@ -376,8 +375,8 @@ class BenchConfusion(Record, omit_defaults=True, kw_only=True):
     language: str
     of: Literal["response", "mark"]
     taxonomy: str | None = None
-    classes: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
+    classes: Names = ()
+    answers: Names = ()
     counts: tuple[tuple[int, ...], ...] = ()
     left_out: int = 0
     seen: bool = False
@@ -414,8 +413,8 @@ class BenchError(Record, omit_defaults=True, kw_only=True):
     source: str
     response: str
     question: str | None = None
-    labelled: tuple[str, ...] = ()
-    marked: tuple[str, ...] = ()
+    labelled: Names = ()
+    marked: Names = ()
     score: float
     threshold: float | None = None
     notes: tuple[str, ...] = ()
@@ -447,7 +446,7 @@ class BenchResults(Record):
     """
 
     title: str
-    measures: dict[str, tuple[str, ...]]
+    measures: dict[str, Names]
     rank_by: str
     baseline: str | None
     seed: int
@@ -461,7 +460,7 @@ class BenchResults(Record):
     wins: tuple[BenchWin, ...]
     comparisons: tuple[BenchComparison, ...]
     correlations: tuple[BenchCorrelations, ...]
-    groups: dict[str, tuple[str, ...]]
+    groups: dict[str, Names]
     notes: tuple[str, ...]
     signature: str
     version: str
@@ -469,7 +468,7 @@ class BenchResults(Record):
     confusions: tuple[BenchConfusion, ...] = ()
     answers: tuple[BenchAnswers, ...] = ()
     errors: tuple[BenchError, ...] = ()
-    ranking: dict[str, str] = {}  # noqa: RUF012
+    ranking: dict[str, str] = {}
     pairs: tuple[BenchComparison, ...] = ()
     standings: tuple[BenchStanding, ...] = ()
 

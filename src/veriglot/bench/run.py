@@ -11,7 +11,7 @@ import re
 import time
 from collections import Counter, defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +30,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotEr
 from veriglot.metrics.estimate import Resampling
 from veriglot.pipeline.progress import Watch
 from veriglot.pipeline.ray_engine import connected, open_engine
-from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status, encode
+from veriglot.records import Detector, Prediction, Record, Sample, Score, Scorer, Status, encode
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
 from veriglot.storage.checkpoint import Checkpoint, JsonLines
@@ -51,8 +51,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
 _HIGHER_IS_WORSE = "higher_is_worse"  # the direction of detectors' numbers: probabilities of being unsupported
 
 
-@dataclass(frozen=True)
-class System:
+class System(Record):
     """A system of a bench.
 
     Attributes:
@@ -132,8 +131,7 @@ Grain = Literal["response", "sentence", "fact"]
 """What a scorer is asked about; a detector is always asked about responses, and marks parts of them."""
 
 
-@dataclass(frozen=True)
-class SystemOutput:
+class SystemOutput(Record):
     """What a system said of the rows of a cell, in their order.
 
     Attributes:
@@ -157,8 +155,7 @@ def _signed(system: System, data_hash: str, grain: Grain) -> tuple[str, str]:
     return key, signature(cell=key[:16], data=data_hash[:16], grain=grain, system=named, version=__version__)
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(Record):
     """What holds for every cell of a run; see `run`."""
 
     config: Config

@@ -18,6 +18,8 @@ from veriglot.plugins import packaged
 from veriglot.records import Evidence, Sample, Status
 from veriglot.signatures import __version__
 
+Json = dict[str, Any]
+
 _REQUIREMENT = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"
 )
@@ -41,7 +43,7 @@ def doctor(json: bool = False) -> int:
     return 0 if report["ok"] else 1
 
 
-def examine() -> dict[str, Any]:
+def examine() -> Json:
     """Everything that `veriglot doctor` knows, as plain data."""
     from veriglot.pipeline.engine import cores
 
@@ -76,7 +78,7 @@ def examine() -> dict[str, Any]:
     }
 
 
-def _package(line: str) -> tuple[str | None, dict[str, Any]]:
+def _package(line: str) -> tuple[str | None, Json]:
     """A line of the requirements of Veriglot: the extra it belongs to, and the package with what is installed of it."""
     match = _REQUIREMENT.match(line)
     assert match is not None, line
@@ -90,7 +92,7 @@ def _package(line: str) -> tuple[str | None, dict[str, Any]]:
     return match["extra"], {"name": name, "version": installed, "needs": needs, "status": status}
 
 
-def _detector(name: str) -> dict[str, Any]:
+def _detector(name: str) -> Json:
     """Make the detector and have it judge one sample: a model that loads but cannot run is no use."""
     from veriglot.cli.detectors import load
     from veriglot.hub.registry import MissingWeightsError
@@ -129,7 +131,7 @@ def _needs(name: str) -> str | None:
     return f"--set {missing[0]}=...; {entry.summary}" if missing else None
 
 
-def _plugins() -> list[dict[str, Any]]:
+def _plugins() -> list[Json]:
     """What other packages add, by kind."""
     from veriglot.encoders.base import ENCODERS
     from veriglot.judging.nli import ENTAILMENTS
@@ -143,7 +145,7 @@ def _plugins() -> list[dict[str, Any]]:
     ]
 
 
-def _weights() -> dict[str, Any]:
+def _weights() -> Json:
     """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
     from veriglot.hub import registry as weights
 
@@ -172,7 +174,7 @@ def _line(name: str, status: str, text: str) -> None:
     print(f"  {name:<20} {status:<15} {text}")
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: Json) -> None:
     print(f"veriglot {report['veriglot']}, Python {report['python']}, {report['cores']} cores, {report['platform']}")
     print("\nCore")
     _show_packages(report["core"])
@@ -199,6 +201,6 @@ def _show(report: dict[str, Any]) -> None:
         _line(model["name"], model["status"], location)
 
 
-def _show_packages(packages: list[dict[str, Any]]) -> None:
+def _show_packages(packages: list[Json]) -> None:
     for package in packages:
         _line(package["name"], package["version"] or "missing", f"needs {package['needs'] or 'any version'}")

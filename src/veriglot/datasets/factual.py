@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby, islice, permutations
 from operator import attrgetter
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 
     from veriglot.wikipedia.api import AnswerCache, Wikipedia
 
+    Articles = dict[str, Reference | str]  # that of a person, or why there is none
+
 __all__ = [
     "ArticleSource",
     "ArticleStore",
@@ -58,7 +59,7 @@ _BATCH = 20  # people who are looked up together; a Wikipedia gives so many page
 _VERSION = 1  # of the manifest
 
 
-ArticleSource = Callable[[Sequence[NamedPerson], str], "dict[str, Reference | str]"]
+ArticleSource = Callable[[Sequence[NamedPerson], str], "Articles"]
 """By id of the person: the article in a language, or why there is none (such as `missing`)."""
 
 
@@ -99,7 +100,7 @@ def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> A
     """
     wiki = cache(wiki)
 
-    def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
+    def articles_of(people: Sequence[NamedPerson], tag: str) -> Articles:
         asked = {
             person.id: person.titles.get(tag) or person.titles.get(tag.partition("-")[0]) or "" for person in people
         }
@@ -107,7 +108,7 @@ def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> A
         rows = list(wiki(tag).titles(possible)) if possible else []
         by_item = {row.item: row for row in rows if isinstance(row, Article) and row.item is not None}
         by_title = {row.title: row for row in rows}
-        articles: dict[str, Reference | str] = {}
+        articles: Articles = {}
         for person, title in asked.items():
             if title not in possible:
                 articles[person] = "invalid title" if title else "no title"
@@ -149,8 +150,8 @@ def given_articles(
         else:
             shelf.put(named.id, msgspec.json.encode(named))
 
-    def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
-        articles: dict[str, Reference | str] = {}
+    def articles_of(people: Sequence[NamedPerson], tag: str) -> Articles:
+        articles: Articles = {}
         for person in people:
             ids = (f"{person.id}-{each}" for each in (tag, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
             encoded = next(filter(None, map(shelf.get, ids)), None)
@@ -168,7 +169,7 @@ def _named(reference: Reference, person: str, tag: str) -> Reference:
     return replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
 
 
-class RejectedPerson(msgspec.Struct, frozen=True, omit_defaults=True):
+class RejectedPerson(Record, omit_defaults=True):
     """A person who was looked up and not taken, or an article that is not there or cannot be used.
 
     Attributes:
@@ -188,8 +189,7 @@ class RejectedPerson(msgspec.Struct, frozen=True, omit_defaults=True):
     detail: str = ""
 
 
-@dataclass
-class ChoiceAccount:
+class ChoiceAccount(msgspec.Struct):
     """The account of a choice, filled while it goes on.
 
     Attributes:
@@ -201,8 +201,8 @@ class ChoiceAccount:
 
     looked_up: int = 0
     chosen: int = 0
-    set_aside: list[RejectedPerson] = field(default_factory=list)
-    lacking: dict[str, Counter[str]] = field(default_factory=dict)
+    set_aside: list[RejectedPerson] = []
+    lacking: dict[str, Counter[str]] = {}
 
 
 def choose(
@@ -356,18 +356,17 @@ class Labels:
         return counts | {"of_no_row": given - len(self._used)}
 
 
-@dataclass
-class _SetJob:
+class _SetJob(msgspec.Struct):
     """The sets in the making; see `write_sets`."""
 
     shelf: ArticleStore
     languages: Sequence[str]
     cross: str | None
     labels: Labels
-    writers: dict[str, BinaryIO] = field(default_factory=dict)
-    rows: Counter[str] = field(default_factory=Counter)
+    writers: dict[str, BinaryIO] = {}
+    rows: Counter[str] = msgspec.field(default_factory=Counter)
     without_cross: int = 0
-    tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = field(default_factory=dict)
+    tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = {}
 
     def _write(self, name: str, record: msgspec.Struct) -> None:
         self.writers[name].write(encode(record) + b"\n")

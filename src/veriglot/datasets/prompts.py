@@ -22,16 +22,18 @@ from veriglot.signatures import file_sha256
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    Table = dict[str, Any]  # of prompts, by name and language
+
 __all__ = ["by_language", "filled", "load_prompts", "packaged_prompts", "prompt_version", "use_prompts"]
 
 
 @cache
-def packaged_prompts(name: str) -> dict[str, Any]:
+def packaged_prompts(name: str) -> Table:
     """The table of `prompts/NAME.toml`: its `version`, and texts with slots."""
     return packaged(__package__, f"prompts/{name}.toml", dict[str, Any])
 
 
-def load_prompts(name: str) -> dict[str, Any]:
+def load_prompts(name: str) -> Table:
     """The table that holds in this context: the shipped one, or that with the user's texts."""
     return _USED.get().get(name) or packaged_prompts(name)
 
@@ -56,7 +58,7 @@ def by_language(name: str, tag: str) -> Any:
 # A user's own texts in place of shipped ones.
 
 
-_USED: ContextVar[Mapping[str, dict[str, Any]]] = ContextVar("prompts", default={})  # noqa: B039  # never changed
+_USED: ContextVar[Mapping[str, Table]] = ContextVar("prompts", default={})  # noqa: B039  # never changed
 _LANGUAGES, _FALLBACK, _VERSION = "languages", "fallback", "version"
 
 # What a prompt works on: without it the model has nothing to go by. The rest of a text's slots may be left out.
@@ -83,7 +85,7 @@ def use_prompts(path: str | Path, *names: str) -> None:
     made_by = ".".join(filter(None, (path.stem, version, file_sha256(path)[:12])))
     with errors_of(path):
         require(own, "there is no prompt", "", f"Write one or more of {', '.join(home)}.")
-        tables: dict[str, dict[str, Any]] = {}
+        tables: dict[str, Table] = {}
         for key, value in own.items():
             if key not in home:
                 unknown = UnknownNameError("prompt", key, home)
@@ -95,7 +97,7 @@ def use_prompts(path: str | Path, *names: str) -> None:
     _USED.set({**_USED.get(), **used})
 
 
-def _over(default: dict[str, Any], own: Mapping[str, Any], field: str) -> dict[str, Any]:
+def _over(default: Table, own: Mapping[str, Any], field: str) -> Table:
     """A table with texts of its own in place of shipped ones."""
     result = dict(default)
     if _LANGUAGES in default and _FALLBACK in own:

@@ -91,7 +91,7 @@ def repeated_share(words: Sequence[str]) -> float:
     return 1 - len({tuple(words[start : start + _N]) for start in range(total)}) / total if total > 0 else 0.0
 
 
-def is_repetitive(words: Sequence[str], text: str = "") -> bool:
+def is_repetitive(words: Sequence[str], text: str) -> bool:
     """Whether a response repeats itself: a fifth of its 4-grams, one to four words five times in a row, or a letter.
 
     Args:

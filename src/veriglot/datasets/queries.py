@@ -54,7 +54,7 @@ _ID_KEYS = ("id", "page_id", "pageid", "title", "item")  # whom it is about name
 _META = ("page_id", "revision", "item", "categories", "unchecked")  # what of an article goes on with its queries
 
 
-class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reference(Record, omit_defaults=True):
     """A text in one language that questions can be asked about.
 
     Attributes:
@@ -203,7 +203,7 @@ def _supported(answer: str, reference: Reference, question: str, detector: Detec
 _NAMES = ("titles", "labels", "names")
 
 
-class NamedPerson(msgspec.Struct, frozen=True):
+class NamedPerson(Record):
     """A person.
 
     Attributes:

@@ -105,7 +105,7 @@ def token_labels(
 
 
 def labels_at(
-    text: str, spans: Sequence[Span], places: Sequence[tuple[int, int] | None], scheme: _Scheme = "io"
+    text: str, spans: Sequence[Span], places: Sequence[tuple[int, int] | None], scheme: _Scheme
 ) -> list[str | None]:
     """A label for each token: `O`, `I` or `B`, with the type of the span that shares most of it; None where it is none.
 

@@ -21,7 +21,7 @@ from veriglot.detectors.registry import load_if_here
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
 from veriglot.plugins import Configured
-from veriglot.records import Detector, Prediction, Sample, Status, Task
+from veriglot.records import Detector, Prediction, Record, Sample, Status, Task
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Known(NamedTuple):
     revision: str  # its name and revision then; figures say nothing of another
 
 
-class RecordedFigure(msgspec.Struct, frozen=True):
+class RecordedFigure(Record):
     """How well one detector did in one language on one data set.
 
     Attributes:

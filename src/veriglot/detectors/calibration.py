@@ -205,7 +205,7 @@ class _Fitted(Protocol):
 FittedT = TypeVar("FittedT", bound=_Fitted)
 
 
-class ByScript(msgspec.Struct, Generic[FittedT], frozen=True):
+class ByScript(Record, Generic[FittedT]):
     """What was fitted by script, and the default for everything else."""
 
     default: FittedT
@@ -309,7 +309,7 @@ class Reading:
     source: Source
 
 
-def predicted_language(sample: Sample, prediction: Prediction | None = None) -> tuple[str | None, str | None]:
+def predicted_language(sample: Sample, prediction: Prediction | None) -> tuple[str | None, str | None]:
     """The BCP 47 tag and the script of a response: as the detector said, as given, or told from the text; or None."""
     tag = (prediction.language if prediction is not None else None) or sample.language
     resolved = resolve_language(replace(sample, language=tag))

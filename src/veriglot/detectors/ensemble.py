@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Member", "Mix", "Stacked", "Stacking", "features", "mean_of", "read_members"]
 
 
-class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Member(StrictRecord, omit_defaults=True):
     """One detector of an ensemble.
 
     Attributes:
@@ -256,8 +255,7 @@ def mean_of(given: Float64s, weights: Float64s) -> Float64s:
     return mean
 
 
-@dataclass(frozen=True)
-class _Loaded:
+class _Loaded(Record):
     """A member that is here: its index among all, its detector, and its types as those of the ensemble."""
 
     index: int

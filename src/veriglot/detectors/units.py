@@ -5,7 +5,6 @@ Any detector that gives the confidences of words can be asked: see `WithUnits`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from veriglot.judging.base import DIGITS, has_fact_rules
 from veriglot.metrics.spans import RULE, fact_scores, sentence_scores, word_probabilities
-from veriglot.records import Detector, JudgedUnit, Prediction, Sample, Status
+from veriglot.records import Detector, JudgedUnit, Prediction, Record, Sample, Status
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
@@ -30,8 +29,7 @@ _NOTE_OWN = "units:the detector's own"
 _NOTE_NO_WORDS = "units:no word confidences"
 
 
-@dataclass(frozen=True)
-class WithUnits:
+class WithUnits(Record):
     """A detector whose predictions carry units; everything but these, the words and the signature is the other's.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +12,7 @@ import numpy as np
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import in_batches, pad
 from veriglot.plugins import Configured, Entry, Table, packaged
+from veriglot.records import Record
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.cache import Recent
 from veriglot.text.unicode import without_surrogates
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from veriglot.arrays import Float32s, Int64s
+
+    Range = tuple[int, int]
 
 __all__ = ["ENCODERS", "Encoder", "Piece", "Tokens", "WindowEncoder", "fast_tokenizer", "load_encoder", "without_space"]
 
@@ -66,8 +68,7 @@ def strength_among(measured: Collection[str], tag: str | None) -> Strength:
     return "measured" if entry is not None and entry.tag in measured else "weak"
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(Record):
     """The tokens of a text in the context of their sentences.
 
     Attributes:
@@ -103,7 +104,6 @@ class Tokens:
         return means
 
 
-@dataclass(frozen=True)
 class Piece(Tokens):
     """A sentence, or a part of a long one, encoded by itself: its tokens and the vector of the whole.
 
@@ -177,7 +177,7 @@ class Encoder(Configured, ABC):
             vectors[row] = _joined([next(pieces) for _ in cut]) if cut else 0
         return vectors
 
-    def tokens(self, text: str, sentences: Sequence[tuple[int, int]] | Int64s | None = None) -> Tokens:
+    def tokens(self, text: str, sentences: Sequence[Range] | Int64s | None = None) -> Tokens:
         """The tokens of a text, each with its sentence for context.
 
         Args:
@@ -197,7 +197,7 @@ class Encoder(Configured, ABC):
             np.concatenate([none[1], *(piece.vectors for piece in pieces)]),
         )
 
-    def _cuts(self, low: int, high: int) -> list[tuple[int, int]]:
+    def _cuts(self, low: int, high: int) -> list[Range]:
         step = self.longest or max(high - low, 1)
         return [(start, min(high, start + step)) for start in range(low, high, step)]
 
@@ -214,7 +214,7 @@ class Encoder(Configured, ABC):
         return [known[text] for text in texts]
 
 
-def _checked(bounds: Sequence[tuple[int, int]] | Int64s, length: int) -> Int64s:
+def _checked(bounds: Sequence[Range] | Int64s, length: int) -> Int64s:
     wanted = np.asarray(bounds, np.int64).reshape(-1, 2)
     edges = wanted.ravel()
     if edges.size and (edges[0] < 0 or edges[-1] > length or (np.diff(edges) < 0).any()):
@@ -244,8 +244,7 @@ def without_space(text: str, bounds: Int64s) -> Int64s:
 _FEWEST = 8  # tokens of text in a window
 
 
-@dataclass(frozen=True)
-class _Tokenised:
+class _Tokenised(Record):
     """A text's token ids: what begins every window (special tokens, the prompt), the text's own, what ends a window."""
 
     before: list[int]
@@ -333,7 +332,7 @@ class WindowEncoder(Encoder):
             yield [*text.before, *text.ids[low:high], *text.after], slice(ahead + first, ahead + last)
 
 
-def windows(count: int, room: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+def windows(count: int, room: int) -> Iterator[tuple[Range, Range]]:
     """Overlapping windows over `count` tokens, none longer than `room`: what each sees, and what is taken from it.
 
     What is taken parts the tokens; where two windows overlap, in the middle. Neighbours share a quarter of `room` or

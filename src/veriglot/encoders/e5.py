@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -21,6 +20,7 @@ from veriglot.hub.checkpoints import onnx_session, pad, without_bars
 from veriglot.hub.registry import find
 from veriglot.hub.registry import folder as models_folder
 from veriglot.plugins import packaged
+from veriglot.records import Record
 from veriglot.signatures import file_sha256, signature
 from veriglot.storage.files import whole_folder
 from veriglot.text.unicode import without_surrogates
@@ -51,8 +51,7 @@ _HALF = BLOCK // 2
 _BLOCKS = np.dtype([("scale", "<f2"), ("pairs", "u1", (_HALF,))])
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(Record):
     """Of the network."""
 
     width: int  # numbers of a token's vector
@@ -546,8 +545,7 @@ PARTS = ("question", "response", "evidence")  # what a token can be of; what sta
 _MARKS = ("<s>", "</s>", "<pad>", "<mask>")
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Record):
     """Something to read.
 
     Attributes:

@@ -28,6 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.session import checked_address
 from veriglot.plugins import packaged
+from veriglot.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -154,7 +155,7 @@ class CallRefused(UsageError):  # noqa: N818  # reads as what happened
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
-class ErrorView(msgspec.Struct, frozen=True, omit_defaults=True):
+class ErrorView(Record, omit_defaults=True):
     """What went wrong: a word for programs, what happened, what to do, and the field it is about."""
 
     code: str
@@ -163,7 +164,7 @@ class ErrorView(msgspec.Struct, frozen=True, omit_defaults=True):
     field: str | None = None
 
 
-class ErrorAnswer(msgspec.Struct, frozen=True):
+class ErrorAnswer(Record):
     """The answer to a call that failed."""
 
     error: ErrorView

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from http.client import HTTPResponse
 
+    Say = Callable[[str], None]
+
 
 __all__ = ["get", "remove"]
 
@@ -59,7 +61,7 @@ def get(
     *,
     source: str | Path | None = None,
     accept: Callable[[Model], bool] | None = None,
-    say: Callable[[str], None] = _to_stderr,
+    say: Say = _to_stderr,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Have a model on this machine: nothing is done where it is, and it is fetched and verified where it is not.
@@ -107,7 +109,7 @@ def get(
     return copy.path(copy.files)
 
 
-def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable[[str], None]) -> None:
+def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Say) -> None:
     """Fetch from one place after the other until one has given everything; refuse first what cannot end well."""
     carried = max((origin.bytes for origin in places if isinstance(origin, Carrier)), default=0)
     needed = arrivals.model.bytes + carried - arrivals.bytes_here()
@@ -140,7 +142,7 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable
     )
 
 
-def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> None:
+def _fetch(arrivals: Arrivals, origin: Place, say: Say) -> None:
     if isinstance(origin, Local):
         say(f"Copying {arrivals.model.name} from {origin}.")
         _fetch_local(arrivals, Path(origin.path))
@@ -159,7 +161,7 @@ def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> Non
         fetch_urls(arrivals, lambda file: f"{base}/{file.name}")
 
 
-def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[str], None]) -> None:
+def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Say) -> None:
     """Show the licences of everything that may be downloaded; have one that is not permissive accepted."""
     origin = f" [third party: {model.origin}]" if model.third_party else ""
     say(f"{model.name}: {model.title}{origin}")

@@ -149,7 +149,7 @@ class Carrier(StrictRecord, tag_field="kind", tag="package"):
         return None
 
 
-class Hub(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
+class Hub(StrictRecord, tag_field="kind", tag="hub"):
     """A repository at a model hub that speaks Hugging Face's API (`HF_ENDPOINT` and `HF_TOKEN` hold as elsewhere).
 
     Attributes:
@@ -216,7 +216,7 @@ class Model(StrictRecord, kw_only=True):
         return self.origin != _SHIPPED
 
 
-class _Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Registry(StrictRecord):
     models: dict[str, Model] = {}
     mirrors: dict[str, tuple[Place, ...]] = {}
     permissive: tuple[str, ...] = ()

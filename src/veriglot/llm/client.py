@@ -118,7 +118,7 @@ class Settings(StrictRecord, omit_defaults=True):
     presence_penalty: float | None = None
     stop: tuple[str, ...] = ()
     do_sample: bool | None = None
-    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+    extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         for name, (low, high, included) in _BOUNDS.items():
@@ -261,7 +261,7 @@ class Reply(Record, omit_defaults=True):
     tokens_out: int | None = None
     logprobs: tuple[Token, ...] | None = None
     model: str = ""
-    settings: dict[str, Any] = msgspec.field(default_factory=dict)
+    settings: dict[str, Any] = {}
     reasoning: str | None = None
 
     @property

@@ -44,8 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["Builder", "Counts", "CountsFile", "Coverage", "Histogram", "JudgedResponse", "Sums"]
 
 
+Names = tuple[str, ...]
+
 # Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.
-BLOCKS = packaged(__package__, "blocks.toml", dict[str, tuple[str, ...]])
+BLOCKS = packaged(__package__, "blocks.toml", dict[str, Names])
 SUPPORT = BLOCKS["support"]
 HISTOGRAMS = ("unit", "fact", "sentence", "response")
 
@@ -140,10 +142,10 @@ class Counts:
     """
 
     unit: str
-    types: tuple[str, ...]
-    ids: tuple[str, ...]
-    languages: tuple[str, ...]
-    clusters: tuple[str, ...]
+    types: Names
+    ids: Names
+    languages: Names
+    clusters: Names
     blocks: dict[str, Array]
     histograms: dict[str, Histogram]
 
@@ -315,7 +317,7 @@ class Builder:
     """Takes the counts of one response after another."""
 
     unit: str
-    types: tuple[str, ...] = ()
+    types: Names = ()
     _names: list[tuple[str, str, str]] = field(default_factory=list)
     _rows: dict[str, list[Sequence[float]]] = field(default_factory=dict)
     _cells: dict[str, list[tuple[int, Int64s, Array]]] = field(default_factory=dict)
@@ -419,7 +421,7 @@ def _stack(cells: Sequence[tuple[int, Int64s, Array]]) -> Histogram:
     return Histogram(*map(np.concatenate, columns))
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class Coverage(Record):
     """What became of the samples of one language, or of all.
 
     Attributes:
@@ -471,11 +473,11 @@ class _File(msgspec.Struct, kw_only=True):
     about: dict[str, str | float | None]
     coverage: dict[str, Coverage]
     unit: str
-    types: tuple[str, ...]
+    types: Names
     grid: str
-    ids: tuple[str, ...]
-    languages: tuple[str, ...]
-    clusters: tuple[str, ...]
+    ids: Names
+    languages: Names
+    clusters: Names
     blocks: dict[str, list[list[float]]]
     histograms: dict[str, _Cells]
 

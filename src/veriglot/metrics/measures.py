@@ -34,7 +34,7 @@ from veriglot.metrics.estimate import (
 )
 from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, bin_of, ratio, reliability
 from veriglot.plugins import packaged
-from veriglot.records import Direction
+from veriglot.records import Direction, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Mask = Bools
     Cut = float | Array
     Value = Callable[[Array, Array, Array, Array], Array]  # of badness, truth, weights and cuts
+    Statistic = Callable[[Sums], Array]  # of counts, one a group of them
 
 __all__ = [
     "AT_THRESHOLD",
@@ -67,16 +68,15 @@ __all__ = [
 # Measures of counts.
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(Record):
     """One measure of counts."""
 
     level: str
     name: str
-    value: Callable[[Sums], Array]
+    value: Statistic
     why: str
-    size: Callable[[Sums], Array]
-    prevalence: Callable[[Sums], Array]
+    size: Statistic
+    prevalence: Statistic
 
 
 _NO_TYPES = "the types of the data and of the detector cannot be compared, or nothing typed was marked"
@@ -86,27 +86,27 @@ _TEXTS = packaged(__package__, "measures.toml", dict[str, dict[str, str]])
 _WHY = _TEXTS["marks"]
 
 
-def _confusion(level: str, get: Callable[[Sums], Array], *more: str) -> Iterator[Measure]:
+def _confusion(level: str, get: Statistic, *more: str) -> Iterator[Measure]:
     for name in ("precision", "recall", "f1", "fpr", *more):
         score = COUNT_SCORES["recall" if name == "tpr" else name]
         yield Measure(level, name, lambda sums, score=score: score(get(sums)), _WHY[name], *_extent(get))  # type: ignore[misc]
 
 
-def _extent(get: Callable[[Sums], Array]) -> tuple[Callable[[Sums], Array], Callable[[Sums], Array]]:
+def _extent(get: Statistic) -> tuple[Statistic, Statistic]:
     """Size and prevalence of what a block of true and false positives and negatives counts."""
     return lambda sums: get(sums).sum(axis=-1), lambda sums: scores.prevalence(get(sums))
 
 
-def _block(name: str, first: int = 0, size: int | None = None) -> Callable[[Sums], Array]:
+def _block(name: str, first: int = 0, size: int | None = None) -> Statistic:
     return lambda sums: sums.blocks[name][..., first : None if size is None else first + size]
 
 
-def _ratio(block: str, part: str, whole: str) -> Callable[[Sums], Array]:
+def _ratio(block: str, part: str, whole: str) -> Statistic:
     """One column of a block over another."""
     return lambda sums: ratio(sums.column(block, part), sums.column(block, whole))
 
 
-def _column(block: str, name: str) -> Callable[[Sums], Array]:
+def _column(block: str, name: str) -> Statistic:
     return lambda sums: sums.column(block, name)
 
 
@@ -120,13 +120,13 @@ def _confidences(level: str, *, calibration: bool = True, supported: bool = Fals
         total: Array = parts(sums)[:2].sum(axis=(0, -1))
         return total
 
-    def share(row: int) -> Callable[[Sums], Array]:
+    def share(row: int) -> Statistic:
         return lambda sums: ratio(parts(sums)[row].sum(axis=-1), size(sums))
 
     def of_supported(sums: Sums) -> Array:
         return scores.average_precision(*parts(sums)[1::-1, ..., ::-1])
 
-    table: list[tuple[str, Callable[[Sums], Array], str]] = [
+    table: list[tuple[str, Statistic, str]] = [
         ("average_precision", lambda sums: scores.average_precision(*parts(sums)[:2]), _ONE_CLASS),
         ("auroc", lambda sums: scores.auroc(*parts(sums)[:2]), _ONE_CLASS),
     ]
@@ -371,7 +371,7 @@ def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[Re
 
 
 def unit_draws(
-    confidences: Array, gold: Mask, texts: Int64s, *, seed: int, threshold: float | Array | None = None
+    confidences: Array, gold: Mask, texts: Int64s, *, seed: int, threshold: float | Array | None
 ) -> dict[str, Array]:
     """Measures of level `unit`, by name: of the data (draw 0), and of resamples of whole texts if there are several.
 
@@ -459,8 +459,7 @@ class Items:
         return replace(self, **{name: part[mask] for name, part in vars(self).items() if part is not None})
 
 
-@dataclass(frozen=True)
-class ItemMeasure:
+class ItemMeasure(Record):
     """One measure of judged items."""
 
     kind: str

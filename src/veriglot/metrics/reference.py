@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
-from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status, Unit
+from veriglot.records import Annotation, DataSource, Kind, Prediction, Record, Sample, Span, Status, Unit
 from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomies
 from veriglot.signatures import digest
 
@@ -49,16 +49,14 @@ COMBINED = ("majority", "union")
 _GOLD = "gold"
 
 
-@dataclass(frozen=True)
-class Marks:
+class Marks(Record):
     """Spans as arrays: half-open ranges of shape `(n, 2)` and one type (or None) for each."""
 
     spans: Int32s
     types: tuple[str | None, ...]
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Record):
     """What one sample is held against.
 
     Attributes:
@@ -140,7 +138,7 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
     return _combined(sample, pool, "majority")
 
 
-def response_label(sample: Sample, annotator: str | None = None) -> tuple[Annotation, bool] | None:
+def response_label(sample: Sample, annotator: str | None) -> tuple[Annotation, bool] | None:
     """Who labelled a response as a whole, and whether as unsupported (the rating `unsupported`); None where nobody did.
 
     Args:

@@ -117,8 +117,8 @@ class Answer(Record):
     """
 
     value: float | None = None
-    parts: dict[str, float] = {}  # noqa: RUF012
-    details: dict[str, Any] = {}  # noqa: RUF012
+    parts: dict[str, float] = {}
+    details: dict[str, Any] = {}
     error: str | None = None
     status: str = Status.FAILED
 
@@ -129,11 +129,11 @@ class _Tagged(Record, tag_field="type", tag=lambda name: name.strip("_").lower()
 
 class _Hello(_Tagged):
     protocol: int
-    packages: dict[str, str] = {}  # noqa: RUF012
+    packages: dict[str, str] = {}
 
 
 class _Ready(_Tagged):
-    about: dict[str, Any] = {}  # noqa: RUF012
+    about: dict[str, Any] = {}
 
 
 class _Refused(_Tagged):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.records import Detector, Prediction, Sample, Score, Scorer, Status, encode
+from veriglot.records import Detector, Prediction, Record, Sample, Score, Scorer, Status, encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
 if TYPE_CHECKING:
@@ -133,8 +133,7 @@ def _batches(
         yield batch
 
 
-@dataclass(frozen=True)
-class Description:
+class Description(Record):
     """What a detector says of itself: see `records.Detector`. A scorer has no taxonomy and no threshold.
 
     Attributes:
@@ -236,8 +235,7 @@ def _reason(error: Exception, kind: str) -> str:
     return f"the {kind} raised {type(error).__name__}: {error}".rstrip(": ")
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(Record):
     """Why a worker could not make its detector. Errors themselves do not all survive pickling."""
 
     message: str

@@ -31,7 +31,7 @@ from veriglot.rates.proportion import (
     freedom_of,
     share_draws,
 )
-from veriglot.records import CONFIDENCE_BINS, Estimate, Estimator, LanguageProfile, Reliability
+from veriglot.records import CONFIDENCE_BINS, Estimate, Estimator, LanguageProfile, Record, Reliability
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ _FEW = 100  # clusters of a profile up to which the error of their error matters
 _GROUPS = 1000  # more clusters of a profile are added up in so many
 
 
-@dataclass(frozen=True)
-class _Components:
+class _Components(Record):
     """The distributions of unsupported and of supported units over the bins, each of shape `(20,)`.
 
     `source` is `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence;
@@ -624,8 +623,7 @@ def coverage_findings(coverage: float) -> list[str]:
 # What is added here and to `records.Estimator` can be estimated, compared and reported.
 
 
-@dataclass(frozen=True)
-class _Case:
+class _Case(Record):
     """What one rate is made from: the arguments of `estimate`, and what follows from them."""
 
     tallies: Tallies

@@ -17,7 +17,7 @@ from veriglot.errors import UsageError
 from veriglot.rates.comparison import statistics
 from veriglot.rates.estimators import CONFIDENCE, ESTIMATORS, SEED
 from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Share, Tallies, detector_rates
-from veriglot.records import Estimator, LanguageProfile
+from veriglot.records import Estimator, LanguageProfile, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,8 +156,7 @@ def _variance(share: Share, times: float) -> float:
     return smoothed * (1 - smoothed) / (share.effective * times + 1)
 
 
-@dataclass(frozen=True)
-class _Corrected:
+class _Corrected(Record):
     """The marked share and what corrects it, each with what an error of it does to the estimate."""
 
     study: Share
@@ -201,8 +200,7 @@ class _Corrected:
         return _quantile(confidence, freedom) * math.sqrt(total)
 
 
-@dataclass(frozen=True)
-class _Rectified:
+class _Rectified(Record):
     """Variances per cluster of what `rectified` adds up: gold and marked shares of labelled clusters, and of others."""
 
     labelled: int

@@ -104,7 +104,7 @@ def check_ranges(settings: msgspec.Struct, **ranges: tuple[float, float]) -> Non
             raise UsageError(f"{name} is {value}; it lies from {low} to {high}.")
 
 
-def check_placeholders(text: str, known: Iterable[str], needed: Iterable[str] = (), *, field: str) -> None:
+def check_placeholders(text: str, known: Iterable[str], needed: Iterable[str], *, field: str) -> None:
     """Refuse a prompt whose placeholders are not those that are filled in.
 
     Args:

@@ -22,6 +22,8 @@ from veriglot.signatures import signature
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    Passed = dict[torch.nn.Module, tuple[Any, Any]]  # what a module got and gave
+
 __all__ = []
 
 _NORM_FIRST = {"marian": False, "m2m_100": True}  # whether a layer normalizes what its blocks read, or what they write
@@ -143,9 +145,9 @@ def _identity(ids: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def _recorded(modules: Iterable[torch.nn.Module]) -> Iterator[dict[torch.nn.Module, tuple[Any, Any]]]:
+def _recorded(modules: Iterable[torch.nn.Module]) -> Iterator[Passed]:
     """What each of the modules gets and gives while the model runs."""
-    record: dict[torch.nn.Module, tuple[Any, Any]] = {}
+    record: Passed = {}
 
     def keep(module: torch.nn.Module, inputs: Any, output: Any) -> None:
         record[module] = inputs, output
@@ -158,9 +160,7 @@ def _recorded(modules: Iterable[torch.nn.Module]) -> Iterator[dict[torch.nn.Modu
             handle.remove()
 
 
-def _contributions(
-    record: dict[torch.nn.Module, tuple[Any, Any]], attention: Any, norm: Any, *, first: bool, own: bool
-) -> torch.Tensor:
+def _contributions(record: Passed, attention: Any, norm: Any, *, first: bool, own: bool) -> torch.Tensor:
     """The contributions to what an attention block writes, of shape (b, q, k), each row of which sums to one.
 
     Args:

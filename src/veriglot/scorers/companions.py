@@ -20,6 +20,8 @@ from veriglot.signatures import checkpoint_revision, digest, file_sha256, signat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    Json = dict[str, Any]
+
 
 __all__ = []
 
@@ -30,9 +32,7 @@ class _CompanionScorer(PairScorer):
     The process starts with the scorer. A row over which it dies twice is `failed`; the others get their scores.
     """
 
-    def _open(
-        self, python: str | Path, engine: str | Path, options: dict[str, Any], about: dict[str, Any], **timeouts: float
-    ) -> None:
+    def _open(self, python: str | Path, engine: str | Path, options: Json, about: Json, **timeouts: float) -> None:
         for what, seconds in timeouts.items():
             if not seconds > 0:
                 raise UsageError(f"{what} is a number of seconds above 0, not {seconds}.")
@@ -49,7 +49,7 @@ class _CompanionScorer(PairScorer):
         rows = [self._row(pair) for pair in pairs]
         return answered(rows, lambda asked: map(self._read, self._companion.ask(asked)))
 
-    def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
+    def _row(self, pair: Pair) -> Json | NotScored:
         """What the engine is given of a pair; or why it is not asked."""
         return {"source": pair.source, "response": pair.response}
 
@@ -180,7 +180,7 @@ class Blaser(_CompanionScorer):
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder}
         self._open(python_of("sonar", python), "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
 
-    def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
+    def _row(self, pair: Pair) -> Json | NotScored:
         """Without both languages' codes there is nothing to ask."""
         tags = pair_languages(pair)
         codes = [self._codes.get(tag or "") or translation_codes()["nllb"].get(tag_of(tag) or "") for tag in tags]
@@ -213,7 +213,7 @@ class Process(_CompanionScorer):
         engine: str,
         *,
         python: str,
-        options: dict[str, Any] | None = None,
+        options: Json | None = None,
         higher_is_better: bool = True,
         timeout: float = 600.0,
         start_timeout: float = 600.0,
@@ -227,5 +227,5 @@ class Process(_CompanionScorer):
             about["options"] = digest([msgspec.json.encode(options, order="sorted")])[:12]
         self._open(python, file, options or {}, about, start_timeout=start_timeout, timeout=timeout)
 
-    def _row(self, pair: Pair) -> dict[str, Any]:
+    def _row(self, pair: Pair) -> Json:
         return pair._asdict()

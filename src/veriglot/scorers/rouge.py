@@ -22,6 +22,9 @@ from veriglot.text.segmentation import sentences, word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    Words = Sequence[str]
+    Parts = Sequence[Words]  # of a text, as words
+
 
 __all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
 
@@ -64,11 +67,11 @@ class Overlap(NamedTuple):
         return shares | {name: float(count) for name, count in self._asdict().items()}
 
 
-def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+def _n_grams(words: Words, n: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(n)), strict=False)
 
 
-def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
+def longest_common_subsequence(first: Words, second: Words) -> int:
     """The length of the longest common subsequence of words."""
     shorter, longer = sorted((first, second), key=len)
     last = (1 << len(shorter)) - 1
@@ -77,7 +80,7 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
     return len(shorter) - last.bit_count()
 
 
-def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
+def _lcs_rows(first: Words, second: Words) -> Iterator[int]:
     """The rows of the table of dynamic programming, one a word of `second`.
 
     A row is one integer with a bit a word of `first` (Hyyrö 2004), zero where the length grows, so that a step costs an
@@ -95,7 +98,7 @@ def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
         yield row
 
 
-def _common_words(response: Sequence[str], evidence: Sequence[str]) -> set[int]:
+def _common_words(response: Words, evidence: Words) -> set[int]:
     """Indices in `evidence` of a longest common subsequence: of several, the one that `rouge-score` reads out."""
     if set(response).isdisjoint(evidence):
         return set()
@@ -238,7 +241,7 @@ class _Rouge(SampleScorer):
         self,
         value: Value = "precision",
         mode: Mode = "unicode",
-        stopwords: bool | Sequence[str] | None = None,
+        stopwords: bool | Words | None = None,
         passages: Passages = "joined",
     ) -> None:
         for option, given, choices in (("value", value, Value), ("mode", mode, Mode), ("passages", passages, Passages)):
@@ -287,7 +290,7 @@ class _Rouge(SampleScorer):
         return [self._words(text, language, without)]
 
     @abstractmethod
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         """The overlap of parts with those of passages that count as one reference."""
 
 
@@ -311,7 +314,7 @@ class Rouge1(_Rouge):
     stopwords_by_default = True
     _n: ClassVar[int] = 1
 
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses passages."""
         response_counts = Counter(_n_grams(response[0], self._n))
         evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, self._n))
@@ -338,7 +341,7 @@ class RougeL(_Rouge):
 
     name = "rouge-l@1"
 
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         joined = [word for passage in evidence for word in passage]
         return Overlap(longest_common_subsequence(response[0], joined), len(response[0]), len(joined))
 
@@ -356,7 +359,7 @@ class RougeLsum(_Rouge):
     def _parts(self, text: str, language: str | None, without: frozenset[str] | None) -> list[tuple[str, ...]]:
         return [self._words(text[start:end], language, without) for start, end in sentences(text, language)]
 
-    def _overlap(self, response: Sequence[Sequence[str]], evidence: Sequence[Sequence[str]]) -> Overlap:
+    def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
         of_response, of_evidence = (Counter(word for part in parts for word in part) for parts in (response, evidence))
         sizes = of_response.total(), of_evidence.total()
         matched = 0

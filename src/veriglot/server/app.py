@@ -40,7 +40,7 @@ from veriglot.http.server import (
     server_of,
 )
 from veriglot.plugins import packaged
-from veriglot.records import Prediction, Sample, Status, Verdict, from_mapping, sample_from
+from veriglot.records import Prediction, Record, Sample, Status, Verdict, from_mapping, sample_from
 from veriglot.records.languages import get_language, languages
 from veriglot.report.pages import sample_blocks, sample_page
 from veriglot.server.batches import Batcher, Call, Offer, choice
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    Answer = asyncio.Future[Prediction] | dict[str, Any]
+    Json = dict[str, Any]
+    Answer = asyncio.Future[Prediction] | Json
 
 __all__ = ["Serving", "serve"]
 
@@ -83,7 +84,7 @@ _TOO_DEEP = "nested too deeply"
 # Rows in, predictions out.
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _Asked(Record):
     """What a call asks for its rows that do not say it themselves."""
 
     detector: str | None = None
@@ -129,7 +130,7 @@ def _check_size(data: Any) -> None:
         raise InputError(f"a response has at most {_MOST_RESPONSE:,} characters", "Send it in parts.", field="response")
 
 
-def _unread(data: Any, number: int, error: VeriglotError) -> dict[str, Any]:
+def _unread(data: Any, number: int, error: VeriglotError) -> Json:
     """What stands in the place of a row that cannot be read: it is not checked."""
     name = data.get("id") if isinstance(data, dict) else None
     return {
@@ -234,7 +235,7 @@ class _Calls:
 
     def _asked(self, request: Request) -> _Asked:
         """What the query asks for, for all rows."""
-        query: dict[str, Any] = dict(request.query_params)
+        query: Json = dict(request.query_params)
         known = _Asked.__struct_fields__
         unknown = sorted(query.keys() - set(known))
         if unknown:
@@ -259,7 +260,7 @@ class _Calls:
         self.batcher.check("streams" if body.lstrip()[:1] == b"[" else "queue")
         return _decoded(body)
 
-    async def _one(self, data: Any, asked: _Asked) -> dict[str, Any]:
+    async def _one(self, data: Any, asked: _Asked) -> Json:
         sample = _row(data, 1, asked, self.batcher.offers)
         with self.batcher.accept("queue") as call:
             return await self.finished(self.batcher.submit(call, sample))
@@ -283,9 +284,9 @@ class _Calls:
         except RecursionError:
             return _unread(data, number, InputError(_TOO_DEEP))
 
-    async def finished(self, answer: Answer) -> dict[str, Any]:
+    async def finished(self, answer: Answer) -> Json:
         """The record's JSON."""
-        plain: dict[str, Any] = answer if isinstance(answer, dict) else msgspec.to_builtins(await answer)
+        plain: Json = answer if isinstance(answer, dict) else msgspec.to_builtins(await answer)
         self.tally.rows[plain["status"], plain["verdict"]] += 1
         return plain
 
@@ -628,7 +629,7 @@ def _resident() -> int:
 # OpenAPI: the table beside this file, and the records that it leads to.
 
 
-class LettuceRequest(msgspec.Struct, frozen=True):
+class LettuceRequest(Record):
     """What LettuceDetect's clients send."""
 
     contexts: list[str]
@@ -636,7 +637,7 @@ class LettuceRequest(msgspec.Struct, frozen=True):
     question: str | None = None
 
 
-def open_api(offers: Sequence[Offer]) -> dict[str, Any]:
+def open_api(offers: Sequence[Offer]) -> Json:
     """The calls described, for the detectors that can be asked for."""
     document = packaged("veriglot.server", "openapi.json", dict[str, Any])
     kinds = (Prediction, ErrorAnswer, Offer)
@@ -672,7 +673,7 @@ def page_files(path: str, offers: Sequence[Offer]) -> PageFiles:
     return PageFiles(contents, path)
 
 
-class Viewed(msgspec.Struct, frozen=True):
+class Viewed(Record):
     """What the page asks to be shown."""
 
     sample: Any

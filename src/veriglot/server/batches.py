@@ -12,7 +12,6 @@ import threading
 import time
 from collections import defaultdict, deque
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -103,8 +102,7 @@ class Selection:
         return [predictions[index] for index in range(len(samples))]
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Record):
     """How much is taken on.
 
     Attributes:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    ReadLines = Callable[[Path], Iterator[bytes]]
+
 __all__ = ["SHARD", "Shard", "merge"]
 
 T = TypeVar("T")
@@ -118,7 +120,7 @@ class _Part:
         options = {name: value for name, value in self.manifest.options.items() if name != SHARD}
         return replace(self.manifest, options=options)
 
-    def rows(self, lines: Callable[[Path], Iterator[bytes]]) -> Iterator[bytes | FailedRow]:
+    def rows(self, lines: ReadLines) -> Iterator[bytes | FailedRow]:
         """Its rows in order."""
         finished = lines(self.path)
         failed: Iterator[FailedRow]
@@ -157,7 +159,7 @@ def _checked(paths: Sequence[Path]) -> list[_Part]:
     return sorted(parts, key=lambda part: part.shard)
 
 
-def _in_order(parts: Sequence[_Part], lines: Callable[[Path], Iterator[bytes]]) -> Iterator[bytes | FailedRow]:
+def _in_order(parts: Sequence[_Part], lines: ReadLines) -> Iterator[bytes | FailedRow]:
     """The rows of all shards as the input has them.
 
     Raises:
@@ -181,7 +183,7 @@ def merge(
     paths: Sequence[Path],
     output: Path,
     *,
-    lines: Callable[[Path], Iterator[bytes]],
+    lines: ReadLines,
     finish: Callable[[Path, Path], None] | None = None,
     overwrite: bool = False,
 ) -> Tally:

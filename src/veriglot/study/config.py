@@ -75,7 +75,7 @@ class QueriesEntry(StrictRecord):
     format: str | None = None
 
 
-class ResponsesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ResponsesEntry(StrictRecord):
     """`[responses]`: responses that exist already."""
 
     path: Paths
@@ -84,7 +84,7 @@ class ResponsesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: dict[str, str] = {}
 
 
-class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelEntry(StrictRecord):
     """`[[models]]`: one model. Beside given responses, only `name`, `family`, `parameters` and `languages`.
 
     Attributes:
@@ -152,7 +152,7 @@ class DetectorEntry(StrictRecord):
         return self.label or self.name
 
 
-class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LabelsEntry(StrictRecord):
     """`[labels]`: gold labels of some of the study's own responses, for the estimator `ppi`."""
 
     path: Paths
@@ -170,7 +170,7 @@ class LimitsEntry(StrictRecord):
     engine: Literal["local", "ray"] = "local"
 
 
-class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Entries(StrictRecord):
     """A study file.
 
     `resources` are numbers by language that rates are held against, by what they are:
@@ -191,7 +191,7 @@ REMEASURE = "Measure it with `veriglot evaluate ... -o profile.json` as the stud
 _DECLARED = {"name", "family", "parameters", "languages"}
 
 
-class Config(Entries, frozen=True, kw_only=True):
+class Config(Entries, kw_only=True):
     """A study file with its place.
 
     Attributes:

@@ -660,8 +660,7 @@ def _mean_draws(draws: Sequence[Array]) -> Array:
     return wide
 
 
-@dataclass(frozen=True)
-class Rated:
+class Rated(Record):
     """One model in one language.
 
     Attributes:
@@ -677,8 +676,7 @@ class Rated:
     profiles: tuple[ProfileComparison, ...] = ()
 
 
-@dataclass(frozen=True)
-class Estimated:
+class Estimated(Record):
     """All rates of a study.
 
     Attributes:

@@ -48,6 +48,8 @@ from veriglot.records.taxonomy import taxonomies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    Breaches = Iterator[str]  # of the contract, each in a sentence
+
 
 __all__ = ["ContractError", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
 
@@ -178,7 +180,7 @@ class ContractError(AssertionError):
         self.report = report
 
 
-def _breaches(checks: Mapping[str, Callable[[], Iterator[str]]]) -> Iterator[str]:
+def _breaches(checks: Mapping[str, Callable[[], Breaches]]) -> Breaches:
     """What every check yields; an exception is a breach of the check that it ended."""
     for name, check in checks.items():
         try:
@@ -211,7 +213,7 @@ class _Trial(ABC):
         self._before = deepcopy(samples)
         self.tolerance, self.share = tolerance, share
 
-    def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
+    def checks(self) -> dict[str, Callable[[], Breaches]]:
         """Every check by its name, in order."""
         return {
             "description": self.description,
@@ -224,7 +226,7 @@ class _Trial(ABC):
         }
 
     @abstractmethod
-    def answer(self, sample: Sample, answer: Any) -> Iterator[str]:
+    def answer(self, sample: Sample, answer: Any) -> Breaches:
         """What is wrong with one answer."""
 
     def ask(self, samples: Sequence[Sample], subject: Any = None) -> list[Any]:
@@ -250,7 +252,7 @@ class _Trial(ABC):
         except Exception:
             return 0
 
-    def differences(self, answers: Sequence[Any], when: str, wanted: Sequence[Any] | None = None) -> Iterator[str]:
+    def differences(self, answers: Sequence[Any], when: str, wanted: Sequence[Any] | None = None) -> Breaches:
         """How answers to the same samples differ from those that are wanted: by default, `found`."""
         wanted = self.ordinary_answers if wanted is None else wanted
         if len(wanted) != len(answers):
@@ -261,7 +263,7 @@ class _Trial(ABC):
             if where:
                 yield f"{when}, sample {getattr(answer, 'id', '?')!r} differs in {where}"
 
-    def description(self) -> Iterator[str]:
+    def description(self) -> Breaches:
         """Name, signature and the empty batch."""
         name, at, revision = self.subject.name.partition("@")
         if not (name and at and revision):
@@ -274,7 +276,7 @@ class _Trial(ABC):
         if empty != []:
             yield f"an empty batch gives {empty!r}, and should give []"
 
-    def ordinary(self) -> Iterator[str]:
+    def ordinary(self) -> Breaches:
         """Every answer to the ordinary samples, and whether there are enough to check anything."""
         yield from self.all_answers(self.samples, self.ordinary_answers)
         scored = self.scored()
@@ -285,11 +287,11 @@ class _Trial(ABC):
             )
             yield f"only {scored} of {len(self.samples)} samples are scored, so little can be checked; the first: {why}"
 
-    def hostile(self) -> Iterator[str]:
+    def hostile(self) -> Breaches:
         """What it makes of hostile samples."""
         yield from self.all_answers(hostile_samples(), self.hostile_answers)
 
-    def all_answers(self, samples: Sequence[Sample], answers: Sequence[Any]) -> Iterator[str]:
+    def all_answers(self, samples: Sequence[Sample], answers: Sequence[Any]) -> Breaches:
         """What is wrong with the answers to a batch."""
         if len(answers) != len(samples):
             yield f"there are {len(answers)} {self.answers} for {len(samples)} samples"
@@ -301,7 +303,7 @@ class _Trial(ABC):
             for what in self.answer(sample, answer):
                 yield f"sample {sample.id!r}: {what}"
 
-    def batches(self) -> Iterator[str]:
+    def batches(self) -> Breaches:
         """One by one, in another order, and with samples twice, the answers are the same."""
         singles = [answer for sample in self.samples for answer in self.ask([sample])]
         yield from self.differences(singles, "one by one")
@@ -315,7 +317,7 @@ class _Trial(ABC):
         frozen = getattr(self.subject, self.method)(tuple(self.samples))
         yield from self.differences(frozen, "given as a tuple")
 
-    def untouched(self) -> Iterator[str]:
+    def untouched(self) -> Breaches:
         """Neither the batch nor its samples are changed."""
         batch = list(self.samples)
         getattr(self.subject, self.method)(batch)
@@ -324,19 +326,19 @@ class _Trial(ABC):
         if self.samples != self._before:
             yield "the samples are changed"
 
-    def determinism(self) -> Iterator[str]:
+    def determinism(self) -> Breaches:
         """Asked again, and made anew, it says the same."""
         yield from self.differences(self.ask(self.samples), "asked again")
         yield from self.differences(self.ask(self.samples, self.load()), "made anew")
 
-    def pickling(self) -> Iterator[str]:
+    def pickling(self) -> Breaches:
         """It travels to another process."""
         restored = pickle.loads(pickle.dumps(self.subject))  # noqa: S301  # our own bytes
         if restored.signature != self.subject.signature:
             yield "pickled, it has another signature"
         yield from self.differences(self.ask(self.samples, restored), "pickled")
 
-    def processes(self) -> Iterator[str]:
+    def processes(self) -> Breaches:
         """New processes say the same."""
         wanted = [self.ask([sample])[0] for sample in self.samples]
         answers = in_processes(self.subject, self.method, self.samples)
@@ -418,10 +420,10 @@ class _DetectorTrial(_Trial):
         super().__init__(*given, **options)
         self.needs_evidence = needs_evidence
 
-    def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
+    def checks(self) -> dict[str, Callable[[], Breaches]]:
         return {**super().checks(), "words": self.words, "thresholds": self.thresholds}
 
-    def description(self) -> Iterator[str]:
+    def description(self) -> Breaches:
         yield from super().description()
         known = taxonomies()
         if self.subject.taxonomy not in known:
@@ -429,7 +431,7 @@ class _DetectorTrial(_Trial):
         if not 0 <= self.subject.threshold <= 1:
             yield f"the threshold {self.subject.threshold} is no probability"
 
-    def hostile(self) -> Iterator[str]:
+    def hostile(self) -> Breaches:
         yield from super().hostile()
         scored = {prediction.id for prediction in self.hostile_answers if prediction.status is Status.SCORED}
         for name in scored & set(_EMPTY):
@@ -437,7 +439,7 @@ class _DetectorTrial(_Trial):
         for name in scored & set(_BARE) if self.needs_evidence else ():
             yield f"sample {name!r}: it is scored without evidence to hold it against"
 
-    def answer(self, sample: Sample, prediction: Prediction) -> Iterator[str]:
+    def answer(self, sample: Sample, prediction: Prediction) -> Breaches:
         if not isinstance(prediction, Prediction):
             yield f"a detector gives records, veriglot.records.Prediction, and no {type(prediction).__qualname__}"
             return
@@ -460,7 +462,7 @@ class _DetectorTrial(_Trial):
         for word in prediction.words or ():
             yield from _pointers(sample, word.evidence)
 
-    def words(self) -> Iterator[str]:
+    def words(self) -> Breaches:
         for prediction in self.ordinary_answers:
             if prediction.words is not None:
                 yield f"sample {prediction.id!r}: the prediction has words that nobody asked for"
@@ -474,7 +476,7 @@ class _DetectorTrial(_Trial):
             for what in _unmarked(prediction, detector.threshold, self.tolerance):
                 yield f"with words=True, sample {prediction.id!r}: {what}"
 
-    def thresholds(self) -> Iterator[str]:
+    def thresholds(self) -> Breaches:
         steps = []
         for value in _LADDER:
             detector = self.load(threshold=value)
@@ -489,7 +491,7 @@ class _DetectorTrial(_Trial):
                     yield f"sample {at_low.id!r}: status or score hang on the threshold"
 
 
-def _span(sample: Sample, span: Span, taxonomy: str) -> Iterator[str]:
+def _span(sample: Sample, span: Span, taxonomy: str) -> Breaches:
     text = sample.response[span.start : span.end]
     if span.end > len(sample.response):
         yield f"the span [{span.start}, {span.end}) ends beyond the response"
@@ -503,7 +505,7 @@ def _span(sample: Sample, span: Span, taxonomy: str) -> Iterator[str]:
     yield from _pointers(sample, span.evidence)
 
 
-def _pointers(sample: Sample, pointers: Sequence[Pointer]) -> Iterator[str]:
+def _pointers(sample: Sample, pointers: Sequence[Pointer]) -> Breaches:
     lengths = {passage.id: len(passage.text) for passage in sample.evidence}
     for pointer in pointers:
         if pointer.id not in lengths:
@@ -512,7 +514,7 @@ def _pointers(sample: Sample, pointers: Sequence[Pointer]) -> Iterator[str]:
             yield f"a pointer ends at {pointer.end}, beyond the passage {pointer.id!r}"
 
 
-def _unmarked(prediction: Prediction, threshold: float, tolerance: float) -> Iterator[str]:
+def _unmarked(prediction: Prediction, threshold: float, tolerance: float) -> Breaches:
     """Where words have confidences, spans hold exactly those from the threshold on."""
     marked = _marked(prediction)
     for word in prediction.words or ():
@@ -561,12 +563,12 @@ class _ScorerTrial(_Trial):
     answers = "scores"
     method = "score"
 
-    def description(self) -> Iterator[str]:
+    def description(self) -> Breaches:
         yield from super().description()
         if not isinstance(self.subject.direction, Direction):
             yield f"the direction is {self.subject.direction!r}, and should be a veriglot.records.Direction"
 
-    def answer(self, sample: Sample, score: Score) -> Iterator[str]:  # noqa: ARG002  # scores point at nothing in it
+    def answer(self, sample: Sample, score: Score) -> Breaches:  # noqa: ARG002  # scores point at nothing in it
         if score.scorer != self.subject.name:
             yield f"the score names {score.scorer!r}, not {self.subject.name!r}"
         if score.signature != self.subject.signature:

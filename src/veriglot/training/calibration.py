@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
 import numpy as np
 
 from veriglot.arrays import Bools, Float64s, Int64s, Numbers
@@ -36,7 +36,7 @@ from veriglot.metrics.measures import unit_draws
 from veriglot.metrics.reference import labelled, reference, require_annotator, response_label, source_of
 from veriglot.metrics.spans import marked
 from veriglot.pipeline.engine import judge
-from veriglot.records import DataSource, Detector, Kind, Prediction, Sample, Status, encode
+from veriglot.records import DataSource, Detector, Kind, Prediction, Record, Sample, Status, encode
 from veriglot.records.languages import find_language
 from veriglot.signatures import __version__, digest, signature
 from veriglot.text.segmentation import word_bounds
@@ -102,8 +102,7 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     return np.asarray(fold[texts])
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Record):
     """One labelled response."""
 
     keys: list[str]
@@ -117,8 +116,7 @@ class Row:
     spans_alone: tuple[bool, ...]
 
 
-@dataclass
-class Rows:
+class Rows(msgspec.Struct):
     """Collects labelled responses; memory grows with their words, not with the texts.
 
     Attributes:
@@ -128,11 +126,11 @@ class Rows:
     """
 
     annotator: str | None = None
-    rows: list[Row] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-    _hashes: list[str] = field(default_factory=list)
-    _kinds: set[Kind] = field(default_factory=set)
-    _seen: set[str] = field(default_factory=set)
+    rows: list[Row] = []
+    left_out: Counter[str] = msgspec.field(default_factory=Counter)
+    _hashes: list[str] = []
+    _kinds: set[Kind] = set()
+    _seen: set[str] = set()
 
     def add(self, sample: Sample, predictions: Sequence[Prediction | None], readings: Sequence[Reading] = ()) -> None:
         """Take one response.
@@ -213,8 +211,7 @@ Fit = Callable[[Bools, F | None, tuple[str, ...]], F]  # of some units, the defa
 ALL = "all"  # scripts together
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(Record):
     """Words or responses with what each of m detectors says of them."""
 
     given: Float64s
@@ -577,7 +574,7 @@ def train_stacking(
     return fit_stacking(rows, members, detectors, seed=seed), rows
 
 
-def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 0) -> Stacking:
+def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int) -> Stacking:
     """Weights from labelled responses that every member scored.
 
     Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five

@@ -15,7 +15,6 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 import transformers
@@ -62,6 +61,8 @@ from veriglot.training.tokens import Lines, last_checkpoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    Encoded = list[dict[str, Any]]  # pairs as the tokenizer makes them
+
 __all__ = ["plan", "read_config", "train"]
 
 Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
@@ -90,9 +91,9 @@ class DataEntry(StrictRecord):
     name: str
     path: str | tuple[str, ...]
     licence: str
-    columns: dict[str, str] = msgspec.field(default_factory=dict)
+    columns: dict[str, str] = {}
     label: str | None = None
-    labels: dict[str, Label] = msgspec.field(default_factory=dict)
+    labels: dict[str, Label] = {}
     annotator: str | None = None
     language: str | None = None
     use: Literal["training", "validation"] | None = None
@@ -129,7 +130,7 @@ class NLIConfig(StrictRecord):
     device: str | None = None
     licence: str | None = None
     accept_licence: bool = False
-    training: dict[str, Any] = msgspec.field(default_factory=dict)
+    training: dict[str, Any] = {}
 
 
 class Pair(NamedTuple):
@@ -194,7 +195,7 @@ class Result(Record):
     trained: int
     memory: int
     fingerprint: str = ""
-    accuracy: list[Accuracy] = msgspec.field(default_factory=list)
+    accuracy: list[Accuracy] = []
 
 
 def read_config(path: Path) -> NLIConfig:
@@ -317,7 +318,7 @@ def _network(config: NLIConfig) -> tuple[Any, Any]:
     return network, tokenizer
 
 
-def _encoded(tokenizer: Any, pairs: Sequence[Pair], config: NLIConfig) -> tuple[list[Pair], list[dict[str, Any]]]:
+def _encoded(tokenizer: Any, pairs: Sequence[Pair], config: NLIConfig) -> tuple[list[Pair], Encoded]:
     """The pairs that fit, and their rows for the trainer.
 
     A label is a row of 0 and 1, the outputs that may be right: of `not_entailment` two of three.
@@ -333,7 +334,7 @@ def _encoded(tokenizer: Any, pairs: Sequence[Pair], config: NLIConfig) -> tuple[
     return fitting, rows
 
 
-def _batched(rows: list[dict[str, Any]], arguments: Any) -> list[dict[str, Any]]:
+def _batched(rows: Encoded, arguments: Any) -> Encoded:
     """The rows of all epochs, of about one length in a batch: the trainer's own grouping does not resume the same."""
     generator = np.random.default_rng(arguments.seed)
     size, result = arguments.train_batch_size, []
@@ -367,7 +368,7 @@ class _Job(NamedTuple):
 
     network: Any
     tokenizer: Any
-    rows: list[dict[str, Any]]
+    rows: Encoded
     validation: list[Pair]
     result: Result
 
@@ -413,9 +414,7 @@ def _job(config: NLIConfig, folder: Path) -> _Job:
     return _Job(network, tokenizer, rows, validation, result)
 
 
-def _planned(
-    config: NLIConfig, network: Any, rows: list[dict[str, Any]], counts: list[Rows], left_out: Counter[str]
-) -> Result:
+def _planned(config: NLIConfig, network: Any, rows: Encoded, counts: list[Rows], left_out: Counter[str]) -> Result:
     given = _arguments(config, folder=Path())
     steps = math.ceil(len(rows) / given.train_batch_size / given.gradient_accumulation_steps) * given.num_train_epochs
     parameters, trained = network.num_parameters(), network.num_parameters(only_trainable=True)

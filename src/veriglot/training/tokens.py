@@ -80,6 +80,8 @@ from veriglot.storage.files import whole_folder, write_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    Say = Callable[[str], None]
+
 __all__ = ["Lines", "TokensConfig", "last_checkpoint", "plan", "read_config", "train"]
 
 _FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
@@ -140,8 +142,8 @@ class TokensConfig(StrictRecord):
     device: str | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
     accept_licence: bool = False
-    training: dict[str, Any] = msgspec.field(default_factory=dict)
-    lora: dict[str, Any] = msgspec.field(default_factory=dict)
+    training: dict[str, Any] = {}
+    lora: dict[str, Any] = {}
 
 
 def read_config(path: Path) -> TokensConfig:
@@ -565,7 +567,7 @@ def _material(config: TokensConfig, folder: Path) -> tuple[Material, Written]:
     return Material(config, folder, tokenizer, room), Written(config.prompt, room, config.languages, four_bit)
 
 
-def train(config: TokensConfig, folder: Path, *, say: Callable[[str], None] = lambda _: None) -> list[Run]:
+def train(config: TokensConfig, folder: Path, *, say: Say = lambda _: None) -> list[Run]:
     """Train a checkpoint for each seed, and for each language where they are monolingual. A finished one is not redone.
 
     Args:
@@ -646,7 +648,7 @@ def _fit(
     language: str | None,
     seed: int,
     target: Path,
-    say: Callable[[str], None],
+    say: Say,
 ) -> Run:
     """Train one checkpoint, go on from what was saved of it, and write its folder."""
     saved = target.with_name(f"{target.name}.checkpoints")
@@ -680,7 +682,7 @@ def last_checkpoint(saved: Path) -> str | None:
 class Lines(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not typed
     """A line for each logged step."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Say) -> None:
         self._say = say
 
     def on_log(self, *settings: Any, logs: Mapping[str, float] | None = None, **_: Any) -> None:
@@ -690,7 +692,7 @@ class Lines(transformers.TrainerCallback):  # type: ignore[misc]  # transformers
             self._say(f"step {state.global_step:,} of {state.max_steps:,}, loss {logs['loss']:.4f}")
 
 
-def _save(config: TokensConfig, trainee: _Trainee, part: Path, say: Callable[[str], None]) -> None:
+def _save(config: TokensConfig, trainee: _Trainee, part: Path, say: Say) -> None:
     """Write what `hf:` loads: a whole checkpoint, or the adapter beside its configuration; its base's notices too."""
     network = trainee.network
     if config.adapter != "none" and config.save == "merged":

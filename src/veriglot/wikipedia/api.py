@@ -18,7 +18,6 @@ from veriglot.records.languages import get_language
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
 from veriglot.wikipedia.articles import (
-    MFAVA_KINDS,
     Absent,
     Article,
     Statistics,
@@ -177,12 +176,12 @@ def wikipedia_session(
     return _session(server or wiki_url(edition_of(language)), contact, rate, retries=8, backoff=1.0)
 
 
-def wikidata_session(*, contact: str | None, server: str | None = None, rate: float | None = 1.0) -> Session:
+def wikidata_session(*, contact: str | None, server: str | None, rate: float | None) -> Session:
     """Wikidata's query server; arguments and errors as for `wikipedia_session`."""
     return _session(server or "https://query.wikidata.org", contact, rate, retries=6, backoff=1.0, timeout=90.0)
 
 
-def page_views_session(*, contact: str | None, server: str | None = None, rate: float | None = 10.0) -> Session:
+def page_views_session(*, contact: str | None, server: str | None, rate: float | None) -> Session:
     """The server of page views; arguments and errors as for `wikipedia_session`."""
     return _session(server or "https://wikimedia.org/api/rest_v1", contact, rate, retries=6)
 
@@ -315,7 +314,7 @@ class Wikipedia:
         answers = {name: self._answers.get(f"{path}/{kind}", {}, none_if_missing=True) for name, kind in kinds.items()}
         return msgspec.structs.replace(article, **{name: count and count["count"] for name, count in answers.items()})
 
-    def linked_template_names(self, english: Wikipedia, kinds: Iterable[str] = MFAVA_KINDS) -> dict[str, list[str]]:
+    def linked_template_names(self, english: Wikipedia, kinds: Iterable[str]) -> dict[str, list[str]]:
         """What the templates of this edition are called, as the wikis themselves link them.
 
         Args:

@@ -12,12 +12,12 @@ import heapq
 import lzma
 import re
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from veriglot.errors import InputError, needing
+from veriglot.records import Record
 from veriglot.records.languages import get_language
 from veriglot.wikipedia.articles import Absent, Article, FilterChain, draw_rank, split_sections, table, wiki_url
 
@@ -56,8 +56,7 @@ _ROMAN = re.compile(r"[ivx]+", re.IGNORECASE)
 _LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}")
 
 
-@dataclass(frozen=True)
-class Wiki:
+class Wiki(Record):
     """The wiki that a dump is of: its language tag, and what its namespaces 6 and 14 are called, in lower case."""
 
     language: str
@@ -186,8 +185,7 @@ _OPENERS: dict[bytes, Any] = {b"BZh": bz2.open, b"\x1f\x8b": gzip.open, b"\xfd7z
 _SEVEN_ZIP = b"7z\xbc\xaf"
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(Record):
     """A page of a dump as it stands there."""
 
     wiki: Wiki

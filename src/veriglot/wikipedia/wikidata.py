@@ -38,7 +38,7 @@ class Item(Record, omit_defaults=True):
     label: str = ""
 
 
-class Person(msgspec.Struct, frozen=True, omit_defaults=True):
+class Person(Record, omit_defaults=True):
     """One person.
 
     Attributes:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.progress import Watch
 
+    Cells = tuple[str, ...]  # of a row of a table
+
 __all__ = ["blank", "card", "card_page", "read_given"]
 
 
@@ -46,6 +48,8 @@ __all__ = ["blank", "card", "card_page", "read_given"]
 # Files called `manifest.json` or `report.json` are common, and so are folders that hold several data sets: an account
 # that says nothing of a file is not told of it.
 
+
+Json = dict[str, Any]
 
 _UP = 3  # folders above a file in which the account of its whole folder may lie
 _FIRST = 100  # rows of a file among which one says that it was checked
@@ -79,10 +83,10 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
     return None
 
 
-def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
+def _account_in(path: Path, damaged: list[str]) -> Json | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
     try:
-        account = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        account = msgspec.json.decode(path.read_bytes(), type=Json)
     except (FileNotFoundError, IsADirectoryError):
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
@@ -91,13 +95,13 @@ def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
     return account
 
 
-def _of_sample(account: dict[str, Any], path: PurePath) -> bool:
+def _of_sample(account: Json, path: PurePath) -> bool:
     sample = account.get("sample")
     parts = _names(sample.get("parts")) if isinstance(sample, dict) else set()
     return path.as_posix() in {"clean.jsonl", *(f"{part}{kind}" for part in parts for kind in (".jsonl", ".hat.json"))}
 
 
-_KINDS: dict[str, tuple[set[str], Callable[[dict[str, Any], PurePath], bool]]] = {  # keys by which one is known as ours
+_KINDS: dict[str, tuple[set[str], Callable[[Json, PurePath], bool]]] = {  # keys by which one is known as ours
     "manifest.json": (
         {"made_by", "made_from"},
         lambda account, path: (
@@ -132,13 +136,13 @@ _NOT_SAID = "not said"
 _OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Json]:
     """Every line; an empty mapping for one that cannot be read."""
     with path.open("rb") as file:
         for line in file:
-            row: dict[str, Any] = {}
+            row: Json = {}
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                row = msgspec.json.decode(line, type=dict[str, Any])
+                row = msgspec.json.decode(line, type=Json)
             yield row
 
 
@@ -160,7 +164,7 @@ class Step(msgspec.Struct):
 
     output: str
     signature: str | None = None
-    settings: dict[str, Any] = {}
+    settings: Json = {}
     sources: tuple[_Source, ...] = ()
     rows: int | None = None
     failed: int | None = None
@@ -169,7 +173,7 @@ class Step(msgspec.Struct):
     rejected: dict[str, int] = {}
     rejected_rows: int | None = None
     tries: dict[str, int] = {}
-    accounts: dict[str, Any] = {}
+    accounts: Json = {}
     damaged: list[str] = []
 
     def add_rejections(self, path: Path, output: Path | None = None) -> None:
@@ -272,7 +276,7 @@ class _Generated(Record):
 
     name: str
     revision: str | None
-    settings: dict[str, Any]
+    settings: Json
     rows: int
     seeds: int
     repeated: int
@@ -394,7 +398,7 @@ def blank() -> str:
     return files(__package__).joinpath("given.toml").read_text("utf-8")
 
 
-def _record_of(name: str, table: dict[str, Any]) -> Any:
+def _record_of(name: str, table: Json) -> Any:
     """A table of the file as a record of its keys; what is empty, or 0, is unknown."""
     kinds = {key: _record_of(key, value) if isinstance(value, dict) else type(value) for key, value in table.items()}
     fields = [(key, kind, kind()) for key, kind in kinds.items()]
@@ -578,7 +582,7 @@ def _share(part: int, whole: int) -> str:
     return f"{percent} ({part:,} of {whole:,})"
 
 
-def _front_matter(card: Card) -> dict[str, Any]:
+def _front_matter(card: Card) -> Json:
     """What the Hub reads, as JSON, which YAML holds. What is not known is empty, but for the licence: `unknown`."""
     tags = sorted({tag.partition("-")[0] for tag, _ in card.contents.cells if tag})
     rows = card.contents.totals["rows"]
@@ -597,7 +601,7 @@ def _front_matter(card: Card) -> dict[str, Any]:
     }
 
 
-def _configs(card: Card) -> list[dict[str, Any]]:
+def _configs(card: Card) -> list[Json]:
     """Which file is which split, where each is one of the Hub's three and in the native format."""
     by_split: dict[str, list[str]] = defaultdict(list)
     for file in card.files:
@@ -609,7 +613,7 @@ def _configs(card: Card) -> list[dict[str, Any]]:
     return [{"config_name": "default", "data_files": [{"split": k, "path": v} for k, v in by_split.items()]}]
 
 
-def _yields(card: Card) -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
+def _yields(card: Card) -> Iterator[tuple[str, str, list[Cells]]]:
     """What steps yielded: output, account where it is of another shape than silver data's, and rows of the table."""
     for step in card.steps:
         types = _types(step)
@@ -622,7 +626,7 @@ def _yields(card: Card) -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
                 yield step.output, name, [(_inline(path), f"{number:,}") for path, number in counts]
 
 
-def _types(step: Step) -> list[tuple[str, ...]]:
+def _types(step: Step) -> list[Cells]:
     """Yield by type, of silver data (`asked`, `taken`, `reasons`) and of translations (`asked`, `dropped`)."""
     for account in step.accounts.values():
         total = account.get("total")
@@ -630,7 +634,7 @@ def _types(step: Step) -> list[tuple[str, ...]]:
             continue
         types = total.get("types")
         parts = {"passages": total.get("passages"), **(types if isinstance(types, dict) else {})}
-        rows: list[tuple[str, ...]] = []
+        rows: list[Cells] = []
         for name, counts in parts.items():
             asked = counts.get("asked") if isinstance(counts, dict) else None
             if isinstance(asked, int) and asked:
@@ -653,7 +657,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
                 yield from _numbers(item, f"{path}.{key}" if path else str(key))
 
 
-def _costs(card: Card) -> Iterator[tuple[str, ...]]:
+def _costs(card: Card) -> Iterator[Cells]:
     """The rows of the table of costs: steps by the account that says most, and responses by what is counted there."""
     prices = card.given.cost
     currency = f" {_inline(prices.currency)}" if prices.currency else ""
@@ -681,7 +685,7 @@ def _costs(card: Card) -> Iterator[tuple[str, ...]]:
             yield name, *(f"{count:,}" for count in counts), _money(money, currency)
 
 
-def _tokens(step: Step, total: dict[str, Any]) -> int | None:
+def _tokens(step: Step, total: Json) -> int | None:
     """The tokens of an account; None where it has none because nobody counted them.
 
     Clients and rules count, so that their 0 is one; a translator of another kind may just have told nothing.
@@ -728,7 +732,7 @@ def _seconds(card: Card) -> str:
     return f"at least {total}; {rest:,} of the steps do not say" if known and rest else total
 
 
-def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _labels(card: Card) -> tuple[Cells, list[Cells]]:
     """Heads and rows of the table of labels, by annotator and language over all files."""
     sums: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     types: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -753,7 +757,7 @@ def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return (*heads, *(name or "no type" for name in names), "spans"), rows
 
 
-def _questions(card: Card) -> Iterator[tuple[str, ...]]:
+def _questions(card: Card) -> Iterator[Cells]:
     """Categories, articles and questions by language, and their sums (mFAVA, Table 9)."""
     rows = {tag: [*map(len, counts)] for tag, counts in card.contents.questions.items()}
     if len(rows) > 1:
@@ -761,7 +765,7 @@ def _questions(card: Card) -> Iterator[tuple[str, ...]]:
     yield from ((_language(tag), *(f"{count:,}" for count in counts)) for tag, counts in rows.items())
 
 
-def _ratings(card: Card) -> Iterator[tuple[str, ...]]:
+def _ratings(card: Card) -> Iterator[Cells]:
     """Each rating by language and over all: how many, mean and deviation, and the share of each answer (Table 1)."""
     for (name, kind, tag), rating in card.contents.ratings.items():
         n, mean = rating.numbers, "-"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import tempfile
 from collections import Counter, defaultdict
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, UInt64s
     from veriglot.records import Annotation, Sample
+
+    Groups = list[list[int]]  # of numbers of rows or passages
 
 __all__ = ["CheckReport", "CleanedCopy", "check"]
 
@@ -147,8 +148,7 @@ class _RejectedRow(Record, omit_defaults=True):
     raw: str | None = None
 
 
-@dataclass(frozen=True)
-class CleanedCopy:
+class CleanedCopy(Record):
     """Where a cleaned copy goes, and what it does.
 
     Attributes:
@@ -366,7 +366,7 @@ class _Checker:
             self._watch.advance()
             yield number, row
 
-    def _learn(self) -> tuple[list[list[int]], list[list[int]]]:
+    def _learn(self) -> tuple[Groups, Groups]:
         """Second pass, each different text once: groups of near-duplicate rows and passages; words of each language."""
         index, glue = self._index, self._first.glue
         new_text = _first_of(index.texts) & index.long
@@ -407,7 +407,7 @@ class _Checker:
         fault = Fault(check, detail, kind, row.sample.response if text is None else text)
         self._first.add_fault(fault, number, row.sample, self._first.files[row.file].path)
 
-    def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[_SplitLeak, ...]:
+    def _leaks(self, near_texts: Groups, near_passages: Groups) -> tuple[_SplitLeak, ...]:
         """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
         index, names = self._index, self._first.splits.names
         if len(names) < 3:
@@ -449,7 +449,7 @@ class _Checker:
             for (check, own, stays), count in sorted(pairs.items(), key=lambda item: (item[0][0], -item[1]))
         )
 
-    def _repeated(self, near_texts: list[list[int]]) -> None:
+    def _repeated(self, near_texts: Groups) -> None:
         texts = list(_repeated_keys(self._index.texts))
         self._tally.add_kinds("repeated_text", Counter(f"texts that occur {len(rows)} times" for rows in texts))
         for check, groups, relation in (
@@ -529,7 +529,7 @@ class _Checker:
                     fault = Fault("glued_span", f"told by {seam.why}", seam.why, shown, layer=annotator)
                     first.add_fault(fault, number, row.sample, path)
 
-    def _clean(self, clean: CleanedCopy, near_texts: list[list[int]]) -> _CleanedAccount:
+    def _clean(self, clean: CleanedCopy, near_texts: Groups) -> _CleanedAccount:
         keys = self._index.texts  # of near-duplicates the group is the first one's; other texts are one by themselves
         groups = {int(keys[row]): int(keys[group[0]]) for group in near_texts for row in group}
         with ExitStack() as stack:
@@ -560,7 +560,7 @@ def _repeated_keys(keys: UInt64s) -> Iterator[list[int]]:
             yield order[start:end].tolist()
 
 
-def _members(keys: UInt64s, near: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
+def _members(keys: UInt64s, near: Groups) -> tuple[Groups, Groups]:
     """The indices of each key that occurs more than once; groups of near-duplicates with all that have their keys."""
     by_key = {int(keys[group[0]]): group for group in _repeated_keys(keys)}
     return list(by_key.values()), [

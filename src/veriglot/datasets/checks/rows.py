@@ -512,7 +512,7 @@ class SeamFinder:
             return _Seam(None, "look")
         return None
 
-    def knows(self, text: str, language: str | None = None) -> bool:
+    def knows(self, text: str, language: str | None) -> bool:
         """Whether every word of a folded text is one of the language's."""
         bounds = words(text, language)
         return bool(bounds) and all(self._words[text[start:end]] for start, end in bounds)

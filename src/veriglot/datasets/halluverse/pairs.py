@@ -709,7 +709,7 @@ def samples_of(output: Path) -> Iterator[Sample]:
         yield from map(decoder.decode, lines)
 
 
-def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failures: int = 0) -> Summary:
+def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failures: int) -> Summary:
     """Sum up a finished set, and write the summary beside it.
 
     Args:

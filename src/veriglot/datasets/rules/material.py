@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.plugins import packaged
-from veriglot.records import Sample, Task
+from veriglot.records import Evidence, Sample, Task
 from veriglot.records.languages import find_language, tag_of
 from veriglot.records.settings import StrictRecord
 from veriglot.text.facts import SentenceWords, dates, rules_of
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from veriglot.datasets.queries import Reference
-from veriglot.records import Evidence
+
+    Range = tuple[int, int]
 
 __all__ = [
     "PHRASES_VERSION",
@@ -351,7 +352,7 @@ def _grouped(sentence: str, start: int, end: int) -> bool:
     return after is not None or (before is not None and end - start == _GROUPED and sentence[start:end].isdecimal())
 
 
-def _dates(sentence: str, language: str, bounds: list[tuple[int, int]]) -> list[Value]:
+def _dates(sentence: str, language: str, bounds: list[Range]) -> list[Value]:
     rules = rules_of(language)
     if rules is None:
         return []
@@ -364,7 +365,7 @@ def _dates(sentence: str, language: str, bounds: list[tuple[int, int]]) -> list[
     return values
 
 
-def _date_shape(sentence: str, bounds: list[tuple[int, int]], months: frozenset[str]) -> str:
+def _date_shape(sentence: str, bounds: list[Range], months: frozenset[str]) -> str:
     """A date with digits and months taken out of it: `18 March 1871` is `## * ####`."""
     parts, read = [], bounds[0][0]
     for start, end in bounds:
@@ -382,7 +383,7 @@ def _digits(word: str) -> str:
 def _capitalised(
     sentence: str,
     language: str,
-    bounds: list[tuple[int, int]],
+    bounds: list[Range],
     taken: list[Value],
     rare: Callable[[str], bool],
     is_noun: Callable[[str, str], bool],
@@ -393,7 +394,7 @@ def _capitalised(
     """
     rules = rules_of(language)
     months = tuple(rules.months) if rules is not None else ()
-    runs: list[list[tuple[int, int]]] = []
+    runs: list[list[Range]] = []
     for (before_start, before_end), (start, end) in pairwise(bounds):
         before, word = sentence[before_start:before_end], sentence[start:end]
         if not (word[0].isupper() and word.isalpha() and _free(taken, start, end)):
@@ -413,9 +414,7 @@ def _capitalised(
     return values
 
 
-def _named(
-    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool], title: str
-) -> list[tuple[int, int]]:
+def _named(sentence: str, language: str, bounds: list[Range], rare: Callable[[str], bool], title: str) -> list[Range]:
     """What may be a name where there are no capital letters."""
     candidates = []
     start, stop = sentence.find(title), sentence.find(title) + len(title)
@@ -427,7 +426,7 @@ def _named(
         word = sentence[start:end]
         if word.isalpha() and (word[0].isupper() or (end - start >= shortest and rare(fold(word)))):
             candidates.append((start, end))
-    names: list[tuple[int, int]] = []
+    names: list[Range] = []
     for start, end in candidates:
         if all(end <= s or e <= start for s, e in names):
             names.append((start, end))
@@ -519,7 +518,7 @@ class Material:
             determined.update(after for before, after in pairwise(words_) if before in determiners)
         return frozenset(determined)
 
-    def middling(self, sentence: str) -> list[tuple[int, int]]:
+    def middling(self, sentence: str) -> list[Range]:
         """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
         if self.language in _SYLLABLES:
             return []

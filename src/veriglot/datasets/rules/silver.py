@@ -32,7 +32,7 @@ from veriglot.datasets.silver.check import Change, Edited, Violation, check
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
-from veriglot.records.settings import Record, check_ranges
+from veriglot.records.settings import Record, StrictRecord, check_ranges
 from veriglot.records.taxonomy import taxonomy
 from veriglot.text.facts import rules_of
 from veriglot.text.segmentation import folded_words, words
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from veriglot.storage.checkpoint import Tally
 
     _Maker = Callable[["Quotation", Random], "Edit | None"]
+    Range = tuple[int, int]
 
 __all__ = ["RULES_VERSION", "Edit", "Quotation", "RuleSettings", "rule_silver"]
 
@@ -104,7 +105,7 @@ class Quotation:
         """The names, numbers and dates of a sentence of the article."""
         return self.material.values(sentence, self.number)
 
-    def shuffled(self, rng: Random) -> list[tuple[int, int]]:
+    def shuffled(self, rng: Random) -> list[Range]:
         """The places of the sentences in an order drawn at random."""
         return rng.sample(self.places, len(self.places))
 
@@ -227,7 +228,7 @@ def values_differ(old: str, new: str) -> bool:
 _TIES = frozenset("'’-\u00ad־")  # marks that tie a word to its neighbour: `c'est`, `s-a`
 
 
-def occurrences(text: str, bounds: list[tuple[int, int]], form: str) -> Iterator[tuple[int, int]]:
+def occurrences(text: str, bounds: list[Range], form: str) -> Iterator[Range]:
     """Where a form stands, from the beginning of a word to the end of one, not tied to its neighbours by a mark."""
     lowered, wanted = text.lower(), form.lower()
     if len(lowered) != len(text):  # a letter that lowers to two, such as the dotted capital I
@@ -359,7 +360,7 @@ def negated(sentence: str, language: str, phrases: Phrases) -> tuple[str, str] |
     return _ending_changed(sentence, bounds, phrases)
 
 
-def _may_be_negated(sentence: str, bounds: list[tuple[int, int]], start: int, end: int, phrases: Phrases) -> bool:
+def _may_be_negated(sentence: str, bounds: list[Range], start: int, end: int, phrases: Phrases) -> bool:
     before = next((sentence[s:e].casefold() for s, e in reversed(bounds) if e <= start), "")
     after = next((sentence[s:e].casefold() for s, e in bounds if s >= end), "")
     if before in phrases.not_after or after in phrases.not_before:
@@ -367,7 +368,7 @@ def _may_be_negated(sentence: str, bounds: list[tuple[int, int]], start: int, en
     return not phrases.inside or (sentence[end : end + 1] == " " and sentence[end + 1 : end + 2].isalnum())
 
 
-def _ending_changed(sentence: str, bounds: list[tuple[int, int]], phrases: Phrases) -> tuple[str, str] | None:
+def _ending_changed(sentence: str, bounds: list[Range], phrases: Phrases) -> tuple[str, str] | None:
     """The sentence with another ending, where endings negate."""
     if not bounds:
         return None
@@ -465,7 +466,7 @@ _TAXONOMIES = ("fava", "halluverse")
 _NEED_PHRASES = frozenset({"contradictory", "subjective", "unverifiable"})
 
 
-class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RuleSettings(StrictRecord):
     """What silver data is made by rule.
 
     Attributes:

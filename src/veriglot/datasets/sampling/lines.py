@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float64s, UInt64s
 
     Hashes = UInt64s
+    Lines = Iterator["tuple[Line, tuple[float, ...]] | FailedRow"]  # with their scores
 
 __all__ = ["Columns", "Line", "LineStore"]
 
@@ -73,7 +74,7 @@ class Columns(Record):
     targets: tuple[str, ...] = ()
 
 
-def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
+def lines_of(paths: Sequence[str], columns: Columns) -> Lines:
     """Every line of the inputs with its scores, in order; a row that cannot be read comes as what is wrong with it.
 
     Scores are those of `Columns.given`, not a number where a line has none.
@@ -110,7 +111,7 @@ def _kind(path: str) -> str:
     return kind
 
 
-def _records(file: int, path: str, columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
+def _records(file: int, path: str, columns: Columns) -> Lines:
     for record in read_container(_kind(path), Source(path)):
         if isinstance(record, FailedRow):
             yield record
@@ -168,7 +169,7 @@ def _number(data: dict[str, Any], name: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def _text_lines(file: int, path: str, target_path: str | None) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
+def _text_lines(file: int, path: str, target_path: str | None) -> Lines:
     if target_path is not None:
         counts = _line_count(path), _line_count(target_path)
         if counts[0] != counts[1]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -305,8 +304,7 @@ def _translations_of(translator: Translator, requests: list[TranslationRequest])
     return translations
 
 
-@dataclass
-class _Order:
+class _Order(msgspec.Struct):
     """A text that is to be translated for a row.
 
     `what` is `response`, `tags`, `span`, `evidence` or `question`; `sent` is `plain` with `marks` markers. In the end
@@ -323,8 +321,7 @@ class _Order:
     fault: Unfit | None = None
 
 
-@dataclass
-class _Piece:
+class _Piece(msgspec.Struct):
     """A part of a text that is translated at once, the parts of marks that lie in it, and whose parts these are.
 
     `orders` are translations of it that are asked for, those with markers first.
@@ -332,9 +329,9 @@ class _Piece:
 
     text: str
     start: int
-    marks: list[Range] = field(default_factory=list)
-    owners: list[int] = field(default_factory=list)
-    orders: list[_Order] = field(default_factory=list)
+    marks: list[Range] = []
+    owners: list[int] = []
+    orders: list[_Order] = []
 
     @property
     def has_words(self) -> bool:

@@ -593,9 +593,9 @@ def best_of(
     target: Side,
     marks: Sequence[Range],
     *,
-    tagged: Sequence[Range] | None = None,
+    tagged: Sequence[Range] | None,
     apart: Mapping[Range, str],
-    aligner: Aligner | None = None,
+    aligner: Aligner | None,
 ) -> list[PlacedMark]:
     """Each mark's best place.
 

@@ -53,7 +53,7 @@ class Prompt(StrictRecord):
         return self.user.strip().format(**fields)
 
 
-def load_prompt(name: str, fields: frozenset[str], own: str | None = None) -> Prompt:
+def load_prompt(name: str, fields: frozenset[str], own: str | None) -> Prompt:
     """A prompt that is shipped, or the user's own in its place.
 
     Args:

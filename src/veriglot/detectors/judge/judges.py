@@ -33,6 +33,8 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    Opinion = tuple[bool, float | None, str]  # a verdict, its probability where that is known, and the reason
+
 
 __all__ = []
 
@@ -474,7 +476,7 @@ class TranslationJudge(Judge):
         text = self._filled(case, _untitled(case.sample), tags=("source", "translation"), source_language=source)
         return [self._question(text, schema_of(_TranslationAnswer))]
 
-    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None, str]:  # noqa: ARG002
+    def _opinion(self, case: Case, replies: list[Reply]) -> Opinion:  # noqa: ARG002
         """A verdict, the probability of hallucination that its token had, where that is known, and the reason."""
         (reply,) = replies
         answer = read_answer(reply, _TranslationAnswer)
@@ -482,7 +484,7 @@ class TranslationJudge(Judge):
         sure = label_probabilities(reply, "hallucination", ["true" if verdict else "false"], ("true", "false"))
         return verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"], answer.reason
 
-    def _outcome(self, case: Case, opinions: list[tuple[bool, float | None, str]]) -> Outcome:
+    def _outcome(self, case: Case, opinions: list[Opinion]) -> Outcome:
         verdict, probability, reason = opinions[0]
         if len(opinions) > 1:
             score, confidence = sum(hallucination for hallucination, *_ in opinions) / len(opinions), "samples"
@@ -540,7 +542,7 @@ class ScoreJudge(TranslationJudge):
         text = self._filled(case, passages, highest=f"{self._highest:g}")
         return [self._question(text, schema_of(_ScoreAnswer))]
 
-    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None, str]:  # noqa: ARG002
+    def _opinion(self, case: Case, replies: list[Reply]) -> Opinion:  # noqa: ARG002
         """The number as a probability, and the reason."""
         (reply,) = replies
         answer = read_answer(reply, _ScoreAnswer)
@@ -548,7 +550,7 @@ class ScoreJudge(TranslationJudge):
             raise AnswerError(f"The judge states the score {answer.score:g}; it lies from 0 to {self._highest:g}.")
         return False, answer.score / self._highest, answer.reason
 
-    def _outcome(self, case: Case, opinions: list[tuple[bool, float | None, str]]) -> Outcome:
+    def _outcome(self, case: Case, opinions: list[Opinion]) -> Outcome:
         scores = [score or 0.0 for _, score, _ in opinions]
         reason = opinions[0][2] if len(opinions) == 1 else ""
         return self._of_response(case, sum(scores) / len(scores), "verbalised", reason)

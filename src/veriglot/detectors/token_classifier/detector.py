@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 from string import Template
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
+from msgspec.structs import replace
 
 from veriglot.detectors.token_classifier.networks import Attention, load_network
 from veriglot.encoders.base import fast_tokenizer
@@ -34,7 +34,7 @@ from veriglot.judging.base import (
 )
 from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, stretches
 from veriglot.plugins import packaged
-from veriglot.records import Evidence, Pointer, Prediction, Sample, Span, Status, Task, Word
+from veriglot.records import Evidence, Pointer, Prediction, Record, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.signatures import signature
@@ -77,8 +77,7 @@ class Tokens:
         return len(self.bounds(text))
 
 
-@dataclass(frozen=True)
-class Arranged:
+class Arranged(Record):
     """All pairs of a sample."""
 
     encodings: tuple[Any, ...]  # of every window with every piece, window by window
@@ -171,8 +170,7 @@ _CACHED = re.compile(r"models--[^\\/]+?--(?P<name>[^\\/]+)[\\/]+snapshots[\\/]")
 _LETTUCE_LANGUAGE = re.compile(r"-(en|de|fr|es|it|pl|cn|hu)(?:-v\d+)?$", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(Record):
     """A format in one language, `None` where it has no words of its own, for one question."""
 
     passage: str  # how a passage is written: `$text`, and `$number` counted from 1
@@ -243,8 +241,7 @@ _BEGINS = frozenset("BSU")
 _UNNAMED = ("label_0", "label_1")  # what transformers writes where a model was given no names
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(Record):
     """What the outputs of a token classifier mean."""
 
     taxonomy: str  # name of the taxonomy that the types belong to
@@ -300,8 +297,7 @@ DIGITS = 6  # of a confidence: batches of other sizes change the seventh
 POOLINGS = ("max", "mean", "first")
 
 
-@dataclass(frozen=True)
-class MarkedWords:
+class MarkedWords(Record):
     """The words of a response with what the network says of them."""
 
     bounds: Int32s  # half-open code point ranges of the words that the network saw, shape (n, 2)
@@ -412,8 +408,7 @@ def _pointers(windows: Sequence[tuple[Pointer, ...]], window: int) -> tuple[Poin
     return windows[window] if len(windows) > 1 else ()
 
 
-@dataclass(frozen=True)
-class TokenProbabilities:
+class TokenProbabilities(Record):
     """What a network says of the response's tokens in one input."""
 
     bounds: Int64s  # half-open code point ranges of the response's piece, shape (t, 2); neither column falls
@@ -431,8 +426,7 @@ _THRESHOLD = 0.5
 _LETTUCE_LENGTH = 4096  # tokens that LettuceDetect's checkpoints were trained with
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(Record):
     """What is judged of a sample: the language of its response, its words, and the network's inputs."""
 
     language: str

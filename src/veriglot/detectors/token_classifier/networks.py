@@ -115,10 +115,10 @@ def quantised() -> Any:
 def load_network(
     model: str,
     *,
-    attention: Attention | None = None,
-    four_bit: bool | None = None,
-    revision: str | None = None,
-    trust_remote_code: bool = False,
+    attention: Attention | None,
+    four_bit: bool | None,
+    revision: str | None,
+    trust_remote_code: bool,
     **options: Any,
 ) -> tuple[Pretrained, Written]:
     """A token classifier that is ready to run, and how its inputs are written.

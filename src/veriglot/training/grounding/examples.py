@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from veriglot.formats.reader import read
@@ -212,15 +213,14 @@ class Answer:
     title: str | None = None
 
 
-@dataclass
-class Labelled:
+class Labelled(msgspec.Struct):
     """All that was read."""
 
-    examples: list[Example] = field(default_factory=list)
-    articles: list[Article] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
-    translations: list[Sample] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    examples: list[Example] = []
+    articles: list[Article] = []
+    answers: list[Answer] = []
+    translations: list[Sample] = []
+    left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 def read_labelled(paths: Iterable[str]) -> Labelled:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Float16s, Float32s, UInt8s, UInt64s
 
+    Say = Callable[[str], None]
+
 __all__ = []
 
 
@@ -165,7 +167,7 @@ def train(
     seed: int = 0,
     encoder: Path | None = None,
     epochs: int = 6,
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
 ) -> None:
     """Train from labelled files to a folder of weights that `load_detector("grounding", weights=...)` takes.
 
@@ -227,9 +229,7 @@ def _scale(row: Row) -> float:
     return _MADE_SCALE
 
 
-def lexicon_for(
-    labelled: Labelled, commonness: Commonness, encoder: Path, seed: int, say: Callable[[str], None]
-) -> Lexicon:
+def lexicon_for(labelled: Labelled, commonness: Commonness, encoder: Path, seed: int, say: Say) -> Lexicon:
     """Distil word vectors from an encoder, and learn a projection of them together with a first network."""
     texts = [*clean_texts(labelled), *((e.language or "", e.response) for e in labelled.examples)]
     distilled = distil(vocabulary(texts), encoder)
@@ -243,7 +243,7 @@ def lexicon_for(
     return distilled.lexicon(commonness.table(), _projection(rows, distilled, seed, say))
 
 
-def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Callable[[str], None]) -> Float32s:
+def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Say) -> Float32s:
     means, deviations = statistics(rows)
     torch.manual_seed(seed)
     network = WithLearnedVectors(
@@ -256,7 +256,7 @@ def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Calla
     return learned
 
 
-def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epochs: int = 6) -> Network:
+def first_stage(rows: Sequence[Row], seed: int, say: Say, epochs: int) -> Network:
     """Train on every row that is neither held out nor a natural answer."""
     chosen = [row for row in rows if not row.is_answer and not is_held_out(row)]
     if not chosen:
@@ -270,9 +270,7 @@ def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epoc
     return network
 
 
-def second_stage(
-    network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Callable[[str], None]
-) -> Network:
+def second_stage(network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Say) -> Network:
     """Go on with natural answers, mixed with rows of the first stage; the network given is not changed."""
     if not answers:
         return network

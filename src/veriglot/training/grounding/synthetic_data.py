@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from veriglot.datasets.rules.material import quotable, without_brackets
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.arrays import Float64s, Int64s, UInt8s
+
+    Range = tuple[int, int]
 
 __all__ = [
     "Commonness",
@@ -45,13 +48,12 @@ _RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is mi
 _COMMAS = re.compile(r"(?<=[,،，、;])\s*")
 
 
-@dataclass
-class Pool:
+class Pool(msgspec.Struct):
     """Words of other articles in one language, to put in place of an article's own."""
 
-    names: list[str] = field(default_factory=list)
-    rare: list[str] = field(default_factory=list)
-    middle: list[str] = field(default_factory=list)
+    names: list[str] = []
+    rare: list[str] = []
+    middle: list[str] = []
 
     def add(self, sentence: str, language: str, commonness: Commonness) -> None:
         """Sort the words of a sentence into the pool."""
@@ -81,9 +83,9 @@ class _Parts:
         self.middle = [bounds[i] for i in others if _MIDDLE < tells[i] <= _RARE]
 
 
-def _runs(bounds: list[tuple[int, int]], chosen: list[int]) -> list[tuple[int, int]]:
+def _runs(bounds: list[Range], chosen: list[int]) -> list[Range]:
     """Chosen words joined where they follow each other with one character between, three at most."""
-    runs: list[tuple[int, int]] = []
+    runs: list[Range] = []
     length = 0
     for i in chosen:
         start, end = bounds[i]
@@ -152,9 +154,9 @@ def _changed_number(number: str, rng: Random) -> str:
     )
 
 
-def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[tuple[int, int], tuple[str, str]]:
+def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[Range, tuple[str, str]]:
     """Places of the sentence with the text to put there and the type of the error that it makes."""
-    edits: dict[tuple[int, int], tuple[str, str]] = {}
+    edits: dict[Range, tuple[str, str]] = {}
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
         way = rng.random()
         if way < 0.35 and parts.numbers:
@@ -378,7 +380,7 @@ class Commonness:
             self._table = table
         return self._table
 
-    def of(self, text: str, bounds: list[tuple[int, int]]) -> Float64s:
+    def of(self, text: str, bounds: list[Range]) -> Float64s:
         """The stem frequency of each word, 0 to 12, shape (n,)."""
         lexicon = Lexicon(self.table(), np.zeros(0, np.uint64), np.zeros((0, 1), np.int8))
         folded = fold(text)

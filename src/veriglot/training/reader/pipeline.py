@@ -120,7 +120,7 @@ def ship(
     out: Path,
     *,
     seed: int,
-    answers: Path | None = None,
+    answers: Path | None,
     say: Callable[[str], None],
 ) -> None:
     """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding."""

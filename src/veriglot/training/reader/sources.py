@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    Article = tuple[str, str | None]  # its language and title
+
 __all__ = ["Row", "is_source", "read_answers", "read_sources", "read_unanswerable"]
 
 
@@ -64,7 +66,7 @@ class _Files(StrictRecord):
         return [(path, self.language or _in_name(self.language_in_name, path)) for path in sorted(paths)]
 
 
-class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Pairs(_Files, kw_only=True):
     """A set of sentence pairs: its fields and labels; `symmetric` where either sentence can be the evidence."""
 
     format: Literal["tsv", "csv", "jsonl", "json"]
@@ -81,7 +83,7 @@ class _Pairs(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
     calibrates: bool = False  # trains nothing: `Example.kind` says so
 
 
-class _Questions(_Files, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Questions(_Files, kw_only=True):
     passage_language_in_name: str | None = None
 
 
@@ -408,16 +410,16 @@ def _span(passage: str, text: str, start: int) -> tuple[int, int] | None:
     return (start, start + len(text)) if text and start >= 0 else None
 
 
-def _article_groups(questions: list[_Question]) -> dict[tuple[str, str | None], str]:
+def _article_groups(questions: list[_Question]) -> dict[Article, str]:
     """One name for an article in all its languages, which questions with one id join."""
-    first: dict[tuple[str, str | None], tuple[str, str | None]] = {}
+    first: dict[Article, Article] = {}
 
-    def first_of(article: tuple[str, str | None]) -> tuple[str, str | None]:
+    def first_of(article: Article) -> Article:
         while first.setdefault(article, article) != article:
             article = first[article]
         return article
 
-    asked_of: dict[str, tuple[str, str | None]] = {}
+    asked_of: dict[str, Article] = {}
     for question in questions:
         article = (question.passage_language, question.title)
         first[first_of(article)] = first_of(asked_of.setdefault(question.id, article))

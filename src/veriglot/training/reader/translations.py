@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from veriglot.records import Annotation, Kind, Sample
+from veriglot.records import Annotation, Kind, Record, Sample
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import Example, Mark, majority
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["aligned", "labelled_translations", "translations_of"]
 
 
-@dataclass(frozen=True)
-class Parallel:
+class Parallel(Record):
     """One short text in two languages or more: translations of each other."""
 
     group: str

@@ -186,10 +186,9 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     preset = next((preset for preset in presets() if _fits(preset, names, texts)), None)
     unclear, labelled = "", any(part in LABEL_PARTS for part, _ in stated)
     for part in _PARTS:
-        if part in parts or (part in LABEL_PARTS and labelled):
+        of_data = part == "source_language" and (preset is None or preset.task != Task.TRANSLATION)  # translated itself
+        if part in parts or (part in LABEL_PARTS and labelled) or of_data:
             continue
-        if part == "source_language" and (preset is None or preset.task != Task.TRANSLATION):
-            continue  # of what was translated to make the data
         if part == "annotator" and not any(map(parts.get, LABEL_PARTS)):
             break  # of labels that there are not
         possible = names if part in {"evidence", "spans"} else texts

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
-from veriglot.records import Annotation, DataSource, Kind, Prediction, Record, Sample, Span, Status, Unit
+from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status, Unit
 from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomies
 from veriglot.signatures import digest
 
@@ -49,14 +49,16 @@ COMBINED = ("majority", "union")
 _GOLD = "gold"
 
 
-class Marks(Record):
+@dataclass(frozen=True)
+class Marks:
     """Spans as arrays: half-open ranges of shape `(n, 2)` and one type (or None) for each."""
 
     spans: Int32s
     types: tuple[str | None, ...]
 
 
-class Reference(Record):
+@dataclass(frozen=True)
+class Reference:
     """What one sample is held against.
 
     Attributes:

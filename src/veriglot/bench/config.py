@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import asdict, replace
 
-from veriglot.bench.results import Level, Names
+from veriglot.bench.results import Level
 from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
@@ -38,7 +38,7 @@ __all__ = ["ALL", "Config", "DataEntry", "SystemEntry", "load", "scopes"]
 # The tables of a bench file, as records: what may stand in it, with its defaults.
 
 
-Paths = str | Names
+Paths = str | tuple[str, ...]
 
 
 class BenchEntry(StrictRecord):
@@ -61,12 +61,12 @@ class BenchEntry(StrictRecord):
     """
 
     title: str | None = None
-    measures: Names = ()
+    measures: tuple[str, ...] = ()
     rank_by: str | None = None
     baseline: str | None = None
     thresholds: Literal["data", "language"] = "data"
     correction: Literal["romano-wolf", "holm", "bh"] = "romano-wolf"
-    groups: Names = ("latin", "resources")
+    groups: tuple[str, ...] = ("latin", "resources")
     seed: int = SEED
     resamples: int = RESAMPLES
     unit: str = "word"
@@ -104,14 +104,14 @@ class DataEntry(StrictRecord):
     format: str | None = None
     language: str | None = None
     columns: dict[str, str] = {}
-    languages: Names = ()
+    languages: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ("response",)
     annotator: str | None = None
-    drop_flags: Names = ()
+    drop_flags: tuple[str, ...] = ()
     limit: int | None = None
     dev_limit: int | None = None
     license: str | None = None
-    seen: Names = ()
+    seen: tuple[str, ...] = ()
     note: str | None = None
 
 
@@ -135,7 +135,7 @@ class SystemEntry(StrictRecord):
     scorer: str | None = None
     predictions: Paths | None = None
     label: str | None = None
-    data: Names = ()
+    data: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     threshold: float | None = None
     price_in: float | None = None
@@ -167,7 +167,7 @@ class Entries(StrictRecord):
     bench: BenchEntry = BenchEntry()
     data: tuple[DataEntry, ...] = ()
     systems: tuple[SystemEntry, ...] = ()
-    groups: dict[str, Names] = {}
+    groups: dict[str, tuple[str, ...]] = {}
 
 
 # Groups of languages that figures are averaged and win rates counted within: by script, family and resourcedness.
@@ -182,7 +182,7 @@ LATIN, NON_LATIN = "latin", "non_latin"
 
 
 @cache
-def resource_groups() -> dict[str, Names]:
+def resource_groups() -> dict[str, tuple[str, ...]]:
     """Kang et al.'s groups to primary subtags, the richest group first."""
     groups = packaged(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
     return {name: tuple(tags) for name, tags in groups.items()}
@@ -221,7 +221,7 @@ def scopes(
     cells: Mapping[str, Sequence[str]],
     by: Sequence[str] = ("latin", "resources"),
     own: Mapping[str, Collection[str]] | None = None,
-) -> dict[str, Names]:
+) -> dict[str, tuple[str, ...]]:
     """Group to its cells, for `leaderboard.win_rates` and `leaderboard.scope_means`.
 
     Args:
@@ -237,7 +237,7 @@ def scopes(
     Raises:
         UnknownNameError: no such grouping, or no such language in `own`.
     """
-    result: dict[str, Names] = {ALL: tuple(cells)}
+    result: dict[str, tuple[str, ...]] = {ALL: tuple(cells)}
     for name in by:
         _require_known("grouping of languages", name, GROUPINGS)
         members: dict[str, list[str]] = {}
@@ -272,7 +272,7 @@ class Config(Entries, kw_only=True):
         """The title, or the file's name without its suffix."""
         return self.bench.title or self.path.stem
 
-    def measures(self, level: str) -> Names:
+    def measures(self, level: str) -> tuple[str, ...]:
         """The measures at a level; the one that systems are sorted by is always among them."""
         rank_by = self.rank_by(level)
         names = self.bench.measures or (_OF_WORDS if level == "word" else _OF_RESPONSES)

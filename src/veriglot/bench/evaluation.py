@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from veriglot.bench.items import cluster_of, made_by, same_maker, tag_of, type_mapping
-from veriglot.bench.results import BenchConfusion, Names
+from veriglot.bench.results import BenchConfusion
 from veriglot.detectors.registry import as_detector
 from veriglot.errors import InputTypeError, UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
@@ -84,7 +84,7 @@ class Types:
     """
 
     taxonomy: str | None
-    names: Names
+    names: tuple[str, ...]
     detector: dict[str, str]
     why: str = ""
 
@@ -208,7 +208,7 @@ class Settings:
     unit: str = "word"
     annotator: str | None = None
     taxonomy: str | None = None
-    drop_flags: Names = ()
+    drop_flags: tuple[str, ...] = ()
     refilter: bool = False
 
 
@@ -541,7 +541,7 @@ Grain = Literal["response", "mark"]
 
 def confusion_matrix(
     pairs: Iterable[tuple[str, str | None]], classes: Sequence[str]
-) -> tuple[Names, tuple[tuple[int, ...], ...]]:
+) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
     """The answers and, for each class, how often each was given, from pairs of the true class and what was said."""
     counted = Counter((gold, NO_ANSWER if answer is None else answer) for gold, answer in pairs)
     strange = sorted({gold for gold, _ in counted} - set(classes))
@@ -653,7 +653,7 @@ def grain_of_types(samples: Sequence[Sample], annotator: str | None = None) -> G
     return "response" if all(len(set(labels.marks.types)) <= 1 for labels in references) else "mark"
 
 
-def _types(name: str | None) -> Names:
+def _types(name: str | None) -> tuple[str, ...]:
     """The types of a taxonomy that mark text as unsupported."""
     known = taxonomies().get(name or "")
     return tuple(type_ for type_ in known.types if type_ not in known.clean) if known else ()

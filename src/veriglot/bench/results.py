@@ -61,7 +61,6 @@ class BenchAnswers(Record, omit_defaults=True, kw_only=True):
     signature: str = ""
 
 
-Names = tuple[str, ...]
 Level = Literal["word", "fact", "sentence", "response"]
 At = Literal["tuned", "own"]
 
@@ -93,7 +92,7 @@ class BenchData(Record):
     name: str
     levels: tuple[Level, ...]
     languages: dict[str, tuple[int, int]]
-    pairs: dict[str, Names]
+    pairs: dict[str, tuple[str, ...]]
     dev: int
     bad_rows: int
     unlabelled: int
@@ -101,7 +100,7 @@ class BenchData(Record):
     nonfactual: dict[str, int]
     license: str | None
     split: str
-    seen: Names
+    seen: tuple[str, ...]
     sha256: str
     note: str | None = None
     statistics: dict[str, float] = {}
@@ -346,7 +345,7 @@ class BenchCorrelations(Record):
 
     level: Level
     method: str
-    systems: Names
+    systems: tuple[str, ...]
     r: tuple[tuple[float | None, ...], ...]
     cells: tuple[tuple[int, ...], ...]
     largest_p: tuple[tuple[float | None, ...], ...]
@@ -375,8 +374,8 @@ class BenchConfusion(Record, omit_defaults=True, kw_only=True):
     language: str
     of: Literal["response", "mark"]
     taxonomy: str | None = None
-    classes: Names = ()
-    answers: Names = ()
+    classes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
     counts: tuple[tuple[int, ...], ...] = ()
     left_out: int = 0
     seen: bool = False
@@ -413,8 +412,8 @@ class BenchError(Record, omit_defaults=True, kw_only=True):
     source: str
     response: str
     question: str | None = None
-    labelled: Names = ()
-    marked: Names = ()
+    labelled: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
     score: float
     threshold: float | None = None
     notes: tuple[str, ...] = ()
@@ -446,7 +445,7 @@ class BenchResults(Record):
     """
 
     title: str
-    measures: dict[str, Names]
+    measures: dict[str, tuple[str, ...]]
     rank_by: str
     baseline: str | None
     seed: int
@@ -460,7 +459,7 @@ class BenchResults(Record):
     wins: tuple[BenchWin, ...]
     comparisons: tuple[BenchComparison, ...]
     correlations: tuple[BenchCorrelations, ...]
-    groups: dict[str, Names]
+    groups: dict[str, tuple[str, ...]]
     notes: tuple[str, ...]
     signature: str
     version: str

@@ -590,7 +590,7 @@ def is_conversation(value: Any) -> bool:
 
 
 def _messages(value: Any) -> list[Any]:
-    chosen, said = "", None
+    chosen, content = "", None
     for key in ("body", "message", "output", "choices", "candidates"):  # of a batch, and of what is in it
         if isinstance(value, Mapping) and isinstance(value.get(key), dict | list):
             value, chosen = value[key], key
@@ -598,14 +598,14 @@ def _messages(value: Any) -> list[Any]:
                 value = [each for each in value if isinstance(each, Mapping) and "role" in each]
     if isinstance(value, list) and value and isinstance(first := value[0], Mapping):  # the first choice counts
         if chosen == "choices" or "finish_reason" in first:
-            said = first.get("text")  # of a completion without messages
+            content = first.get("text")  # of a completion without messages
         elif chosen == "candidates":
             with suppress(LookupError, TypeError, AttributeError):  # it was blocked
                 parts = first["content"]["parts"]
-                said = [{"type": "text", **part} for part in parts if not part.get("thought")]
-        elif isinstance(said := first.get("generated_text"), list):  # with what was asked
-            return said
-        value = first.get("message", value) if said is None else {"role": "assistant", "content": said}
+                content = [{"type": "text", **part} for part in parts if not part.get("thought")]
+        elif isinstance(content := first.get("generated_text"), list):  # with what was asked
+            return content
+        value = first.get("message", value) if content is None else {"role": "assistant", "content": content}
     return value if isinstance(value, list) else [value]
 
 

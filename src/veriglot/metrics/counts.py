@@ -44,10 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["Builder", "Counts", "CountsFile", "Coverage", "Histogram", "JudgedResponse", "Sums"]
 
 
-Names = tuple[str, ...]
-
 # Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.
-BLOCKS = packaged(__package__, "blocks.toml", dict[str, Names])
+BLOCKS = packaged(__package__, "blocks.toml", dict[str, tuple[str, ...]])
 SUPPORT = BLOCKS["support"]
 HISTOGRAMS = ("unit", "fact", "sentence", "response")
 
@@ -142,10 +140,10 @@ class Counts:
     """
 
     unit: str
-    types: Names
-    ids: Names
-    languages: Names
-    clusters: Names
+    types: tuple[str, ...]
+    ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    clusters: tuple[str, ...]
     blocks: dict[str, Array]
     histograms: dict[str, Histogram]
 
@@ -317,7 +315,7 @@ class Builder:
     """Takes the counts of one response after another."""
 
     unit: str
-    types: Names = ()
+    types: tuple[str, ...] = ()
     _names: list[tuple[str, str, str]] = field(default_factory=list)
     _rows: dict[str, list[Sequence[float]]] = field(default_factory=dict)
     _cells: dict[str, list[tuple[int, Int64s, Array]]] = field(default_factory=dict)
@@ -473,11 +471,11 @@ class _File(msgspec.Struct, kw_only=True):
     about: dict[str, str | float | None]
     coverage: dict[str, Coverage]
     unit: str
-    types: Names
+    types: tuple[str, ...]
     grid: str
-    ids: Names
-    languages: Names
-    clusters: Names
+    ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    clusters: tuple[str, ...]
     blocks: dict[str, list[list[float]]]
     histograms: dict[str, _Cells]
 

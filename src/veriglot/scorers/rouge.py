@@ -22,8 +22,7 @@ from veriglot.text.segmentation import sentences, word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Words = Sequence[str]
-    Parts = Sequence[Words]  # of a text, as words
+    Parts = Sequence[Sequence[str]]  # of a text, as words
 
 
 __all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
@@ -67,11 +66,11 @@ class Overlap(NamedTuple):
         return shares | {name: float(count) for name, count in self._asdict().items()}
 
 
-def _n_grams(words: Words, n: int) -> Iterator[tuple[str, ...]]:
+def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(n)), strict=False)
 
 
-def longest_common_subsequence(first: Words, second: Words) -> int:
+def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
     """The length of the longest common subsequence of words."""
     shorter, longer = sorted((first, second), key=len)
     last = (1 << len(shorter)) - 1
@@ -80,7 +79,7 @@ def longest_common_subsequence(first: Words, second: Words) -> int:
     return len(shorter) - last.bit_count()
 
 
-def _lcs_rows(first: Words, second: Words) -> Iterator[int]:
+def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
     """The rows of the table of dynamic programming, one a word of `second`.
 
     A row is one integer with a bit a word of `first` (Hyyrö 2004), zero where the length grows, so that a step costs an
@@ -98,7 +97,7 @@ def _lcs_rows(first: Words, second: Words) -> Iterator[int]:
         yield row
 
 
-def _common_words(response: Words, evidence: Words) -> set[int]:
+def _common_words(response: Sequence[str], evidence: Sequence[str]) -> set[int]:
     """Indices in `evidence` of a longest common subsequence: of several, the one that `rouge-score` reads out."""
     if set(response).isdisjoint(evidence):
         return set()
@@ -241,7 +240,7 @@ class _Rouge(SampleScorer):
         self,
         value: Value = "precision",
         mode: Mode = "unicode",
-        stopwords: bool | Words | None = None,
+        stopwords: bool | Sequence[str] | None = None,
         passages: Passages = "joined",
     ) -> None:
         for option, given, choices in (("value", value, Value), ("mode", mode, Mode), ("passages", passages, Passages)):

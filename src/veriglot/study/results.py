@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from veriglot.study.config import Config, Folder, ModelEntry
 
     Cells = dict[tuple[str, str], Rated]
-    Names = Sequence[str]
 
 __all__ = [
     "BY_COMPARED",
@@ -308,7 +307,7 @@ def _reliable(rated: Rated) -> bool:
     return rated.made[0].rate.status is Reliability.OK
 
 
-def ranks(cells: Cells, models: Names, languages: Names, confidence: float) -> list[RankInterval]:
+def ranks(cells: Cells, models: Sequence[str], languages: Sequence[str], confidence: float) -> list[RankInterval]:
     """The models ordered in each language, and over the languages in which all of them can be ranked."""
     results = []
     for tag in languages:
@@ -318,13 +317,15 @@ def ranks(cells: Cells, models: Names, languages: Names, confidence: float) -> l
     return _ranked(cells, candidates, shared, EVERYWHERE, confidence) + results
 
 
-def _complete(cells: Cells, models: Names, languages: Names) -> tuple[list[str], list[str]]:
+def _complete(cells: Cells, models: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
     """The models that have a reliable rate, and the languages in which all of these have one."""
     candidates = [model for model in models if any(_reliable(cells[model, tag]) for tag in languages)]
     return candidates, [tag for tag in languages if all(_reliable(cells[model, tag]) for model in candidates)]
 
 
-def _ranked(cells: Cells, models: Names, languages: Names, name: str, confidence: float) -> list[RankInterval]:
+def _ranked(
+    cells: Cells, models: Sequence[str], languages: Sequence[str], name: str, confidence: float
+) -> list[RankInterval]:
     if len(models) < 2 or not languages:
         return []
     means = [float(np.mean([cells[model, tag].made[0].value for tag in languages])) for model in models]
@@ -337,7 +338,7 @@ def _ranked(cells: Cells, models: Names, languages: Names, name: str, confidence
     ]
 
 
-def comparisons(config: Config, cells: Cells, models: Names, languages: Names) -> list[Comparison]:
+def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: Sequence[str]) -> list[Comparison]:
     """Every two models in every language in which both are reliable, and over these; corrected for all (Holm)."""
     rows: list[tuple[str, str, str, Difference]] = []
     for first, second in combinations(models, 2):
@@ -497,7 +498,7 @@ def _sound_in(cells: Cells, model: str) -> set[str]:
     }
 
 
-def _replicate_means(cells: Cells, model: str, languages: Names) -> list[float]:
+def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
     """The mean rate over `languages` of each detector and seed that all of them have."""
     rates: dict[tuple[str | None, int | None], list[float]] = defaultdict(list)
     for rate in (rate for tag in languages for rate in cells[model, tag].replicates):
@@ -606,7 +607,7 @@ def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated,
     return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
 
 
-def _overall(estimated: Estimated, names: Names, level: float) -> Average:
+def _overall(estimated: Estimated, names: Sequence[str], level: float) -> Average:
     """Of the models and languages that ranks are over; the other cells with responses are left out."""
     candidates, shared = _complete(estimated.cells, names, estimated.languages)
     every = [cell for cell, rated in estimated.cells.items() if any(rated.counted[0].given.values())]

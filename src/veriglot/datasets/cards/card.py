@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.progress import Watch
 
-    Cells = tuple[str, ...]  # of a row of a table
-
 __all__ = ["blank", "card", "card_page", "read_given"]
 
 
@@ -613,7 +611,7 @@ def _configs(card: Card) -> list[Json]:
     return [{"config_name": "default", "data_files": [{"split": k, "path": v} for k, v in by_split.items()]}]
 
 
-def _yields(card: Card) -> Iterator[tuple[str, str, list[Cells]]]:
+def _yields(card: Card) -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
     """What steps yielded: output, account where it is of another shape than silver data's, and rows of the table."""
     for step in card.steps:
         types = _types(step)
@@ -626,7 +624,7 @@ def _yields(card: Card) -> Iterator[tuple[str, str, list[Cells]]]:
                 yield step.output, name, [(_inline(path), f"{number:,}") for path, number in counts]
 
 
-def _types(step: Step) -> list[Cells]:
+def _types(step: Step) -> list[tuple[str, ...]]:
     """Yield by type, of silver data (`asked`, `taken`, `reasons`) and of translations (`asked`, `dropped`)."""
     for account in step.accounts.values():
         total = account.get("total")
@@ -634,7 +632,7 @@ def _types(step: Step) -> list[Cells]:
             continue
         types = total.get("types")
         parts = {"passages": total.get("passages"), **(types if isinstance(types, dict) else {})}
-        rows: list[Cells] = []
+        rows: list[tuple[str, ...]] = []
         for name, counts in parts.items():
             asked = counts.get("asked") if isinstance(counts, dict) else None
             if isinstance(asked, int) and asked:
@@ -657,7 +655,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
                 yield from _numbers(item, f"{path}.{key}" if path else str(key))
 
 
-def _costs(card: Card) -> Iterator[Cells]:
+def _costs(card: Card) -> Iterator[tuple[str, ...]]:
     """The rows of the table of costs: steps by the account that says most, and responses by what is counted there."""
     prices = card.given.cost
     currency = f" {_inline(prices.currency)}" if prices.currency else ""
@@ -732,7 +730,7 @@ def _seconds(card: Card) -> str:
     return f"at least {total}; {rest:,} of the steps do not say" if known and rest else total
 
 
-def _labels(card: Card) -> tuple[Cells, list[Cells]]:
+def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows of the table of labels, by annotator and language over all files."""
     sums: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     types: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -757,7 +755,7 @@ def _labels(card: Card) -> tuple[Cells, list[Cells]]:
     return (*heads, *(name or "no type" for name in names), "spans"), rows
 
 
-def _questions(card: Card) -> Iterator[Cells]:
+def _questions(card: Card) -> Iterator[tuple[str, ...]]:
     """Categories, articles and questions by language, and their sums (mFAVA, Table 9)."""
     rows = {tag: [*map(len, counts)] for tag, counts in card.contents.questions.items()}
     if len(rows) > 1:
@@ -765,7 +763,7 @@ def _questions(card: Card) -> Iterator[Cells]:
     yield from ((_language(tag), *(f"{count:,}" for count in counts)) for tag, counts in rows.items())
 
 
-def _ratings(card: Card) -> Iterator[Cells]:
+def _ratings(card: Card) -> Iterator[tuple[str, ...]]:
     """Each rating by language and over all: how many, mean and deviation, and the share of each answer (Table 1)."""
     for (name, kind, tag), rating in card.contents.ratings.items():
         n, mean = rating.numbers, "-"

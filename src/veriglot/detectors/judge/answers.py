@@ -29,7 +29,6 @@ __all__ = ["Quote", "excerpt", "label_probabilities", "list_probability", "locat
 
 
 Range = tuple[int, int]
-Ranges = list[Range]
 
 _ELISION = re.compile(r"\s*(?:\.{3,}|…|\[\.\.\.\]|\[…\])\s*")
 _MARKS = " \t\r\n\"'“”„‟«»‹›‘’‚‛「」『』《》〈〉`*_"  # what judges put around a quote
@@ -68,7 +67,7 @@ def locate(
     """
     text = _Text(response, language)
     taken: set[Range] = set()
-    fits: list[tuple[str, Ranges]] = []
+    fits: list[tuple[str, list[Range]]] = []
     for quote in quotes:
         fits.append(text.places(quote, taken))
         taken.update(fits[-1][1][:1])
@@ -93,7 +92,7 @@ class _Text:
         self._forms = [_form(response[start:end]) for start, end in self._bounds]
         self._inside = {offset for start, end in self._bounds for offset in range(start + 1, end)}
 
-    def places(self, quote: Quote, taken: set[Range]) -> tuple[str, Ranges]:
+    def places(self, quote: Quote, taken: set[Range]) -> tuple[str, list[Range]]:
         """The places that a quote fits best and equally well, the one to choose first."""
         wanted = quote.text.strip()
         for candidate in dict.fromkeys((wanted, wanted.strip(_MARKS))):
@@ -102,7 +101,7 @@ class _Text:
                     return how, self._best(places, quote.before, taken)
         return "not in the response", []
 
-    def _tiers(self, wanted: str) -> list[tuple[str, Ranges]]:
+    def _tiers(self, wanted: str) -> list[tuple[str, list[Range]]]:
         exact = _all(self._response, wanted)
         normalised = self._normalised(wanted)
         return [
@@ -114,17 +113,17 @@ class _Text:
             ("elided", self._elided(wanted)),
         ]
 
-    def _whole_words(self, places: Ranges) -> Ranges:
+    def _whole_words(self, places: list[Range]) -> list[Range]:
         return [range_ for range_ in places if range_[0] not in self._inside and range_[1] not in self._inside]
 
-    def _normalised(self, wanted: str) -> Ranges:
+    def _normalised(self, wanted: str) -> list[Range]:
         plain = normalise(wanted).text.strip()
         if not plain:
             return []
         ranges = (self._plain.original(low, high) for low, high in _all(self._plain.text, plain))
         return [range_ for range_ in (trimmed(self._response, *range_) for range_ in ranges) if range_[0] < range_[1]]
 
-    def _by_words(self, wanted: str) -> Ranges:
+    def _by_words(self, wanted: str) -> list[Range]:
         forms = [_form(wanted[start:end]) for start, end in words(wanted, self._language)]
         count = len(forms)
         if not count:
@@ -132,7 +131,7 @@ class _Text:
         starts = [n for n in range(len(self._forms) - count + 1) if self._forms[n : n + count] == forms]
         return [(self._bounds[n][0], self._bounds[n + count - 1][1]) for n in starts]
 
-    def _elided(self, wanted: str) -> Ranges:
+    def _elided(self, wanted: str) -> list[Range]:
         """The ranges from the first part of a quote to its last one, where all parts follow one another closely."""
         parts = [part for part in _ELISION.split(wanted) if part]
         if len(parts) < 2:
@@ -148,7 +147,7 @@ class _Text:
                 ranges.append((start, end))
         return ranges
 
-    def _best(self, places: Ranges, before: str, taken: set[Range]) -> Ranges:
+    def _best(self, places: list[Range], before: str, taken: set[Range]) -> list[Range]:
         context = [_form(before[start:end]) for start, end in words(before, self._language)]
         fits = [self._shared(range_[0], context) for range_ in places]
         best = [range_ for range_, fit in zip(places, fits, strict=True) if fit == max(fits)]
@@ -167,7 +166,7 @@ def _form(word: str) -> str:
     return normalise(word).text
 
 
-def _all(text: str, wanted: str) -> Ranges:
+def _all(text: str, wanted: str) -> list[Range]:
     starts = (match.start() for match in re.finditer(f"(?={re.escape(wanted)})", text))
     return [(start, start + len(wanted)) for start in starts]
 
